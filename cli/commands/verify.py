@@ -305,11 +305,28 @@ def describe(report: Report) -> list[str]:
     if verdict.alike:
         alike = listing([escape(name) for name in verdict.alike])
         lines.append(f"Names that are easily confused: {alike}. Only the fingerprints tell them apart.")
+    lines += _purses(verdict)
     if verdict.signatures:
         checked = f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')}"
         lines.append(f"{checked[:1].upper()}{checked[1:]} checked and valid.")
     title = report.path.stem if report.is_kept else str(report.path)
     return [f"{escape(title)}: {headline(verdict)}", *(f"  {line}" for line in lines)]
+
+
+def _purses(verdict: Verdict) -> Iterator[str]:
+    """Yield what the match did to the purses of its players, and what no file can show of them."""
+    if not verdict.purses:
+        return
+    yield "Stakes out of purses, each frozen by its purse's own signature on the entry that the player brought:"
+    for name, purse in zip(verdict.players, verdict.purses, strict=True):
+        if purse.change is None:
+            yield f"  {escape(name)}: {purse.funds:,} coins to bet; not settled, as the match is not over"
+            continue
+        tickets = f", {purse.ticket_change:+d} run tickets" if purse.ticket_change else ""
+        soul = f", {escape(purse.soul)}" if purse.soul else ""
+        after = f"{purse.balance:,} coins become {purse.balance + purse.change:,}"
+        yield f"  {escape(name)}: bet {purse.bet:,} of {purse.funds:,}; {after} ({purse.change:+,d}{tickets}{soul})"
+    yield "No file can show that these were the newest entries of their purses, or that the coins there were right."
 
 
 def _players(report: Report) -> Iterator[str]:

@@ -20,6 +20,7 @@ from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import MalformedGenesisError, match_id, parse_genesis
 from protocol.wire.purses import (
     Entry,
+    EntryKind,
     Forfeit,
     Freeze,
     Frozen,
@@ -151,6 +152,11 @@ def begins_at(key: bytes, evidence: bytes) -> int:
     purse = ended.genesis.roster[_author(key, ended)].join.purse
     assert purse is not None
     return purse.height
+
+
+def needs_evidence(signed: SignedEntry) -> bool:
+    """Tell whether a proof has evidence for an entry."""
+    return signed.entry.kind in (EntryKind.SETTLEMENT, EntryKind.VOID)
 
 
 def read_proof(data: bytes) -> Shown:

@@ -6,12 +6,13 @@ than half of those who did not resign.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple, cast
 
 from protocol.consensus.accounts import Account, account_of, parse_account, result_hash
 from protocol.consensus.electorate import majority
 from protocol.consensus.history import History
+from protocol.consensus.kinds import RULES
 from protocol.consensus.position import Purpose
 from protocol.consensus.kinds.lock import state_hash
 from protocol.crypto.hashing import HASH_BYTES
@@ -19,7 +20,7 @@ from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
 from protocol.limits import PURSE, STEPS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis
-from protocol.wire.messages import Kind, Message, Signed
+from protocol.wire.messages import Kind, Message
 from protocol.wire.purses import Freeze, MalformedPurseError, following, is_number, verified
 
 _FIRST_RESIGN: Final = 2
@@ -48,25 +49,22 @@ class Evidence(NamedTuple):
         return encode(tuple(self))
 
 
-def stakes_of(history: History) -> dict[int, Signed]:
-    """Return the STAKE messages of a match, by author; those of the open step, too."""
-    position = history.position
-    for before, after in zip(history.chain, history.chain[1:], strict=False):
-        if before.purpose is Purpose.STAKES and before.kind == Kind.STAKE:
-            return _stakes(after.entries.values())
-    if position.purpose is Purpose.STAKES and position.kind == Kind.STAKE:
-        return _stakes(history.held.values())
-    return {}
+class Stake(NamedTuple):
+    """A stake that was opened in a match with purses."""
+
+    freeze: Freeze
+    signature: bytes
+    """Of the purse."""
 
 
-def _stakes(messages: Iterable[Signed]) -> dict[int, Signed]:
-    return {signed.message.author: signed for signed in messages if signed.message.kind == Kind.STAKE}
-
-
-def frozen_by(signed: Signed) -> tuple[Freeze, bytes]:
-    """Return what a STAKE of a match with purses freezes, and the purse's signature."""
-    bet, tickets, _, signature = cast("tuple[int, int, bytes, bytes]", signed.message.body)
-    return Freeze(signed.message.match, bet, tickets), signature
+def stakes_of(history: History) -> dict[int, Stake]:
+    """Return the stakes that were opened in a match with purses, by author; those of the open step, too."""
+    closed = (after.entries for before, after in pairwise(history.chain) if before.purpose is Purpose.STAKES)
+    found = {}
+    for author, signed in chain.from_iterable(messages.items() for messages in (*closed, history.held)):
+        if (frozen := RULES[signed.message.kind].frozen(signed.message.body)) is not None:
+            found[author] = Stake(Freeze(history.match, *frozen[:2]), frozen[2])
+    return found
 
 
 def gather(history: History) -> Evidence | None:
@@ -90,7 +88,7 @@ def gather(history: History) -> Evidence | None:
         position.tip,
         state_hash(position.state),
         account_of(position.seats, position.state).encoded(),
-        tuple(frozen_by(stakes[each])[1] if each in stakes else b"" for each in range(history.players)),
+        tuple(stakes[each].signature if each in stakes else b"" for each in range(history.players)),
         tuple((author, results[author].signature) for author in sorted(results)),
         tuple(
             (author, signed.message.step, signed.message.tip, signed.signature)

@@ -12,7 +12,9 @@ from enum import StrEnum
 from itertools import islice, pairwise
 from typing import Any, Final
 
+from p2pdice import Expect
 from protocol import limits
+from protocol.consensus.accounts import account_of
 from protocol.consensus.departures import voters
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History, Outcome
@@ -22,7 +24,7 @@ from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by
-from protocol.wire.genesis import MalformedGenesisError
+from protocol.wire.genesis import Genesis, MalformedGenesisError
 from protocol.wire.messages import VOTES, Signed
 from protocol.wire.nicknames import which_are_alike
 from protocol.wire.rulesets import ruleset_label
@@ -39,6 +41,30 @@ class Judgement(StrEnum):
     """Fair, but with claims that nothing in the file can prove, such as a player's absence."""
     OTHER_VERSION = "other version"
     """The file is of another version of the protocol, and was not judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurseChange:
+    """What a match does to the purse of one player."""
+
+    purse: str
+    """The purse key in hexadecimal digits."""
+    height: int
+    """Of the head that was brought."""
+    head: str
+    """Id of that head, in hexadecimal digits."""
+    balance: int
+    funds: int
+    """The coins that could be bet: the balance less what was frozen for other matches."""
+    tickets: int
+    bet: int
+    """0 for a stake that was never opened."""
+    staked_tickets: int
+    change: int | None
+    """Coins by which the balance changes; None as long as the match is not over."""
+    ticket_change: int | None
+    soul: str | None
+    """The Twin Soul that comes into the purse; empty for none, None as long as the match is not over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +99,9 @@ class Verdict:
     """Closed steps."""
     signatures: int = 0
     """Message signatures that were checked and right."""
+    purses: tuple[PurseChange, ...] = ()
+    """In the order of the players; empty for a match without purses. Nothing in a file shows that a head was the newest
+    of its purse, or that the balance there was right."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as ``verify --json`` prints it."""
@@ -358,7 +387,25 @@ class _Reading:
             winner_identities=tuple(fingerprint(join.identity) for join in winners),
             steps=position.step,
             signatures=self.signatures,
+            purses=() if judgement is Judgement.ALTERED else _purses(history.genesis, position),
         )
+
+
+def _purses(genesis: Genesis, position: Position) -> tuple[PurseChange, ...]:
+    """Return what a match does to the purses of its players, by seat; by roster index before the seats are drawn."""
+    state = position.state
+    seats = position.seats or tuple(range(len(genesis.roster)))
+    account = account_of(seats, state) if state is not None and state.awaits is Expect.OVER else None
+    changes = []
+    for seat, author in enumerate(seats):
+        purse = genesis.roster[author].join.purse
+        if purse is None:
+            return ()
+        wager = state.wagers[seat] if state is not None and state.wagers else (0, 0, 0, 0)
+        change, tickets, soul = account.changes(genesis, author) if account is not None else (None, None, None)
+        held = purse.key.hex(), purse.height, purse.head.hex(), purse.balance, purse.funds, purse.tickets
+        changes.append(PurseChange(*held, wager[0], wager[2], change, tickets, soul))
+    return tuple(changes)
 
 
 def _absence(history: History, before: Position, after: Position) -> str:

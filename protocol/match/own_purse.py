@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from p2pdice import NEWCOMER_COINS
-from protocol.consensus.purse_proofs import Relation, Shown, after, begins_at, compare, settlement
+from protocol.consensus.purse_proofs import Relation, Shown, after, begins_at, compare, needs_evidence, settlement
 from protocol.consensus.settlements import read_evidence
 from protocol.crypto.keys import PurseKey
 from protocol.errors import LocalError
@@ -57,6 +57,10 @@ class OwnPurse:
         purse = after(None, signed)
         keep(signed, b"", purse)
         return cls(key, Shown(identity, purse, (signed,), (), grant), keep)
+
+    def kept_by(self, keep: Keep) -> OwnPurse:
+        """Return this purse, kept in another way from now on."""
+        return OwnPurse(self.key, self.shown, keep)
 
     @property
     def purse(self) -> Purse:
@@ -137,11 +141,6 @@ class OwnPurse:
                 self._keep(signed, proof, shown.purse)
         self.shown = shown
         return True
-
-
-def needs_evidence(signed: SignedEntry) -> bool:
-    """Tell whether a proof has evidence for an entry."""
-    return signed.entry.kind in (EntryKind.SETTLEMENT, EntryKind.VOID)
 
 
 def since(shown: Shown, height: int) -> Shown:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,10 +21,11 @@ from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.errors import ErrorCode, LocalError, Parts
 from protocol.limits import ADDRESSES_REMEMBERED
-from protocol.storage import people
+from protocol.storage import people, purses
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
 from protocol.storage.newest import Note, Noted
 from protocol.storage.people import People
+from protocol.storage.purses import Purses
 from protocol.storage.upgrades import SCHEMA_VERSION, upgrade
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 from protocol.wire.messages import MalformedMessageError, Signed
@@ -56,7 +57,7 @@ CREATE TABLE addresses (
     identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
     PRIMARY KEY (identity, host, port)
 ) WITHOUT ROWID;
-{";".join(people.SCHEMA)}
+{";".join((*people.SCHEMA, *purses.SCHEMA))}
 """
 """The present tables. A change of them needs an upgrade in :mod:`protocol.storage.upgrades`.
 
@@ -166,6 +167,7 @@ class Store:
             self.close()
             raise StoreError(path, f" was written by a newer p2pdice (format {version}); update this one")
         self.people: Final = People(self._read, self._write)
+        self.purses: Final = Purses(self._read, self._transaction)
         self.loss: Final = self._find_loss()
         """Data lost before the store was opened: its log was damaged or removed, or an older file was put back."""
 
@@ -438,6 +440,21 @@ class Store:
             "FROM matches LEFT JOIN seeds USING (match_key) ORDER BY formed DESC, number DESC"
         )
         return tuple(map(_stored, self._rows(query, ())))
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Commit what is written in the block, all of it or nothing.
+
+        :raises StoreError: if that fails.
+        """
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+            self._db.execute("COMMIT")
+        except _FAILURES as error:
+            raise failure(("cannot write to the store",), error) from error
+        finally:
+            self._roll_back()
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         try:

@@ -1,7 +1,7 @@
 """Upgrades of the store: each turns a store of one version into one of the next.
 
 An upgrade is written out as it was when its version was new, and never changes. It uses none of the tables in
-:mod:`protocol.storage.store` and :mod:`protocol.storage.people`: these are the present ones, and may change.
+:mod:`protocol.storage.store`, :mod:`protocol.storage.people` and :mod:`protocol.storage.purses`: these are the present ones, and may change.
 """
 
 from __future__ import annotations
@@ -73,6 +73,30 @@ def _to_4(database: sqlite3.Connection) -> None:
             database.executemany("INSERT OR IGNORE INTO meetings VALUES (?, ?, ?, ?, ?)", rows)
 
 
+def _to_5(database: sqlite3.Connection) -> None:
+    """Keep purses: one's own, and the newest that was seen of others."""
+    for statement in (
+        "CREATE TABLE purses ("
+        " number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, seed BLOB NOT NULL, identity BLOB NOT NULL,"
+        " state BLOB NOT NULL, granted INTEGER NOT NULL, ended INTEGER NOT NULL DEFAULT 0)",
+        "CREATE TABLE purse_entries ("
+        " purse INTEGER NOT NULL, height INTEGER NOT NULL, kind INTEGER NOT NULL, match BLOB NOT NULL,"
+        " change INTEGER NOT NULL, begins INTEGER, data BLOB NOT NULL, signature BLOB NOT NULL,"
+        " PRIMARY KEY (purse, height)) WITHOUT ROWID",
+        "CREATE INDEX purse_entries_by_beginning ON purse_entries (purse, begins)",
+        "CREATE TABLE purse_evidence (purse INTEGER NOT NULL, height INTEGER NOT NULL, evidence BLOB NOT NULL)",
+        "CREATE UNIQUE INDEX purse_evidence_by_height ON purse_evidence (purse, height)",
+        "CREATE TABLE purse_partners ("
+        " purse INTEGER NOT NULL, fingerprint TEXT NOT NULL, height INTEGER NOT NULL, name TEXT NOT NULL,"
+        " change INTEGER NOT NULL, PRIMARY KEY (purse, fingerprint, height)) WITHOUT ROWID",
+        "CREATE TABLE purses_met ("
+        " key BLOB PRIMARY KEY, identity BLOB NOT NULL, granted INTEGER, ended BLOB NOT NULL, proof BLOB NOT NULL)"
+        " WITHOUT ROWID",
+        "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
+    ):
+        database.execute(statement)
+
+
 def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
     """Add a column to a table that lacks it."""
     names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
@@ -80,7 +104,7 @@ def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
         database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
 
-_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4)
+_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5)
 
 SCHEMA_VERSION: Final = len(_UPGRADES) + 1
 """The version of the store."""

@@ -36,7 +36,7 @@ from tests.tiers import thoroughly
 KEYS = {
     "file", "verdict", "culprit", "culprit_identity", "step", "round", "awaited", "reason", "match", "rules", "players",
     "fingerprints", "alike", "untrusted", "winners", "winner_identities", "steps", "signatures", "date",
-    "people",
+    "people", "purses",
 }  # fmt: skip
 
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from p2pdice import Bid, view
 from protocol.consensus.history import History
 from protocol.consensus.kinds.commit import COMMITMENTS
-from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
-from protocol.crypto.keys import MatchKey
+from protocol.consensus.position import Purpose
+from protocol.crypto.joint_randomness import (
+    Context,
+    derive_secret,
+    hand_commitment,
+    share_commitment,
+    stake_commitment,
+)
+from protocol.crypto.keys import MatchKey, PurseKey
 from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.purses import Freeze, following, sign_entry
+
+STAKE: Final = (100, 0)
+"""Coins and run tickets that everybody stakes."""
 
 
 def signed_by(history: History, author: int, seed: bytes, kind: int, body: Value) -> Signed:
@@ -27,10 +39,13 @@ def call(history: History) -> str:
     return str(min(legal, key=lambda move: isinstance(move, Bid)))
 
 
-def due(history: History, author: int, seed: bytes, move: Callable[[History], str] = call) -> Signed:
-    """Return the message that an author owes the open step. Stakes are none that this knows of.
+def due(
+    history: History, author: int, seed: bytes, move: Callable[[History], str] = call, purse: bytes = b""
+) -> Signed:
+    """Return the message that an author owes the open step.
 
     :param move: tells what is said where a move is awaited.
+    :param purse: seed of the author's purse, in a match with purses. All players stake :data:`STAKE`.
     """
     position = history.position
     context = Context(history.match, position.step, position.tip)
@@ -40,6 +55,14 @@ def due(history: History, author: int, seed: bytes, move: Callable[[History], st
     )
     body: Value
     match position.kind:
+        case Kind.COMMIT if position.purpose is Purpose.STAKES:
+            body = (stake_commitment(context, author, *STAKE, derive_secret(seed, context, "stake")),)
+        case Kind.STAKE:
+            assert position.standing is not None
+            body = (*STAKE, derive_secret(seed, position.standing.context, "stake"))
+            if (brought := history.genesis.roster[author].join.purse) is not None:
+                frozen = sign_entry(following(brought, Freeze(history.match, *STAKE)), PurseKey(purse))
+                body = (*body, frozen.signature)
         case Kind.COMMIT:
             body = commitments[-COMMITMENTS[position.purpose] :]
         case Kind.LOCK:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from random import Random
+from typing import Any
 
 import pytest
 
 from p2pdice import PRESETS, Ruleset
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.history import Outcome
 from protocol.consensus.purse_proofs import (
     Relation,
     Shown,
@@ -29,11 +32,13 @@ from protocol.limits import FROZEN, PURSE
 from protocol.match.effects import Conceded
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.wire.canonical import decode, encode
-from protocol.wire.messages import Kind, Message, sign
+from protocol.wire.genesis import JoinRecord, MalformedGenesisError, make_join_record, parse_genesis
+from protocol.wire.messages import Kind, Message, Signed, sign
 from protocol.wire.purses import (
     Entry,
     Forfeit,
     Freeze,
+    Frozen,
     MalformedPurseError,
     Opening,
     Purse,
@@ -45,7 +50,7 @@ from protocol.wire.purses import (
     parse_purse,
     sign_entry,
 )
-from tests.simulation.world import World, identity_of
+from tests.simulation.world import IDENTITIES, World, identity_of
 
 ONE_DIE = PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"})
 
@@ -410,6 +415,128 @@ def test_coins_from_matches_among_ones_own_identities() -> None:
     ended = read_evidence(shown.evidence[-1])
     assert {record.join.identity for record in ended.genesis.roster} == {owner.identity.public for owner in mine}
     assert world.genesis == ended.genesis
+
+
+# In a match
+
+
+def staked(world: World, me: int) -> Signed:
+    """Return the STAKE of a player."""
+    chain = world.machines[me].match.history.chain
+    return next(each.entries[me] for each in chain if each.entries and each.entries[me].message.kind is Kind.STAKE)
+
+
+def test_a_stake_with_a_wrong_signature_of_its_purse_is_misconduct() -> None:
+    world = evening()
+    history = world.machines[0].match.history
+    step = staked(world, 0).message.step
+    for change in (
+        lambda body: body[:3],
+        lambda body: (*body[:3], bytes(64)),
+        lambda body: (*body[:3], staked(world, 1).message.body[3]),  # type: ignore[index]
+    ):
+        right = staked(world, 0).message
+        wrong = sign(right._replace(body=change(right.body)), MatchKey(world.seeds[0]))
+        fork = history.fork(step)
+        assert fork.judge(staked(world, 0)) is Outcome.ADDED
+        with pytest.raises(MisconductError, match="stake"):
+            fork.judge(wrong)
+
+
+def test_a_match_without_purses_takes_no_signature_of_one() -> None:
+    world = World(ONE_DIE, 2, 80)
+    world.run()
+    history = world.machines[0].match.history
+    right = staked(world, 0)
+    body = right.message.body
+    assert isinstance(body, tuple)
+    wrong = sign(right.message._replace(body=(*body, bytes(64))), MatchKey(world.seeds[0]))
+    with pytest.raises(MisconductError, match="other purses"):
+        history.fork(right.message.step).judge(wrong)
+
+
+def test_who_has_staked_the_same_coins_elsewhere_resigns_when_the_stake_is_due() -> None:
+    owners = [Owner(name) for name in ("p", "q", "r")]
+    world = World(ONE_DIE, 3, 81, owners=[owner.seat for owner in owners])
+    own = world.purses[0]
+    own.freeze(following(own.purse, Freeze(bytes(32), 10, 0)))
+    world.run()
+    state = world.machines[1].match.history.position.state
+    assert state is not None
+    seat = world.machines[1].match.history.position.seats.index(0)
+    assert [exit.reason for exit in state.exits if seat in exit.seats] == ["conceded"]
+    assert state.wagers[seat].bet == 0
+
+
+def test_the_whole_match_is_the_same_after_a_crash_before_any_step() -> None:
+    """A restarted node signs the same STAKE again, and freezes it once."""
+    owners = [Owner(name) for name in ("s", "t")]
+    world = World(ONE_DIE, 2, 82, owners=[owner.seat for owner in owners])
+    for _ in range(2000):
+        if world.random.random() < 0.05:
+            world.crash(0)
+            world.restart(0)
+        if not world.step():
+            break
+    world.run()
+    settle(world)
+    assert [own.purse.height for own in world.purses] == [2, 2]
+    assert not world.machines[1].proofs
+
+
+# Genesis
+
+
+def test_all_bring_a_purse_or_none() -> None:
+    owners = [Owner(name) for name in "ab"]
+    world = World(ONE_DIE, 2, 83, owners=[owner.seat for owner in owners])
+    made = world.genesis
+    assert parse_genesis(made.encoded()) == made
+    one, other = made.roster
+    assert one.join.purse is not None
+
+    def again(record: JoinRecord, purse: Purse | None) -> JoinRecord:
+        key = next(MatchKey(s) for s in world.seeds if MatchKey(s).public == record.join.match_key)
+        return make_join_record(record.join._replace(purse=purse), IDENTITIES[record.join.identity], key)
+
+    for roster in (
+        (one, again(other, None)),
+        (one, again(other, one.join.purse)),
+        (one, again(other, one.join.purse._replace(key=other.join.match_key))),
+        (one, again(other, one.join.purse._replace(key=bytes(32)))),
+    ):
+        with pytest.raises(MalformedGenesisError):
+            parse_genesis(made._replace(roster=roster).encoded())
+    with pytest.raises(MalformedGenesisError, match="no other"):
+        parse_genesis(made._replace(ruleset=PRESETS["classic"]).encoded())
+    without = (again(one, None), again(other, None))
+    assert not parse_genesis(made._replace(roster=without).encoded()).has_purses
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"balance": -1},
+        {"balance": 10**12 + 1},
+        {"height": 2**32},
+        {"head": b""},
+        {"key": b"short"},
+        {"frozen": (Frozen(bytes(32), 1001, 0),)},
+        {"frozen": (Frozen(bytes(32), 0, 1),)},
+        {"frozen": (Frozen(b"1" * 32, 1, 0), Frozen(b"0" * 32, 1, 0))},
+        {"frozen": (Frozen(b"1" * 32, 1, 0),) * 2},
+        {"frozen": tuple(Frozen(bytes((number,)) * 32, 0, 0) for number in range(17))},
+        {"souls": (("", 1),)},
+        {"souls": (("x" * 41, 1),)},
+        {"souls": (("a", 0),)},
+        {"souls": (("b", 1), ("a", 1))},
+        {"souls": tuple((f"{number:02}", 1) for number in range(33))},
+    ],
+)
+def test_an_impossible_purse_is_refused(change: dict[str, Any]) -> None:
+    purse = Owner("a").purse._replace(**change)
+    with pytest.raises(MalformedPurseError):
+        parse_purse(decode(encode(purse.wire)))
 
 
 # Forms

@@ -101,12 +101,10 @@ def genesis(
 
     :param sitting: who plays, if they bring purses.
     """
-    who: Sequence[tuple[Identity | None, Purse | None]] = sitting or [(None, None)] * players
+    made = [join_record(seed, number, identity=who, purse=purse) for number, (who, purse) in enumerate(sitting)]
+    made = made or [join_record(seed, number) for number in range(players)]
     records = sorted(
-        (
-            (join_record(seed, number, identity=identity, purse=purse), match_seed(seed, number))
-            for number, (identity, purse) in enumerate(who)
-        ),
+        ((record, match_seed(seed, number)) for number, record in enumerate(made)),
         key=lambda pair: pair[0].join.identity,
     )
     roster = tuple(pair[0] for pair in records)

@@ -74,6 +74,14 @@ def test_witnesses_vote_out_who_has_signed_two_messages() -> None:
     assert [history.chain[step].base for step in (18, 22)] == [(0, 1, 3), (0, 1, 2, 3)]
 
 
+def test_two_players_stake_out_of_their_purses() -> None:
+    history, state = folded("purses.p2pdice")
+    assert {(wager.bet, wager.funds, wager.owned) for wager in state.wagers} == {(100, 1000, 0), (100, 1100, 2)}
+    changes = examine((FOLDER / "purses.p2pdice").read_bytes()).verdict.purses
+    assert [(each.balance, each.change) for each in changes] == [(1000, -100), (1400, 109)]
+    assert history.genesis.has_purses
+
+
 async def test_nodes_say_the_same_to_each_other_as_in_the_connection(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:

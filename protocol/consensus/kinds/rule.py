@@ -151,6 +151,11 @@ class Rule(ABC, Generic[Body]):
         """Return the key of its author's hand that a body shows; None for kinds that show none."""
         return None
 
+    def frozen(self, body: Body) -> tuple[int, int, bytes] | None:
+        """Return the bet, the run tickets and the purse's signature that freezes them; None for kinds that stake
+        nothing."""
+        return None
+
 
 def is_hash(value: object) -> TypeGuard[bytes]:
     """Tell whether a value is a byte string as long as a hash, a key or a share."""

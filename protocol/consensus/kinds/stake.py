@@ -69,6 +69,9 @@ class Stake(Rule[Body]):
         opened, signature = (stake.bet, stake.tickets, secrets.secret(context, "stake")), secrets.freeze(stake)
         return (*opened, *signature) if signature else opened
 
+    def frozen(self, body: Body) -> tuple[int, int, bytes] | None:
+        return (*body[:2], body[3]) if len(body) == 4 else None
+
 
 def _wager(genesis: Genesis, author: int, body: Body) -> Wager:
     """Return a player's stake with the holdings that it comes from, unchecked."""

@@ -1,0 +1,247 @@
+"""The purses in a store: the owner's own, entry by entry, and the newest that was seen of each other one.
+
+The state of a purse is kept beside its entries, and proofs begin late. So nothing here takes longer for a long chain.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final, NamedTuple, cast
+
+from protocol.consensus.purse_proofs import Shown, begins_at, needs_evidence, read_proof
+from protocol.consensus.settlements import read_evidence
+from protocol.crypto.keys import fingerprint
+from protocol.wire.canonical import decode, encode
+from protocol.wire.purses import (
+    EntryKind,
+    Forfeit,
+    Freeze,
+    MalformedPurseError,
+    Opening,
+    Purse,
+    Settled,
+    SignedEntry,
+    Void,
+    parse_entry,
+    parse_purse,
+)
+
+SCHEMA: Final = (
+    "CREATE TABLE purses ("
+    " number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, seed BLOB NOT NULL, identity BLOB NOT NULL,"
+    " state BLOB NOT NULL, granted INTEGER NOT NULL, ended INTEGER NOT NULL DEFAULT 0)",
+    "CREATE TABLE purse_entries ("
+    " purse INTEGER NOT NULL, height INTEGER NOT NULL, kind INTEGER NOT NULL, match BLOB NOT NULL,"
+    " change INTEGER NOT NULL, begins INTEGER, data BLOB NOT NULL, signature BLOB NOT NULL,"
+    " PRIMARY KEY (purse, height)) WITHOUT ROWID",
+    "CREATE INDEX purse_entries_by_beginning ON purse_entries (purse, begins)",
+    "CREATE TABLE purse_evidence (purse INTEGER NOT NULL, height INTEGER NOT NULL, evidence BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX purse_evidence_by_height ON purse_evidence (purse, height)",
+    "CREATE TABLE purse_partners ("
+    " purse INTEGER NOT NULL, fingerprint TEXT NOT NULL, height INTEGER NOT NULL, name TEXT NOT NULL,"
+    " change INTEGER NOT NULL, PRIMARY KEY (purse, fingerprint, height)) WITHOUT ROWID",
+    "CREATE TABLE purses_met ("
+    " key BLOB PRIMARY KEY, identity BLOB NOT NULL, granted INTEGER, ended BLOB NOT NULL, proof BLOB NOT NULL)"
+    " WITHOUT ROWID",
+    "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
+)
+
+
+class Line(NamedTuple):
+    """An entry of one's own purse, as its owner looks at it."""
+
+    height: int
+    kind: EntryKind
+    match: bytes
+    """Empty for the first entry."""
+    change: int
+    """Coins by which the balance changed; of a FREEZE the bet."""
+
+
+class Partner(NamedTuple):
+    """Somebody with whom matches were settled."""
+
+    fingerprint: str
+    name: str
+    """The last one."""
+    matches: int
+    change: int
+    """Coins that the purse won in these matches, less those that it lost; others may have been in them."""
+
+
+class Met(NamedTuple):
+    """What is known of another's purse."""
+
+    shown: Shown | None
+    """The newest proof; None if it cannot be read any more."""
+    proof: bytes
+    fork: bytes
+    """Two entries that have ended the purse; empty if none are known."""
+
+
+class Purses:
+    """The purses of one store.
+
+    :param read: returns the rows of a query with values of these types.
+    :param transaction: commits what is written in it at its end, all of it or nothing.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str, tuple[object, ...], tuple[type, ...]], list[tuple[Any, ...]]],
+        transaction: Callable[[], AbstractContextManager[sqlite3.Connection]],
+    ) -> None:
+        self._read = read
+        self._transaction = transaction
+
+    # One's own
+
+    def own(self, identity: bytes) -> tuple[bytes, Shown] | None:
+        """Return the seed of an identity's purse that has not ended, and the purse from the last entry on at which a
+        proof can begin; None if there is none.
+
+        :raises StoreError: if the store cannot be read.
+        :raises MalformedPurseError: if what it holds is damaged.
+        """
+        query = "SELECT number, seed, state FROM purses WHERE identity = ? AND NOT ended ORDER BY number DESC LIMIT 1"
+        for number, seed, state in self._read(query, (identity,), (int, bytes, bytes)):
+            purse = _purse(state)
+            ((since,),) = self._read(
+                "SELECT COALESCE(MAX(begins), -1) FROM purse_entries WHERE purse = ?", (number,), (int,)
+            )
+            rows = self._read(
+                "SELECT data, signature FROM purse_entries WHERE purse = ? AND height > ? ORDER BY height",
+                (number, since),
+                (bytes, bytes),
+            )
+            proofs = self._read(
+                "SELECT evidence FROM purse_evidence WHERE purse = ? AND height > ? ORDER BY height",
+                (number, since),
+                (bytes,),
+            )
+            entries = tuple(parse_entry(data, signature) for data, signature in rows)
+            if not entries or entries[-1].id != purse.head:
+                raise MalformedPurseError("the entries of the purse in the store are not all there")
+            return seed, Shown(identity, purse, entries, tuple(proof for (proof,) in proofs), None)
+        return None
+
+    def had_one(self, identity: bytes) -> bool:
+        """Tell whether an identity had a purse here, ended or not: the next one begins without a grant."""
+        return bool(self._read("SELECT number FROM purses WHERE identity = ? LIMIT 1", (identity,), (int,)))
+
+    def add(self, seed: bytes, signed: SignedEntry, purse: Purse) -> None:
+        """Keep a new purse of one's own, with its first entry."""
+        body = cast("Opening", signed.entry.body)
+        row = purse.key, seed, body.identity, encode(purse.wire), body.grant
+        with self._transaction() as database:
+            database.execute("INSERT INTO purses (key, seed, identity, state, granted) VALUES (?, ?, ?, ?, ?)", row)
+            _insert(database, signed, b"", purse)
+
+    def keep(self, signed: SignedEntry, evidence: bytes, purse: Purse) -> None:
+        """Keep another entry of one's own purse.
+
+        :param evidence: of a SETTLEMENT or VOID.
+        :param purse: as it is after the entry.
+        """
+        with self._transaction() as database:
+            _insert(database, signed, evidence, purse)
+
+    def end(self, key: bytes) -> None:
+        """Note that a purse of one's own has ended: two of its entries contradict each other."""
+        with self._transaction() as database:
+            database.execute("UPDATE purses SET ended = 1 WHERE key = ?", (key,))
+
+    def lines(self, key: bytes, last: int) -> tuple[Line, ...]:
+        """Return the last entries of a purse of one's own, the newest first."""
+        query = (
+            "SELECT height, kind, match, change FROM purse_entries"
+            " WHERE purse = (SELECT number FROM purses WHERE key = ?) ORDER BY height DESC LIMIT ?"
+        )
+        rows = self._read(query, (key, last), (int, int, bytes, int))
+        return tuple(Line(height, EntryKind(kind), match, change) for height, kind, match, change in rows)
+
+    def partners(self, key: bytes) -> tuple[Partner, ...]:
+        """Return those with whom matches of a purse of one's own were settled, who brought it the most coins first."""
+        query = (
+            "SELECT fingerprint, name, COUNT(*), SUM(change), MAX(height) FROM purse_partners"
+            " WHERE purse = (SELECT number FROM purses WHERE key = ?)"
+            " GROUP BY fingerprint ORDER BY SUM(change) DESC, fingerprint"
+        )
+        rows = self._read(query, (key,), (str, str, int, int, int))
+        return tuple(Partner(*row[:4]) for row in rows)
+
+    # Those of others
+
+    def met(self, key: bytes) -> Met | None:
+        """Return what is known of another's purse; None for an unknown one."""
+        for ended, proof in self._read("SELECT ended, proof FROM purses_met WHERE key = ?", (key,), (bytes, bytes)):
+            try:
+                return Met(read_proof(proof), proof, ended)
+            except MalformedPurseError:
+                return Met(None, proof, ended)
+        return None
+
+    def remember(self, shown: Shown) -> None:
+        """Keep the newest that was seen of another's purse."""
+        with self._transaction() as database:
+            database.execute(
+                "INSERT INTO purses_met VALUES (?, ?, ?, x'', ?) ON CONFLICT (key) DO UPDATE SET"
+                " proof = excluded.proof, granted = COALESCE(excluded.granted, granted)",
+                (shown.purse.key, shown.identity, shown.grant, shown.encoded()),
+            )
+
+    def end_met(self, key: bytes, fork: bytes) -> None:
+        """Note that another's purse has ended, by two entries that contradict each other."""
+        with self._transaction() as database:
+            database.execute(
+                "INSERT INTO purses_met VALUES (?, x'', NULL, ?, x'') ON CONFLICT (key) DO UPDATE SET"
+                " ended = excluded.ended",
+                (key, fork),
+            )
+
+    def had_grant(self, identity: bytes, but: bytes) -> bool:
+        """Tell whether an identity has had a grant in another purse."""
+        query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted > 0 LIMIT 1"
+        return bool(self._read(query, (identity, but), (bytes,)))
+
+
+def _purse(state: bytes) -> Purse:
+    try:
+        return parse_purse(decode(state))
+    except ValueError:
+        raise MalformedPurseError("the purse in the store is damaged") from None
+
+
+def _insert(database: sqlite3.Connection, signed: SignedEntry, evidence: bytes, purse: Purse) -> None:
+    entry = signed.entry
+    ((number,),) = database.execute("SELECT number FROM purses WHERE key = ?", (entry.purse,)).fetchall()
+    database.execute("UPDATE purses SET state = ? WHERE number = ?", (encode(purse.wire), number))
+    match entry.body:
+        case Freeze() as body:
+            match_id, change = body.match, body.bet
+        case Settled() as body:
+            match_id, change = body.match, body.change
+        case Void() | Forfeit() as body:
+            frozen = database.execute(
+                "SELECT change FROM purse_entries WHERE purse = ? AND match = ? AND kind = ?",
+                (number, body.match, EntryKind.FREEZE),
+            ).fetchall()
+            lost = -frozen[0][0] if frozen and isinstance(body, Forfeit) else 0
+            match_id, change = body.match, lost
+        case body:
+            match_id, change = b"", body.grant
+    begins = begins_at(entry.purse, evidence) if isinstance(entry.body, Settled) else None
+    row = number, entry.height, int(entry.kind), match_id, change, begins, *signed.wire
+    database.execute("INSERT INTO purse_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    if needs_evidence(signed):
+        database.execute("INSERT INTO purse_evidence VALUES (?, ?, ?)", (number, entry.height, evidence))
+    if isinstance(entry.body, Settled):
+        others = [record.join for record in read_evidence(evidence).genesis.roster]
+        rows = [
+            (number, fingerprint(join.identity), entry.height, join.nickname, change)
+            for join in others
+            if join.purse is not None and join.purse.key != entry.purse
+        ]
+        database.executemany("INSERT INTO purse_partners VALUES (?, ?, ?, ?, ?)", rows)
