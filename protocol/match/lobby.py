@@ -13,6 +13,7 @@ from typing import Final
 from p2pdice import Ruleset
 from protocol import limits
 from protocol.errors import PeerError, RefuseCode
+from protocol.limits import PROPOSALS
 from protocol.rate_limit import Bucket
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Table, TableAim, WatchAim
@@ -210,19 +211,35 @@ class Lobby:
         return genesis
 
 
+class StaleProposalError(MalformedGenesisError):
+    """The proposal has a join record of this player that another has replaced: the host had not received that yet."""
+
+
 class GuestTable(Lobby):
     """A guest's side of a lobby."""
 
     def __init__(self, own: JoinRecord, host: bytes) -> None:
         super().__init__(own.join.table, host)
         self.own = own
+        self._former: list[JoinRecord] = []
+
+    def renew(self, own: JoinRecord) -> None:
+        """Replace this player's join record."""
+        self._former = [*self._former[-PROPOSALS:], self.own]
+        self.own = own
 
     def check_proposal(self, data: bytes) -> Genesis:
         """Return the proposed genesis if this player can sign it.
 
-        :raises MalformedGenesisError: if :meth:`check_genesis` does, or this player's own join record is not in it.
+        :raises StaleProposalError: if it has an old join record of this player.
+        :raises MalformedGenesisError: if :meth:`check_genesis` does, this player's own join record is not in it, or
+            stakes do not come out of purses.
         """
         genesis = self.check_genesis(data)
+        if any(former in genesis.roster for former in self._former):
+            raise StaleProposalError("the match has an old entry of ours")
+        if genesis.ruleset.stakes and not genesis.has_purses:
+            raise UnknownRulesError("the match has stakes, but nobody brings a purse")
         if self.own not in genesis.roster:
             raise MalformedGenesisError("the host has altered our entry")
         return genesis

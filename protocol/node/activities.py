@@ -46,6 +46,7 @@ from protocol.wire.frames import (
     Propose,
     Refuse,
     Say,
+    ShowPurse,
     Table,
     TableAim,
     WatchAim,
@@ -58,7 +59,7 @@ log = logging.getLogger(__name__)
 class Activities:
     """The tables and matches of one node, and the owner of its links.
 
-    :param sign_on: makes a join record for the table with this id.
+    :param sign_on: makes a join record for the table with this id, with a purse or without.
     :param begin: takes part in a proposed match.
     """
 
@@ -70,7 +71,7 @@ class Activities:
         store: Store,
         locator: Locator,
         bounds: Limits,
-        sign_on: Callable[[bytes], JoinRecord],
+        sign_on: Callable[[bytes, bool], JoinRecord],
         begin: Callable[[bytes, Genesis], PlayerSession],
     ) -> None:
         self.mesh = Mesh(own, self, bounds)
@@ -222,7 +223,9 @@ class Activities:
                 self.watching.take(identity, frame)
             elif identity in self.audience:
                 pass
-            elif isinstance(frame, Table | Propose | Refuse):
+            elif isinstance(frame, ShowPurse) and self.hosting is not None:
+                self.hosting.take_purse(identity, frame)
+            elif isinstance(frame, Table | Propose | Refuse | ShowPurse):
                 self.joining.take(identity, frame)
             elif isinstance(frame, CodeElement | CodeProof):
                 if self.hosting is not None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from protocol.crypto.keys import fingerprint
 from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
-from protocol.match.lobby import GuestTable
+from protocol.limits import PURSE_BURST, PURSE_RATE
+from protocol.match.lobby import GuestTable, StaleProposalError
+from protocol.match.own_purse import PurseError
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node.host import FORMING_PATIENCE
@@ -18,14 +21,16 @@ from protocol.node.proposals import Proposals
 from protocol.node.refusals import LEFT, closing_code, host_gone, refusal, unreachable
 from protocol.node.runtime import Runtime
 from protocol.node.talking import Floor
-from protocol.wire.frames import JoinTable, Leave, Propose, Refuse, Table, TableAim
+from protocol.rate_limit import Bucket
+from protocol.wire.frames import JoinTable, Leave, Propose, Refuse, ShowPurse, Table, TableAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
+from protocol.wire.purses import MalformedPurseError
 
 
 class Guest:
     """A guest's side of a lobby on the network.
 
-    :param sign_on: makes a join record for the table with this id.
+    :param sign_on: makes a join record for the table with this id, with a purse or without.
     :param begin: takes part in a proposed match.
     :param proposals: those in which this node takes part.
     """
@@ -33,7 +38,7 @@ class Guest:
     def __init__(
         self,
         runtime: Runtime,
-        sign_on: Callable[[bytes], JoinRecord],
+        sign_on: Callable[[bytes, bool], JoinRecord],
         begin: Callable[[bytes, Genesis], PlayerSession],
         proposals: Proposals,
     ) -> None:
@@ -43,6 +48,8 @@ class Guest:
         self._proposals = proposals
         self._wanted: Target | None = None
         self._seat: GuestTable | None = None
+        self._pace = Bucket(PURSE_RATE, PURSE_BURST, runtime.loop.time())
+        """Of purses that are looked at."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._refused: RefusedError | None = None
@@ -101,11 +108,11 @@ class Guest:
                 self._close(RefuseCode.REFUSED, "another table is open there")
                 self._runtime.mesh.disconnect(identity)
                 return
-            record = self._sign_on(aim.table)
+            record = self._sign_on(aim.table, False)
             self._seat = GuestTable(record, identity)
             self._runtime.post(identity, JoinTable(record.wire))
 
-    def take(self, identity: bytes, frame: Table | Propose | Refuse) -> None:
+    def take(self, identity: bytes, frame: Table | Propose | Refuse | ShowPurse) -> None:
         """Take a frame from the host, until the match has begun; from others nothing."""
         seat = self._seat
         if seat is None or identity != seat.host or self._has_begun:
@@ -114,9 +121,15 @@ class Guest:
             if isinstance(frame, Refuse):
                 self._close(frame.code, frame.reason)
                 return
+            if isinstance(frame, ShowPurse):
+                self._take_purse(seat, frame.proof)
+                return
             seat.hear(self._runtime.loop.time())
             if isinstance(frame, Propose):
-                self._begin(frame.genesis, seat.check_proposal(frame.genesis))
+                with suppress(StaleProposalError):
+                    genesis = seat.check_proposal(frame.genesis)
+                    if self._are_in_order(seat, genesis):
+                        self._begin(frame.genesis, genesis)
             else:
                 before = seat.shown
                 assert self._wanted is not None
@@ -126,9 +139,56 @@ class Guest:
                     self._admission.set_result(None)
                 elif before is not None and frame != before:
                     self._runtime.tell(self._runtime.lobby_changed(before, frame))
-        except MalformedGenesisError as error:
+                self._show_purse(seat)
+        except (MalformedGenesisError, MalformedPurseError) as error:
             code = RefuseCode.RULES if isinstance(error, UnknownRulesError) else RefuseCode.REFUSED
             self._close(code, f"what the host says cannot be accepted: {error}")
+        except PurseError as error:
+            self._close(RefuseCode.REFUSED, str(error))
+
+    def _show_purse(self, seat: GuestTable) -> None:
+        """Bring the purse as it is now to a table with stakes.
+
+        :raises PurseError: if it cannot be shown.
+        """
+        if seat.ruleset is None or not seat.ruleset.stakes:
+            return
+        purse, proof = self._runtime.purses.bring()
+        if seat.own.join.purse != purse:
+            seat.renew(self._sign_on(seat.id, True))
+            self._runtime.post(seat.host, ShowPurse(proof))
+            self._runtime.post(seat.host, JoinTable(seat.own.wire))
+
+    def _take_purse(self, seat: GuestTable, proof: bytes) -> None:
+        """Look at the purse of another player that the host shows, or at newer entries of this player's own.
+
+        :raises MalformedPurseError: if it is not right.
+        :raises PurseError: if this player's purse cannot be shown.
+        """
+        purses = self._runtime.purses
+        if purses.knows(proof) or not self._pace.admits(self._runtime.loop.time()):
+            return
+        taken = purses.take(proof)
+        if taken.back:
+            self._runtime.post(seat.host, ShowPurse(taken.back))
+        self._show_purse(seat)
+
+    def _are_in_order(self, seat: GuestTable, genesis: Genesis) -> bool:
+        """Tell whether the match can be signed with these purses; the host is told what their owners lack.
+
+        :raises MalformedGenesisError: if one of them will never do.
+        """
+        if not genesis.has_purses:
+            return True
+        purses, is_in_order = self._runtime.purses, True
+        for record in genesis.roster:
+            if flaw := purses.flaw(record.join):
+                is_in_order = False
+                newer = purses.newer(record.join)
+                if not newer:
+                    raise MalformedGenesisError(f"{record.join.nickname} cannot play for stakes here: {flaw}")
+                self._runtime.post(seat.host, ShowPurse(newer))
+        return is_in_order
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down. Without the host the table is gone; while a match forms, the host has time to come back."""

@@ -9,7 +9,7 @@ from typing import Final
 from protocol import limits
 from protocol.crypto.short_code import ShortCode
 from protocol.errors import ErrorCode, NodeError, RefuseCode
-from protocol.events import AgainAsked, LobbyChanged, PlayerInfo
+from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
 from protocol.node.code_desk import CodeDesk
@@ -19,8 +19,9 @@ from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
-from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, TableAim, WatchAim
+from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, ShowPurse, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, match_id
+from protocol.wire.purses import MalformedPurseError
 
 FORMING_PATIENCE: Final = 2.0
 """Seconds that host and guest wait for each other if their link is lost while the match forms. Then
@@ -34,7 +35,7 @@ class Host:
     """The host's table on the network.
 
     :param audience: the spectators.
-    :param sign_on: makes a new join record of the host for the table with this id.
+    :param sign_on: makes a new join record of the host for the table with this id, with a purse or without.
     :param begin: takes part in a proposed match.
     :param advertise: tells the network how the table stands now.
     :param code: the short code, if the table can be found by it.
@@ -46,7 +47,7 @@ class Host:
         runtime: Runtime,
         table: HostedTable,
         audience: Spectators,
-        sign_on: Callable[[bytes], JoinRecord],
+        sign_on: Callable[[bytes, bool], JoinRecord],
         begin: Callable[[bytes, Genesis], PlayerSession],
         advertise: Callable[[], None],
         code: ShortCode | None,
@@ -73,6 +74,13 @@ class Host:
         self._asking: dict[bytes, JoinTable] = {}
         """Peers that wait for a seat or a new one, in their order, each with its latest request."""
         self._next_seat: asyncio.TimerHandle | None = None
+        self._purse_pace = Bucket(limits.PURSE_RATE, limits.PURSE_BURST, runtime.loop.time())
+        self._expecting: dict[bytes, asyncio.TimerHandle] = {}
+        """Guests whose purse is not in order."""
+        self._shown: set[tuple[bytes, bytes]] = set()
+        """Guests, and what they were shown of the purses of others."""
+        self._is_wanted = False
+        """The match is to be proposed as soon as all purses are in order."""
         self._asked_again: set[bytes] = set()
         """Guests of the match who want to sit down again."""
 
@@ -104,8 +112,11 @@ class Host:
         if self._proposal is not None and self._proposal.match.history.genesis == self.table.genesis():
             return  # it was proposed, and some have not signed yet
         self._withdraw()
+        self._is_wanted = not self._show_purses()
+        if self._is_wanted:
+            return
         if match_id(self.table.genesis().encoded()) in self._withdrawn or len(self._withdrawn) >= limits.PROPOSALS:
-            self.table.renew(self._sign_on(self.table.id))
+            self.table.renew(self._sign_on(self.table.id, self._has_stakes))
             self._withdrawn.clear()
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
@@ -146,7 +157,8 @@ class Host:
 
     def close(self) -> None:
         """Cancel all timers."""
-        for timer in (self._keeping, self._patience, self._next_seat, *self._lost.values()):
+        timers = self._keeping, self._patience, self._next_seat, *self._lost.values(), *self._expecting.values()
+        for timer in timers:
             if timer is not None:
                 timer.cancel()
 
@@ -252,8 +264,84 @@ class Host:
             self._changed(joined=identity)
         if self._proposal is not None and identity in self._proposal.authors:
             self._withdraw()
-        if self.table.is_full:
+        self._expect_purses()
+        if self.table.is_full or (self._is_wanted and len(self.table.records) > 1):
             self.propose()
+
+    # Purses
+
+    @property
+    def _has_stakes(self) -> bool:
+        return self.table.settings.ruleset.stakes
+
+    def _expect_purses(self) -> None:
+        """Give every guest whose purse is not in order a while to show it, or to take over newer entries."""
+        if not self._has_stakes:
+            return
+        for record in self.table.records[1:]:
+            identity = record.join.identity
+            if not self._runtime.purses.flaw(record.join):
+                if (timer := self._expecting.pop(identity, None)) is not None:
+                    timer.cancel()
+            elif identity not in self._expecting:
+                wait = self._runtime.bounds.handshake
+                self._expecting[identity] = self._runtime.loop.call_later(wait, self._lose_purse, identity)
+
+    def _lose_purse(self, identity: bytes) -> None:
+        """Refuse a guest whose purse is still not in order."""
+        self._expecting.pop(identity, None)
+        record = next((each for each in self.table.records[1:] if each.join.identity == identity), None)
+        with self._runtime.stopping_at_disk_errors():
+            if record is not None and not self.has_begun and (flaw := self._runtime.purses.flaw(record.join)):
+                self._runtime.tell(Notice(f"{record.join.nickname} cannot play for stakes here: {flaw}"))
+                self._runtime.refuse(identity, RefuseCode.REFUSED, f"you cannot play for stakes here: {flaw}")
+                self._give_away(identity)
+
+    def _show_purses(self) -> bool:
+        """Show all purses to all guests; tell whether they are in order, so that the match can be proposed."""
+        if not self._has_stakes:
+            return True
+        purses, records = self._runtime.purses, self.table.records
+        if purses.flaw(records[0].join):  # it has changed since
+            self.table.renew(self._sign_on(self.table.id, True))
+        if any(purses.flaw(record.join) for record in self.table.records):
+            return False
+        for guest in self.seated:
+            for record in self.table.records:
+                proof = purses.known(record.join)
+                if record.join.identity != guest and (guest, proof) not in self._shown:
+                    self._shown.add((guest, proof))
+                    self._runtime.post(guest, ShowPurse(proof))
+        return True
+
+    def take_purse(self, identity: bytes, frame: ShowPurse) -> None:
+        """Look at a guest's purse, or at newer entries of somebody's that a guest hands back."""
+        purses = self._runtime.purses
+        if not self._has_stakes or self.has_begun or not self._is_guest(identity) or purses.knows(frame.proof):
+            return
+        if not self._purse_pace.admits(self._runtime.loop.time()):
+            return  # then the guest's purse does not get in order
+        try:
+            taken = purses.take(frame.proof)
+        except MalformedPurseError as error:
+            self._runtime.refuse(identity, RefuseCode.REFUSED, f"your purse cannot be accepted: {error}")
+            self._give_away(identity)
+            return
+        if taken.back:
+            self._runtime.post(identity, ShowPurse(taken.back))
+        if not taken.is_news:
+            return
+        for record in self.table.records:
+            join = record.join
+            if join.purse is None or join.purse.key != taken.key or join.identity == identity:
+                continue
+            self._withdraw()
+            self._is_wanted = True
+            if join.identity == self._runtime.identity.public:
+                self.propose()
+            else:
+                self._runtime.post(join.identity, ShowPurse(purses.newer(join) or frame.proof))
+        self._expect_purses()
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
@@ -277,7 +365,10 @@ class Host:
         if self._proposal is not None and identity in self._proposal.authors:
             self._withdraw()
         names = {record.join.identity: record.join.nickname for record in self.table.records}
+        if (timer := self._expecting.pop(identity, None)) is not None:
+            timer.cancel()
         if self.table.release(identity):
+            self._shown = {each for each in self._shown if each[0] != identity}
             self._changed(left=self._runtime.player(names[identity], identity))
 
     def _changed(self, *, joined: bytes = b"", left: PlayerInfo | None = None) -> None:

@@ -26,6 +26,7 @@ from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
+from protocol.match.own_purse import PurseError
 from protocol.match.signer import StaleMoveError
 from protocol.match.timeouts import Party
 from protocol.net.addresses import format_address
@@ -51,6 +52,7 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import PLEDGES, Genesis, Join, JoinRecord, MalformedGenesisError, make_join_record, match_id
 from protocol.wire.nicknames import NicknameError, check_nickname
+from protocol.wire.purses import MalformedPurseError
 from protocol.wire.table_id import open_table_id, private_table_id
 
 log = logging.getLogger(__name__)
@@ -203,7 +205,7 @@ class Node:
         await self._locator.withdraw()
         is_found = await self._locator.start()
         code = new_short_code(self._locator.numbers()) if is_found else None
-        hosted = HostedTable(settings, table, self._sign_on(table), token)
+        hosted = HostedTable(settings, table, self._sign_on(table, settings.ruleset.stakes), token)
         returning = self._active.former.authors if self._active.former is not None else ()
         self._active.hosting = Host(
             self._runtime,
@@ -450,14 +452,21 @@ class Node:
 
     # From the lobby, or the store, to the match
 
-    def _sign_on(self, table: bytes) -> JoinRecord:
-        """Make a join record for a table, and with it the seed of the match."""
+    def _sign_on(self, table: bytes, has_purse: bool = False) -> JoinRecord:
+        """Make a join record for a table, and with it the seed of the match.
+
+        :raises NodeError: if it needs a purse that cannot be shown.
+        """
+        try:
+            purse = self._runtime.purses.bring()[0] if has_purse else None
+        except (PurseError, MalformedPurseError) as error:
+            raise NodeError(ErrorCode.FAILED, f"you cannot play for stakes: {error}") from None
         self._seed = secrets.token_bytes(32)
         match_key = MatchKey(self._seed)
         self._store.add_seed(match_key.public, self._seed)
         nonce = secrets.token_bytes(32)
         addresses = self._mesh.addresses[: limits.JOIN_ADDRESSES]
-        join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge)
+        join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge, purse)
         return make_join_record(join, self.identity, match_key)
 
     def _begin(self, data: bytes, genesis: Genesis) -> PlayerSession:
@@ -480,7 +489,9 @@ class Node:
         is_host = self._active.hosting is not None
         self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table, is_host)
         me = next(author for author, record in enumerate(genesis.roster) if record.join.match_key == match_key)
-        return self._take_part(Match(data, me, self._seed, party=self.party, is_host=is_host), occasion, resumed=False)
+        freeze = self._runtime.purses.freeze
+        match = Match(data, me, self._seed, party=self.party, is_host=is_host, purse=freeze)
+        return self._take_part(match, occasion, resumed=False)
 
     def _return_to(self, stored: StoredMatch) -> None:
         """Take part in a stored match.
@@ -490,7 +501,13 @@ class Node:
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
             seat = archive.roster_index(stored)
-            match = Match(stored.genesis, seat, stored.seed, messages, choices, party=self.party, is_host=stored.hosted)
+            is_host, freeze = stored.hosted, self._runtime.purses.freeze
+            match = Match(
+                *(stored.genesis, seat, stored.seed, messages, choices),
+                party=self.party,
+                is_host=is_host,
+                purse=freeze,
+            )
             self.name = match.history.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
             self._take_part(match, Occasion(stored.created, stored.table_name), resumed=True)
         except (PeerError, StoreError) as error:

@@ -62,6 +62,9 @@ class PlayerSession(Session):
         self._formed = formed
         self._called_off = called_off
         self._is_retired = False
+        self._is_noted = False
+        """The purses of the players have taken over what their stakes have frozen."""
+        self._is_settled = False
 
     def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
         """Link with the other players from now on, and send what this node owes.
@@ -158,6 +161,18 @@ class PlayerSession(Session):
         history = self.match.history
         if self.match.is_ended and {*range(history.roster_size)} - {*history.position.left} <= {*history.results}:
             self.all_confirmed.set()
+        if history.genesis.has_purses:
+            self._mind_purses()
+
+    def _mind_purses(self) -> None:
+        """Note what is frozen when the stakes are open, and settle the match when enough have signed its end."""
+        history, purses = self.match.history, self._runtime.purses
+        state = history.position.state
+        if not self._is_noted and state is not None and state.wagers:
+            self._is_noted = True
+            purses.note(history)
+        if self.is_over and not self._is_settled:
+            self._is_settled = purses.settle(history)
 
     def send(self, author: int, frame: Frame) -> None:
         if author < self.match.history.roster_size:

@@ -13,12 +13,13 @@ from typing import Any, Final
 
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import RefuseCode
-from protocol.events import LobbyChanged, MatchStarted, NodeEvent, PlayerInfo, Stopped, Unfamiliar
+from protocol.events import LobbyChanged, MatchStarted, NodeEvent, Notice, PlayerInfo, Stopped, Unfamiliar
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh
 from protocol.node.locator import Locator
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
+from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame
@@ -66,6 +67,7 @@ class Runtime:
         """Nothing is taken or sent any more."""
         self.outbox: Outbox[tuple[tuple[bytes, ...], bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
         """The effects of this pass of the loop. Its frames are encoded, each with the identities of its receivers."""
+        self.purses = PurseKeeper(store, identity.public, lambda text: self.tell(Notice(text)))
         self._recognised: set[PlayerInfo] = set()
         """Players whose key and name do not go together, as the owner was told already."""
         self._tasks: set[asyncio.Task[None]] = set()

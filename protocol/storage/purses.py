@@ -201,6 +201,10 @@ class Purses:
                 (key, fork),
             )
 
+    def has_proof(self, proof: bytes) -> bool:
+        """Tell whether this is the newest that was seen of a purse."""
+        return bool(self._read("SELECT identity FROM purses_met WHERE proof = ? LIMIT 1", (proof,), (bytes,)))
+
     def had_grant(self, identity: bytes, but: bytes) -> bool:
         """Tell whether an identity has had a grant in another purse."""
         query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted > 0 LIMIT 1"

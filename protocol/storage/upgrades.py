@@ -1,7 +1,7 @@
 """Upgrades of the store: each turns a store of one version into one of the next.
 
 An upgrade is written out as it was when its version was new, and never changes. It uses none of the tables in
-:mod:`protocol.storage.store`, :mod:`protocol.storage.people` and :mod:`protocol.storage.purses`: these are the present ones, and may change.
+the modules of this folder: these are the present ones, and may change.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from protocol.crypto.code_exchange import ELEMENT_BYTES
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.short_code import NUMBERS
 from protocol.errors import PeerError
-from protocol.limits import PLAYERS, TEXT_CHARACTERS
+from protocol.limits import PLAYERS, PURSE, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.messages import read_pair, spell_pair
 from protocol.wire.table_id import TABLE_ID_BYTES
@@ -199,14 +199,20 @@ class CodeProof(NamedTuple):
     """Of the host of a private table: its token. Empty otherwise."""
 
 
+class ShowPurse(NamedTuple):
+    """The proof or fork of a purse, not parsed yet."""
+
+    proof: bytes
+
+
 class Unknown(NamedTuple):
-    """A frame of a type that this program does not know, or that is reserved: it is ignored."""
+    """A frame of a type that this program does not know: it is ignored."""
 
     type: int
     fields: tuple[Value, ...]
 
 
-Lobbying = JoinTable | Table | Propose | CodeElement | CodeProof
+Lobbying = JoinTable | Table | Propose | ShowPurse | CodeElement | CodeProof
 Known = Hello | Welcome | Refuse | Lobbying | Carried | Need | Page | Leave | Cut | Say | Have
 Frame = Known | Unknown
 
@@ -225,6 +231,7 @@ class _Type(IntEnum):
     CUT = 11
     SAY = 12
     HAVE = 13
+    PURSE = 14
     ELEMENT = 15
     PROOF = 16
 
@@ -247,6 +254,7 @@ _TYPE_OF: Final = {
     Cut: _Type.CUT,
     Say: _Type.SAY,
     Have: _Type.HAVE,
+    ShowPurse: _Type.PURSE,
     CodeElement: _Type.ELEMENT,
     CodeProof: _Type.PROOF,
 }
@@ -329,6 +337,8 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
         case _Type.PAGE, (bytes() as match, int() as cursor, tuple() as messages):
             if len(match) == HASH_BYTES and 0 <= cursor < 2**32 and _are_messages(messages):
                 return Page(match, cursor, cast("tuple[tuple[bytes, bytes], ...]", messages))
+        case _Type.PURSE, (bytes() as proof,) if 0 < len(proof) <= PURSE:
+            return ShowPurse(proof)
         case _Type.ELEMENT, (bytes() as element,) if len(element) == ELEMENT_BYTES:
             return CodeElement(element)
         case _Type.PROOF, (bytes() as proof, str() as token) if len(proof) == HASH_BYTES and _is_text(token):

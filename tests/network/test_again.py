@@ -34,7 +34,7 @@ from protocol.events import (
 from protocol.limits import Limits
 from protocol.match.effects import Ended, Formed, Over, Show
 from protocol.node.node import TableSettings
-from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Table
+from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, ShowPurse, Table
 from protocol.wire.genesis import parse_genesis
 from protocol.wire.messages import Kind
 from tests.network.company import HOST, Company, Player, in_mid_match
@@ -358,7 +358,7 @@ async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: 
     joining = guest.node._active.joining
     take = joining.take
 
-    def give_up(identity: bytes, frame: Table | Propose | Refuse) -> None:
+    def give_up(identity: bytes, frame: Table | Propose | Refuse | ShowPurse) -> None:
         take(identity, frame)
         waiting.cancel()
 

@@ -229,7 +229,8 @@ def test_a_backup_of_an_older_version_is_converted(home: Home, tmp_path: Path) -
         )
         later = "SELECT place >> 32, place & 0xffffffff, data, signature FROM later"
         database.execute(f"INSERT INTO messages {later}")
-        for table in ("later", "meetings", "trusted"):
+        purses = ("purses", "purse_entries", "purse_evidence", "purse_partners", "purses_met")
+        for table in ("later", "meetings", "trusted", *purses):
             database.execute(f"DROP TABLE {table}")
         database.execute("PRAGMA user_version=2")
     found = backup.look(tmp_path / "backup")

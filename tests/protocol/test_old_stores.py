@@ -128,7 +128,7 @@ def test_a_disk_that_fails_while_a_store_is_converted_leaves_it_as_it_was(
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("protocol.storage.upgrades.players_of", fail)
+        patch.setattr("protocol.storage.upgrades._UPGRADES", (*upgrades._UPGRADES, fail))
         with pytest.raises(StoreError, match="disk I/O error"):
             Store(home.store)
     assert version(home.store) == int(name.split("-")[1])

@@ -1,0 +1,222 @@
+"""The purse of this node's player, and what is known of those of others.
+
+The store holds both. A purse that somebody brings to a table is in order if this node knows exactly that head as the
+newest one; so whoever brings it has to show it first.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple
+
+from p2pdice import NEWCOMER_COINS
+from protocol.consensus.history import History
+from protocol.consensus.purse_proofs import (
+    Relation,
+    compare,
+    fork_of,
+    is_fork,
+    read_fork,
+    read_proof,
+    write_fork,
+)
+from protocol.consensus.settlements import gather, stakes_of
+from protocol.crypto.keys import PurseKey
+from protocol.limits import PURSE
+from protocol.match.own_purse import OwnPurse, PurseError
+from protocol.storage.store import Store
+from protocol.wire.genesis import Join
+from protocol.wire.purses import Entry, MalformedPurseError, Purse, Settled, following, verified
+
+log = logging.getLogger(__name__)
+
+
+class Taken(NamedTuple):
+    """What came of a purse that was shown."""
+
+    key: bytes
+    back: bytes = b""
+    """Newer entries, or a fork, to be sent back to whoever showed it."""
+    is_news: bool = False
+    """This node did not know it."""
+
+
+class PurseKeeper:
+    """See the module.
+
+    :param identity: that of the node's player.
+    :param tell: tells the owner something, as a sentence.
+    """
+
+    def __init__(self, store: Store, identity: bytes, tell: Callable[[str], None]) -> None:
+        self._store = store.purses
+        self._identity = identity
+        self._tell = tell
+        self._own: OwnPurse | None = None
+
+    # One's own
+
+    @property
+    def own(self) -> OwnPurse:
+        """The purse, which is opened when it is first asked for.
+
+        :raises StoreError: if the store does not work.
+        """
+        if self._own is None:
+            known = self._store.own(self._identity)
+            if known is not None:
+                seed, shown = known
+                self._own = OwnPurse(PurseKey(seed), shown, self._store.keep)
+            else:
+                seed = secrets.token_bytes(32)
+                grant = 0 if self._store.had_one(self._identity) else NEWCOMER_COINS
+                self._own = OwnPurse.opened(
+                    seed, self._identity, lambda signed, _, purse: self._store.add(seed, signed, purse), grant
+                ).kept_by(self._store.keep)
+        return self._own
+
+    def bring(self) -> tuple[Purse, bytes]:
+        """Return the purse for a join record, and the proof that is shown with it.
+
+        :raises PurseError: if it cannot be shown.
+        """
+        return self.own.purse, self.own.proof()
+
+    def freeze(self, entry: Entry) -> bytes | None:
+        """Freeze a stake by this entry, and return the signature; None if the purse was brought in another state."""
+        return self.own.freeze(entry)
+
+    def _end_own(self) -> None:
+        self._store.end(self.own.key.public)
+        self._own = None
+        self._tell(
+            "Two entries of your purse contradict each other, as after going back to a backup, so it has ended. You"
+            " begin a new one, without coins. Nobody takes this for cheating."
+        )
+
+    # Matches
+
+    def note(self, history: History) -> None:
+        """Take over what the stakes of a match have frozen, once they are open: of others, and what one's own purse has
+        lost since."""
+        for author, stake in stakes_of(history).items():
+            brought = history.genesis.roster[author].join.purse
+            assert brought is not None
+            entry = following(brought, stake.freeze)
+            if entry.purse == self.own.key.public:
+                self.own.freeze(entry)  # a store put back from a backup may lack it
+                continue
+            met, signed = self._store.met(entry.purse), verified(entry, stake.signature)
+            if met is not None and met.shown is not None and signed is not None and met.shown.purse == brought:
+                longer = met.shown._replace(
+                    entries=(*met.shown.entries, signed), purse=brought._replace(height=entry.height, head=signed.id)
+                )
+                if len(longer.encoded()) <= PURSE:
+                    self._store.remember(longer)
+
+    def settle(self, history: History) -> bool:
+        """Settle a match that is over; tell whether there is nothing more to settle in it."""
+        try:
+            if self.own.purse.frozen_for(history.match) is None:
+                return True
+            evidence = gather(history)
+            if evidence is None:
+                return False
+            signed = self.own.settle(evidence.encoded())
+        except MalformedPurseError as error:
+            log.warning("match %s cannot be settled: %s", history.match.hex()[:8], error)
+            return True
+        if signed is not None and isinstance(signed.entry.body, Settled):
+            body = signed.entry.body
+            self._tell(f"{body.change:+,d} coins: your purse has {body.balance:,} now")
+        return True
+
+    # Those of others
+
+    def knows(self, data: bytes) -> bool:
+        """Tell whether these bytes are what is known of a purse already, without looking into them."""
+        return self._store.has_proof(data)
+
+    def take(self, data: bytes) -> Taken:
+        """Take what somebody has shown or handed back.
+
+        :raises MalformedPurseError: if it is no right proof or fork.
+        """
+        if is_fork(data):
+            return self._take_fork(data)
+        shown = read_proof(data)
+        key = shown.purse.key
+        if key == self.own.key.public:
+            try:
+                adopted = self.own.adopt(shown)
+            except PurseError:
+                self._end_own()
+                return Taken(key, is_news=True)
+            if adopted:
+                self._tell(f"Others knew newer entries of your purse. It has {self.own.purse.balance:,} coins now")
+            return Taken(key, is_news=adopted)
+        if shown.grant and self._store.had_grant(shown.identity, key):
+            raise MalformedPurseError("its owner has had the coins of a newcomer in another purse")
+        met = self._store.met(key)
+        if met is not None and met.fork:
+            return Taken(key, met.fork)
+        if met is None or met.shown is None:
+            self._store.remember(shown)
+            return Taken(key, is_news=True)
+        relation = compare(met.shown, shown)
+        if relation is Relation.FORK:
+            found = fork_of(met.shown.entries, shown.entries)
+            assert found is not None
+            fork = write_fork(found)
+            self._store.end_met(key, fork)
+            return Taken(key, fork, is_news=True)
+        if relation is Relation.NEWER:
+            self._store.remember(shown)
+        return Taken(key, met.proof if relation is Relation.OLDER else b"", relation is Relation.NEWER)
+
+    def _take_fork(self, data: bytes) -> Taken:
+        key = read_fork(data)[0].entry.purse
+        if key == self.own.key.public:
+            self._end_own()
+            return Taken(key, is_news=True)
+        met = self._store.met(key)
+        if met is None or not met.fork:
+            self._store.end_met(key, data)
+        return Taken(key, is_news=met is None or not met.fork)
+
+    def flaw(self, join: Join) -> str:
+        """Return why a purse that is brought is not in order; empty if it is."""
+        purse = join.purse
+        if purse is None:
+            return "no purse was shown"
+        if purse.key == self.own.key.public:
+            return "" if purse == self.own.purse and join.identity == self._identity else "this is not your purse"
+        met = self._store.met(purse.key)
+        if met is None or (met.shown is None and not met.fork):
+            return "the purse was not shown"
+        if met.fork:
+            return "two entries of the purse contradict each other, so it has ended"
+        assert met.shown is not None
+        if met.shown.identity != join.identity:
+            return "the purse is somebody else's"
+        if purse.height < met.shown.purse.height:
+            return "newer entries of the purse are known here, and have not been taken over"
+        return "" if purse == met.shown.purse else "the purse is not as it was shown"
+
+    def newer(self, join: Join) -> bytes:
+        """Return what its owner lacks of a purse that is brought: newer entries or a fork; empty if that is nothing."""
+        if join.purse is None or (met := self._store.met(join.purse.key)) is None:
+            return b""
+        is_newer = met.shown is not None and met.shown.purse.height > join.purse.height
+        return met.fork or (met.proof if is_newer else b"")
+
+    def known(self, join: Join) -> bytes:
+        """Return what is known of the purse in a join record, to be shown to others; empty if nothing is."""
+        if join.purse is None:
+            return b""
+        if join.purse.key == self.own.key.public:
+            return self.own.proof()
+        met = self._store.met(join.purse.key)
+        return b"" if met is None else met.fork or met.proof

@@ -1,0 +1,251 @@
+"""Purses between whole nodes: they are kept from match to match, shown at tables, handed back, and refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from p2pdice import Ruleset
+from protocol.consensus.verifier import verify
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed
+from protocol.limits import Limits
+from protocol.match.lobby import TableSettings
+from protocol.node.purse_keeper import PurseKeeper
+from protocol.wire.frames import ShowPurse
+from protocol.wire.purses import Freeze, Purse, following
+from tests.network.company import CLASSIC, WAITING, Company, Player
+
+STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
+HASTY = replace(Limits(), handshake=1.0)
+"""Nobody waits long for a purse."""
+
+
+def purse(player: Player) -> Purse:
+    return player.node._runtime.purses.own.purse
+
+
+def keeper(player: Player) -> PurseKeeper:
+    return player.node._runtime.purses
+
+
+async def finish(players: Sequence[Player]) -> MatchResult:
+    """Wait until a match is over and settled for all."""
+    ends = [await player.until(MatchResult) for player in players]
+    for player in players:
+        await player.until_true(lambda player=player: not purse(player).frozen)  # type: ignore[misc]
+    return ends[0]
+
+
+async def evening(people: Company, names: str, **options: object) -> list[Player]:
+    """Play one match for stakes; everybody leaves."""
+    players, _ = await people.table(len(names), names, WAITING, STAKES, **options)
+    await finish(players)
+    for player in players:
+        await player.leave()
+    return players
+
+
+def back_up(people: Company, name: str, to: str) -> None:
+    shutil.copytree(people.folder / name, people.folder / to)
+
+
+def put_back(people: Company, name: str, kept: str) -> None:
+    shutil.rmtree(people.folder / name)
+    shutil.copytree(people.folder / kept, people.folder / name)
+
+
+async def test_coins_are_kept_and_bet_again(people: Company) -> None:
+    first, _ = await people.table(3, "ABC", WAITING, STAKES)
+    end = await finish(first)
+    balances = {player.name: purse(player).balance for player in first}
+    verdict = verify(end.transcript.read_bytes())
+    assert verdict.verdict == "fair"
+    changed = {
+        name: each.balance + (each.change or 0) for name, each in zip(verdict.players, verdict.purses, strict=True)
+    }
+    assert changed == balances != dict.fromkeys("ABC", 1000)
+    assert any("your purse has" in notice.text for notice in first[0].told(Notice))
+    for player in first:
+        await player.leave()
+    again, _ = await people.table(3, "CAB", WAITING, STAKES)
+    end = await finish(again)
+    brought = verify(end.transcript.read_bytes())
+    assert {name: each.funds for name, each in zip(brought.players, brought.purses, strict=True)} == balances
+    assert all(each.height == 2 for each in brought.purses)
+    assert {player.name: purse(player).height for player in again} == dict.fromkeys("ABC", 4)
+
+
+async def test_the_host_proposes_at_once_when_the_owner_says_so_and_purses_are_in_order(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    (guest,) = await people.join(opened.join_line, "B")
+    host.node.start_match()
+    await finish([host, guest])
+
+
+async def test_a_table_without_stakes_asks_for_no_purse(people: Company) -> None:
+    players, _ = await people.table(2, "AB", WAITING, CLASSIC.with_options({"dice": "1"}))
+    end = await players[0].until(MatchResult)
+    assert verify(end.transcript.read_bytes()).purses == ()
+
+
+@pytest.mark.parametrize("is_host", [False, True])
+async def test_old_head_is_handed_back_by_whoever_knows_a_newer_one(people: Company, is_host: bool) -> None:
+    """A guest, or the host, went back to a backup. What the others know is more."""
+    await evening(people, "AB")
+    back_up(people, "B", "kept")
+    await evening(people, "AB")
+    put_back(people, "B", "kept")
+    names = "BA" if is_host else "AB"
+    players, _ = await people.table(2, names, WAITING, STAKES)
+    restored = players[names.index("B")]
+    told = await restored.until(Notice, lambda notice: "newer entries" in notice.text)
+    assert told
+    await finish([players[names.index("A")]])
+    assert purse(players[names.index("A")]).height == 6
+
+
+async def test_a_guest_who_knows_more_than_the_host_hands_it_back(people: Company) -> None:
+    await evening(people, "BC")
+    back_up(people, "B", "kept")
+    await evening(people, "BC")
+    put_back(people, "B", "kept")
+    a, b, c = (await people.table(3, "ABC", WAITING, STAKES))[0]
+    await b.until(Notice, lambda notice: "newer entries" in notice.text)
+    await finish([a, c])
+    await b.until(MatchResult)
+
+
+async def test_whoever_declines_newer_entries_is_refused_and_both_sides_are_told(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await evening(people, "AB")
+    back_up(people, "B", "kept")
+    await evening(people, "AB")
+    put_back(people, "B", "kept")
+    host = await people.sit("A", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    cheat = await people.sit("B")
+    monkeypatch.setattr(cheat.node._active.joining, "_take_purse", lambda *_: None)
+    joining = cheat.node._active.joining
+    await cheat.node.join(opened.join_line) if False else None
+    monkeypatch.setattr(type(joining), "_take_purse", lambda *_: None)
+    await cheat.node.join(opened.join_line)
+    closed = await cheat.until(TableClosed)
+    assert "newer entries" in closed.reason
+    told = await host.until(Notice, lambda notice: "cannot play for stakes" in notice.text)
+    assert "newer entries" in told.text
+    await host.until(LobbyChanged, lambda event: bool(event.left))
+
+
+async def test_fork_ends_the_purse_and_its_owner_begins_without_a_grant(people: Company) -> None:
+    """Back to a backup, and then a match with others: both branches meet at A's table."""
+    await evening(people, "AB")
+    back_up(people, "B", "kept")
+    await evening(people, "AB")
+    put_back(people, "B", "kept")
+    await evening(people, "CB")
+    players, _ = await people.table(2, "AB", WAITING, STAKES)
+    host, owner = players
+    await owner.until(Notice, lambda notice: "has ended" in notice.text)
+    await finish([host])
+    await owner.until(MatchResult)
+    shown = keeper(owner).own.shown
+    assert purse(owner).height == 2
+    assert shown.purse.balance == max(0, purse(host).balance - purse(host).balance) + purse(owner).balance
+    assert not any(
+        "cheat" in notice.text.lower() and "nobody" not in notice.text.lower() for notice in host.told(Notice)
+    )
+
+
+async def test_anothers_purse_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = await people.sit("A", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    rich = (await people.join(opened.join_line, "B"))[0]
+    await host.until_true(
+        lambda: not host.node._active.hosting._runtime.purses.flaw(host.node._active.hosting.table.records[1].join)
+    )  # type: ignore[union-attr]
+    thief = await people.sit("C")
+    stolen = purse(rich), keeper(rich).own.proof()
+    monkeypatch.setattr(keeper(thief), "bring", lambda: stolen)
+    await thief.node.join(opened.join_line)
+    closed = await thief.until(TableClosed)
+    assert "somebody else's" in closed.reason
+
+
+async def test_a_purse_that_is_not_shown_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = await people.sit("A", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    shy = await people.sit("B")
+    monkeypatch.setattr(keeper(shy), "bring", lambda: (purse(shy), b"?"))
+    await shy.node.join(opened.join_line)
+    closed = await shy.until(TableClosed)
+    assert "cannot be accepted" in closed.reason
+
+
+async def test_a_second_grant_of_one_identity_is_refused(people: Company) -> None:
+    """Somebody deletes the store, and with it the lost coins, but keeps the identity."""
+    await evening(people, "AB")
+    for file in (people.folder / "B").glob("store*"):
+        file.unlink()
+    host = await people.sit("A", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    again = await people.sit("B")
+    await again.node.join(opened.join_line)
+    closed = await again.until(TableClosed)
+    assert "coins of a newcomer in another purse" in closed.reason
+
+
+async def test_a_guest_signs_no_match_with_a_purse_that_it_was_not_shown(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    post = host.node._runtime.post
+    monkeypatch.setattr(
+        host.node._runtime, "post", lambda peer, frame: None if isinstance(frame, ShowPurse) else post(peer, frame)
+    )
+    guests = await people.join(opened.join_line, "B", "C")
+    closed = await guests[0].until(TableClosed)
+    assert "the purse was not shown" in closed.reason
+    assert not guests[0].told(MatchStarted)
+
+
+async def test_one_stake_in_two_matches_at_once_is_not_opened(people: Company) -> None:
+    """The purse froze something else meanwhile: the player resigns instead of contradicting themselves."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+    guest.hold()
+    await guest.node.join(opened.join_line)
+    await guest.until(MatchStarted)
+    assert keeper(guest).freeze(following(purse(guest), Freeze(bytes(32), 10, 0))) is not None
+    guest.go_on()
+    end = await host.until(MatchResult)
+    assert [place[0] for place in end.places][0] == next(
+        seat for seat, player in enumerate(end.players) if player.name == "A"
+    )
+    assert purse(guest).frozen == ((bytes(32), 10, 0),)
+    assert verify(end.transcript.read_bytes()).verdict == "fair"
+
+
+async def test_a_purse_survives_a_kill_before_the_end(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    (guest,) = await people.join(opened.join_line, "B")
+    await guest.until_true(lambda: bool(purse(guest).frozen) or bool(guest.told(MatchResult)))
+    if not guest.told(MatchResult):
+        home = await guest.kill()
+        people.players.remove(guest)
+        guest = await people.sit("B", home=home)
+        await guest.node.resume()
+    await finish([host, guest])
+    assert [purse(player).height for player in (host, guest)] == [2, 2]
+
+
+def test_folder(tmp_path: Path) -> None:
+    assert tmp_path.exists()
