@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from protocol.net.survey import reach_host as reach_host
     from protocol.node.locator import tables_called as tables_called
     from protocol.node.node import Node as Node
+    from protocol.node.purse_keeper import PurseKeeper as PurseKeeper
     from protocol.storage.home import SETTINGS_FILE as SETTINGS_FILE
     from protocol.storage.home import Home as Home
     from protocol.storage.home import close_to_others as close_to_others
@@ -78,6 +79,8 @@ if TYPE_CHECKING:
     from protocol.storage.home import write_whole as write_whole
     from protocol.storage.people import Mismatch as Mismatch
     from protocol.storage.people import Person as Person
+    from protocol.storage.purses import Line as Line
+    from protocol.storage.purses import Partner as Partner
     from protocol.storage.store import HomeInUseError as HomeInUseError
     from protocol.storage.store import Store as Store
     from protocol.storage.store import StoredMatch as StoredMatch
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
     from protocol.wire.nicknames import is_unseen as is_unseen
     from protocol.wire.nicknames import outline as outline
     from protocol.wire.nicknames import which_are_alike as which_are_alike
+    from protocol.wire.purses import Purse as Purse
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label
 

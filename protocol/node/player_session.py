@@ -161,12 +161,13 @@ class PlayerSession(Session):
         history = self.match.history
         if self.match.is_ended and {*range(history.roster_size)} - {*history.position.left} <= {*history.results}:
             self.all_confirmed.set()
-        if history.genesis.has_purses:
-            self._mind_purses()
+        self._mind_purses()
 
     def _mind_purses(self) -> None:
         """Note what is frozen when the stakes are open, and settle the match when enough have signed its end."""
         history, purses = self.match.history, self._runtime.purses
+        if not history.genesis.has_purses:
+            return
         state = history.position.state
         if not self._is_noted and state is not None and state.wagers:
             self._is_noted = True
@@ -216,4 +217,5 @@ class PlayerSession(Session):
                 winners = position.state.places[0] if position.state is not None else ()
                 self._runtime.store.mark_over(self.match.id, [position.seats[seat] for seat in winners])
                 self.is_over = True
+                self._mind_purses()  # an owner may leave as soon as the end is told
                 self.tell(self.result(effect.confirmed))

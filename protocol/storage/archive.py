@@ -21,10 +21,11 @@ from protocol.errors import BEGIN, SEE_MATCHES, ErrorCode, NodeError, Parts, Pee
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
-from protocol.storage.store import HomeInUseError, Loss, Store, StoredMatch, StoreError
+from protocol.storage.store import DamagedStoreError, HomeInUseError, Loss, Store, StoredMatch, StoreError
 from protocol.storage.transcript_files import written
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import MalformedGenesisError, match_id, parse_genesis, version_of
+from protocol.wire.purses import Frozen, MalformedPurseError, Purse
 
 
 def open_store(home: Home) -> Store:
@@ -284,6 +285,30 @@ def own_fingerprint(home: Home, store: Store) -> str:
         with suppress(MalformedGenesisError, StoreError):
             return fingerprint(owner(stored))
     return ""
+
+
+def purse(home: Home, store: Store) -> Purse | None:
+    """Return the purse of a home's owner; None if there is none yet.
+
+    :raises StoreError: if the store cannot be read, or what it holds of the purse is damaged.
+    """
+    own = own_fingerprint(home, store)
+    try:
+        found = [purse for identity, purse in store.purses.all_own() if not own or fingerprint(identity) == own]
+    except MalformedPurseError as error:
+        raise DamagedStoreError(f"the store is damaged: {error}") from None
+    return found[0] if found else None
+
+
+def purse_owner(store: Store, purse: Purse) -> bytes:
+    """Return the identity key of the owner of a purse in a store."""
+    return next(identity for identity, own in store.purses.all_own() if own.key == purse.key)
+
+
+def frozen(store: Store, purse: Purse, name: str) -> Frozen | None:
+    """Return what is frozen in a purse for the match that a person names; None if that is nothing."""
+    match = meant(name, [(each.match, store.name(each.match)) for each in purse.frozen])
+    return None if match is None else purse.frozen_for(match)
 
 
 def check_owner(stored: StoredMatch, identity: Identity) -> None:

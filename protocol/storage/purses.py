@@ -127,6 +127,14 @@ class Purses:
             return seed, Shown(identity, purse, entries, tuple(proof for (proof,) in proofs), None)
         return None
 
+    def all_own(self) -> tuple[tuple[bytes, Purse], ...]:
+        """Return the purses of one's own that have not ended, each with its owner's identity, the newest first.
+
+        :raises MalformedPurseError: if one of them is damaged.
+        """
+        rows = self._read("SELECT identity, state FROM purses WHERE NOT ended ORDER BY number DESC", (), (bytes, bytes))
+        return tuple((identity, _purse(state)) for identity, state in rows)
+
     def had_one(self, identity: bytes) -> bool:
         """Tell whether an identity had a purse here, ended or not: the next one begins without a grant."""
         return bool(self._read("SELECT number FROM purses WHERE identity = ? LIMIT 1", (identity,), (int,)))
@@ -154,7 +162,7 @@ class Purses:
             database.execute("UPDATE purses SET ended = 1 WHERE key = ?", (key,))
 
     def lines(self, key: bytes, last: int) -> tuple[Line, ...]:
-        """Return the last entries of a purse of one's own, the newest first."""
+        """Return the last entries of a purse of one's own, the newest first; all of them for -1."""
         query = (
             "SELECT height, kind, match, change FROM purse_entries"
             " WHERE purse = (SELECT number FROM purses WHERE key = ?) ORDER BY height DESC LIMIT ?"

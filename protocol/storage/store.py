@@ -428,6 +428,10 @@ class Store:
             raise StoreError("the store does not know the match")
         return int(rows[0][0])
 
+    def name(self, match: bytes) -> str:
+        """Return the name of a match; empty if it has none, or is not kept here."""
+        return next((name for (name,) in self._read("SELECT name FROM matches WHERE match = ?", (match,), (str,))), "")
+
     def matches(self) -> tuple[StoredMatch, ...]:
         """Return the matches that were formed or proposed; formed ones first, of each kind the newest first.
 

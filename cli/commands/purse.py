@@ -1,0 +1,204 @@
+"""``p2pdice purse``: the coins, run tickets and Twin Souls that are kept from match to match."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from cli.commands.matches import MatchArgument
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.output import say
+from cli.render import command_line, counted, escape, sentence, shown
+from cli.settings import Settings, home_words, is_interactive
+
+if TYPE_CHECKING:
+    from protocol import Home, Line, Partner, Purse
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice purse
+  p2pdice purse --json
+  p2pdice purse forfeit 2026-10-03-friday
+
+\b
+MATCH is named as in p2pdice matches: its name, or the first digits of its id.
+"""
+ENTRIES: Final = 12
+"""Entries that are listed."""
+WORTH: Final = (
+    "Anybody can make new keys, and each begins with 1,000 coins. So coins mean something only among people who know"
+    " each other's keys: see where they came from."
+)
+
+app = application()
+
+
+@app.callback(invoke_without_command=True, epilog=EPILOG)
+def purse(
+    ctx: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all entries.")] = False,
+) -> None:
+    """Show your purse: coins, run tickets, Twin Souls, and from whose matches the coins came.
+
+    Coins are bet in matches with stakes (host --stakes, and the rules motes). A bet is frozen until the match is over
+    and more than half of its players have signed its end. Frozen coins cannot be bet again, but you can go on playing
+    with the others.
+
+    What are coins worth? Keys are free, and every new key begins with 1,000 coins. Nobody can keep a person from
+    playing against keys of their own, and from winning as many coins as they like. So coins mean something only among
+    people who know each other's keys (see p2pdice people).
+
+    The others remember the newest entry of every purse that they have met. If you go back to a backup, they hand back
+    what you lack. If you have played from the backup by then, your purse has two ends. Then it is over, and you begin
+    another one without coins.
+    """
+    from protocol import Home
+
+    if ctx.invoked_subcommand is not None:
+        if as_json:
+            instead = command_line("purse", "--json")
+            raise typer.BadParameter(f"it is only for the purse itself, as in: {instead}", param_hint="--json")
+        return
+    home = Home(ctx.ensure_object(Settings).private_home())
+    found, lines, partners, names = _read(home, -1 if as_json else ENTRIES)
+    if as_json:
+        print(json.dumps(_json(found, lines, partners, names)))
+    elif found is None:
+        print("You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.")
+    else:
+        say("\n".join(_described(home, found, lines, partners, names)))
+
+
+def _read(home: Home, last: int) -> tuple[Purse | None, Sequence[Line], Sequence[Partner], dict[bytes, str]]:
+    """Return the purse, its last entries, with whom its matches were settled, and names of the matches."""
+    from protocol.storage import archive
+
+    if not home.has_store:
+        return None, (), (), {}
+    with archive.read_store(home) as store:
+        found = archive.purse(home, store)
+        if found is None:
+            return None, (), (), {}
+        lines = store.purses.lines(found.key, last)
+        names = {
+            match: store.name(match) for match in {*(line.match for line in lines), *(f.match for f in found.frozen)}
+        }
+        return found, lines, store.purses.partners(found.key), names
+
+
+def _described(
+    home: Home, found: Purse, lines: Sequence[Line], partners: Sequence[Partner], names: dict[bytes, str]
+) -> Iterator[str]:
+    frozen = f", {found.balance - found.funds:,} of them frozen" if found.balance > found.funds else ""
+    yield f"{_coins(found.balance)}{frozen}; {counted(found.owned, 'run ticket')}."
+    if found.souls:
+        souls = ", ".join(f"{escape(name)}{f' ({number} times)' if number > 1 else ''}" for name, number in found.souls)
+        yield f"Twin Souls: {souls}."
+    if found.frozen:
+        yield "Frozen until their matches are over:"
+        for each in found.frozen:
+            tickets = f" and {counted(each.tickets, 'run ticket')}" if each.tickets else ""
+            yield f"  {_name(each.match, names)}: {_coins(each.bet)}{tickets}"
+        words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
+        yield f"To give up what is frozen for a match that will never end:\n    {words}"
+    yield f"Entries, {found.height + 1:,} in all, the last first:"
+    for line in lines:
+        what = {1: "opened", 2: "frozen", 3: "settled", 4: "void", 5: "forfeited"}[line.kind]
+        amount = f"{line.change:,d}" if line.kind <= 2 else f"{line.change:+,d}"
+        yield f"  {line.height:>5}  {what:<9}  {amount:>10}  {_name(line.match, names) if line.match else ''}".rstrip()
+    if partners:
+        yield "Won and lost in matches with (a match counts for each of the others in it):"
+        for partner in partners:
+            yield (
+                f"  {partner.change:>+10,d}  {escape(partner.name)}  {partner.fingerprint}"
+                f"  {counted(partner.matches, 'match', 'matches')}"
+            )
+    yield WORTH
+
+
+def _coins(number: int) -> str:
+    return f"{number:,} coin{'' if number == 1 else 's'}"
+
+
+def _name(match: bytes, names: dict[bytes, str]) -> str:
+    return names.get(match) or match.hex()[:8]
+
+
+def _json(
+    found: Purse | None, lines: Sequence[Line], partners: Sequence[Partner], names: dict[bytes, str]
+) -> dict[str, Any]:
+    if found is None:
+        return {"purse": None}
+    kinds = {1: "opening", 2: "freeze", 3: "settlement", 4: "void", 5: "forfeit"}
+    return {
+        "purse": found.key.hex(),
+        "height": found.height,
+        "head": found.head.hex(),
+        "balance": found.balance,
+        "funds": found.funds,
+        "tickets": found.tickets,
+        "free_tickets": found.owned,
+        "souls": dict(found.souls),
+        "frozen": [
+            {"match": each.match.hex(), "name": names.get(each.match) or None, "bet": each.bet, "tickets": each.tickets}
+            for each in found.frozen
+        ],
+        "entries": [
+            {
+                "height": line.height,
+                "kind": kinds[line.kind],
+                "match": line.match.hex() or None,
+                "name": names.get(line.match) or None,
+                "coins": line.change,
+            }
+            for line in lines
+        ],
+        "partners": [partner._asdict() for partner in partners],
+    }
+
+
+@app.command(epilog=EPILOG)
+def forfeit(
+    ctx: typer.Context,
+    match: MatchArgument,
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Give up the coins and run tickets that are frozen for a match. It cannot be taken back.
+
+    Nobody gets them from you. If the match goes on after all, its end brings nothing into your purse, even if you win.
+    """
+    from protocol import Home, PurseKeeper
+    from protocol.storage import archive
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    with closing(archive.open_store(home)) as store:
+        found = archive.purse(home, store)
+        frozen = None if found is None else archive.frozen(store, found, match)
+        if found is None or frozen is None:
+            hint = f"What is frozen: {command_line('purse', *home_words(home.path))}"
+            raise Failure(f"Nothing of yours is frozen for a match called {escape(match)}.", hint=hint)
+        what = _coins(frozen.bet) + (f" and {counted(frozen.tickets, 'run ticket')}" if frozen.tickets else "")
+        if not is_sure and not _wants_to(what):
+            print(f"{what} stay frozen.")
+            return
+        keeper = PurseKeeper(store, archive.purse_owner(store, found), lambda text: say(sentence(shown((text,)))))
+        keeper.own.forfeit(frozen.match)
+        left = keeper.own.purse
+    print(f"You have given up {what}. Your purse has {_coins(left.balance)} now.")
+
+
+def _wants_to(what: str) -> bool:
+    if not is_interactive():
+        hint = "If you are sure: --yes"
+        raise Failure(f"{what} were not given up: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
+    try:
+        answer = input(f"Give up {what} for ever? [y/N] ")
+    except EOFError:
+        print()
+        answer = ""
+    return answer.strip().lower() in ("y", "yes")
