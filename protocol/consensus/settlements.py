@@ -13,8 +13,8 @@ from protocol.consensus.accounts import Account, account_of, parse_account, resu
 from protocol.consensus.electorate import majority
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
-from protocol.consensus.position import Purpose
 from protocol.consensus.kinds.lock import state_hash
+from protocol.consensus.position import Purpose
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
 from protocol.limits import PURSE, STEPS

@@ -138,7 +138,9 @@ class Machine:
         self.is_running, self.is_asleep = True, False
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
         is_host = self.author == world.host
-        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, is_host=is_host)
+        own = world.purse(self.author)
+        purse = {"purse": own.freeze} if own is not None else {}
+        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, is_host=is_host, **purse)
         self.proposals.add(cast("PlayerSession", self))
         self._feed(Ticked())
         world.network.dial_all(self.node)

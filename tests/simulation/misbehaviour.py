@@ -36,11 +36,11 @@ class BentMatch(Match):
 
     cheat: Misbehaviour
 
-    def __init__(self, cheat: Misbehaviour, *arguments: Any, is_host: bool) -> None:
+    def __init__(self, cheat: Misbehaviour, *arguments: Any, is_host: bool, **options: Any) -> None:
         self.cheat = cheat
         self._given_up = -1
         """Step at which the cheat signed what its own node cannot accept."""
-        super().__init__(*arguments, is_host=is_host and not cheat.signs_early)
+        super().__init__(*arguments, is_host=is_host and not cheat.signs_early, **options)
 
     def _do_what_is_owed(self) -> bool:
         position = self.history.position

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,10 +16,11 @@ from p2pdice.players import OddsPlayer, Player
 from protocol.consensus.history import Outcome
 from protocol.consensus.intake import Intake
 from protocol.consensus.kinds import RULES, parse_signed
-from protocol.crypto.keys import MatchKey
+from protocol.crypto.keys import Identity, MatchKey
 from protocol.match import match
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import GuestTable, HostedTable, TableSettings
+from protocol.match.own_purse import OwnPurse
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
 from protocol.wire.messages import Signed
@@ -103,10 +104,17 @@ class Simulation:
     """See the module.
 
     :param keep: told every line of the trace.
+    :param owners: the players, if they bring purses to a match with stakes.
     """
 
-    def __init__(self, plan: Plan, keep: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        keep: Callable[[str], None] | None = None,
+        owners: Sequence[tuple[Identity, OwnPurse]] = (),
+    ) -> None:
         self.plan = plan
+        self.owners = owners
         self.streams = Streams(plan.seed)
         self.scheduler = Scheduler()
         self.trace = Trace(keep)
@@ -135,7 +143,10 @@ class Simulation:
         """Let everybody sit down at a table as in the lobby; return what the host proposes, and all match seeds."""
         plan = self.plan
         seed = plan.seed.to_bytes(8, "big")
-        records = [join_record(seed, number) for number in range(plan.players)]
+        records = [
+            join_record(seed, number, identity=identity, purse=own.purse)
+            for number, (identity, own) in enumerate(self.owners)
+        ] or [join_record(seed, number) for number in range(plan.players)]
         by_author = sorted(records, key=lambda record: record.join.identity)
         self.host = by_author.index(records[0])
         kind = MISBEHAVIOURS.get(plan.misbehaviour)
@@ -156,6 +167,11 @@ class Simulation:
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
         return genesis, tuple(by_identity[record.join.identity] for record in genesis.roster)
 
+    def purse(self, author: int) -> OwnPurse | None:
+        """Return the purse that a player brings; None without purses."""
+        identity = self.genesis.roster[author].join.identity
+        return next((own for each, own in self.owners if each.public == identity), None)
+
     def _disk(self, author: int) -> Disk:
         if not self.plan.is_on_real_store:
             return MemoryDisk()
@@ -172,7 +188,7 @@ class Simulation:
         machine = self.network.machines[self.plan.culprit]
         machine.is_honest = False
         cheat = self.cheat = kind(machine, self.streams.misbehaviour)
-        machine.make_match = lambda *arguments, is_host: BentMatch(cheat, *arguments, is_host=is_host)
+        machine.make_match = lambda *arguments, **options: BentMatch(cheat, *arguments, **options)
 
     def withdraw(self) -> None:
         """Let the host resign from the match that it has proposed, unless that is formed."""

@@ -1,0 +1,248 @@
+"""Purses in the store: what is kept comes back, and a long life makes nothing slow."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.consensus.purse_proofs import read_proof, write_fork
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import Identity, PurseKey, fingerprint
+from protocol.match.own_purse import OwnPurse
+from protocol.node.purse_keeper import PurseKeeper
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.store import Store, StoreError
+from protocol.wire.canonical import encode
+from protocol.wire.purses import EntryKind, Freeze, MalformedPurseError, Purse, following
+from tests.protocol.test_purses import Owner, evidence_of, forked, matches, play
+from tests.simulation.world import World, identity_of
+
+OWNER = identity_of(b"owner", 0)
+RULES = PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def store(home: Home) -> Iterator[Store]:
+    with closing(Store(home.store)) as opened:
+        yield opened
+
+
+def keeper(store: Store, told: list[str] | None = None) -> PurseKeeper:
+    return PurseKeeper(store, OWNER.public, (told if told is not None else []).append)
+
+
+def settled(own: OwnPurse, seed: int) -> World:
+    """Play a match against somebody, and settle it."""
+    other = Owner(f"other {seed % 3}")
+    world = World(RULES, 2, seed, owners=[(OWNER, own), other.seat])
+    world.run()
+    assert own.settle(evidence_of(world).encoded()) is not None
+    return world
+
+
+def test_a_purse_comes_back_as_it_was(store: Store) -> None:
+    own = keeper(store).own
+    for seed in range(3):
+        settled(own, seed)
+    again = keeper(store).own
+    assert again.purse == own.purse
+    assert again.proof() == own.proof()
+    assert again.key.public == own.key.public
+    assert read_proof(again.proof()).purse == own.purse
+
+
+def test_its_entries_and_partners_can_be_looked_at(store: Store) -> None:
+    own = keeper(store).own
+    for seed in range(3):
+        settled(own, seed)
+    lines = store.purses.lines(own.purse.key, 3)
+    assert [line.height for line in lines] == [6, 5, 4]
+    everything = store.purses.lines(own.purse.key, -1)
+    assert sum(line.change for line in everything if line.kind is not EntryKind.FREEZE) == own.purse.balance
+    partners = store.purses.partners(own.purse.key)
+    assert sum(partner.change for partner in partners) == own.purse.balance - 1000
+    assert {partner.fingerprint for partner in partners} == {
+        fingerprint(Owner(f"other {number}").identity.public) for number in range(3)
+    }
+
+
+def test_a_forfeit_is_kept_with_what_it_cost(store: Store) -> None:
+    own = keeper(store).own
+    own.freeze(following(own.purse, Freeze(bytes(32), 70, 0)))
+    own.forfeit(bytes(32))
+    assert [(line.kind, line.change) for line in store.purses.lines(own.purse.key, 1)] == [(EntryKind.FORFEIT, -70)]
+    assert keeper(store).own.purse.balance == 930
+
+
+def test_after_an_end_the_next_purse_has_no_grant(store: Store) -> None:
+    told: list[str] = []
+    first = keeper(store, told)
+    ended = first.own.purse.key
+    one, other = (
+        OwnPurse(PurseKey(seed(store)), first.own.shown, lambda *_: None).kept_by(lambda *_: None) for _ in range(2)
+    )
+    one.freeze(following(one.purse, Freeze(bytes(32), 1, 0)))
+    other.freeze(following(other.purse, Freeze(b"1" * 32, 1, 0)))
+    fork = write_fork((one.shown.entries[1], other.shown.entries[1]))
+    assert first.take(fork).is_news
+    assert "has ended" in told[0]
+    assert first.own.purse.key != ended
+    assert first.own.purse.balance == 0
+    assert keeper(store).own.purse.key == first.own.purse.key
+
+
+def seed(store: Store) -> bytes:
+    found = store.purses.own(OWNER.public)
+    assert found is not None
+    return found[0]
+
+
+def test_an_entry_that_could_not_be_kept_is_not_signed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a stake could be sent that a restarted node does not know."""
+    own = keeper(store).own
+    before = own.purse
+
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(own, "_keep", fail)
+        with pytest.raises(StoreError):
+            own.freeze(following(before, Freeze(bytes(32), 1, 0)))
+    assert own.purse == before == keeper(store).own.purse
+
+
+def test_the_newest_that_was_seen_of_others_is_kept(store: Store) -> None:
+    owners = [Owner(name) for name in "ab"]
+    known = keeper(store)
+    old = owners[0].own.proof()
+    assert known.take(old).is_news
+    assert known.knows(old)
+    matches(owners, range(2))
+    new = owners[0].own.proof()
+    assert not known.knows(new)
+    assert known.take(new).is_news
+    taken = known.take(old)
+    assert (taken.back, taken.is_news) == (new, False)
+    met = keeper(store)._store.met(owners[0].purse.key)
+    assert met is not None
+    assert met.proof == new
+
+
+def test_stakes_that_were_seen_are_kept_of_others(store: Store) -> None:
+    """So an owner who goes back to a time before a match cannot bet again what they have lost in it."""
+    owners = [Owner(name) for name in "cd"]
+    known = keeper(store)
+    shown = [owner.own.proof() for owner in owners]
+    for proof in shown:
+        known.take(proof)
+    world = play(owners, 5)
+    known.note(world.machines[0].match.history)
+    for owner, proof in zip(owners, shown, strict=True):
+        met = store.purses.met(owner.purse.key)
+        assert met is not None
+        assert met.shown is not None
+        assert met.shown.purse.height == 1
+        assert known.take(proof).back == met.proof
+
+
+def test_a_fork_is_kept_and_shown_to_whoever_shows_the_purse_again(store: Store) -> None:
+    one, other = forked()
+    known = keeper(store)
+    assert not known.take(one.encoded()).back
+    fork = known.take(other.encoded())
+    assert fork.back
+    assert fork.is_news
+    assert known.take(one.encoded()).back == fork.back
+    assert not known.take(fork.back).is_news
+
+
+def test_a_second_grant_is_refused_also_after_a_restart(store: Store) -> None:
+    first = Owner("e")
+    again = OwnPurse.opened(tagged_hash("another", b""), first.identity.public, lambda *_: None)
+    keeper(store).take(first.own.proof())
+    with pytest.raises(MalformedPurseError, match="newcomer"):
+        keeper(store).take(again.proof())
+    keeper(store).take(first.own.proof())
+
+
+def test_damage_is_told_from_an_empty_purse(home: Home) -> None:
+    with closing(Store(home.store)) as store:
+        own = keeper(store).own
+        own.freeze(following(own.purse, Freeze(bytes(32), 1, 0)))
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("DELETE FROM purse_entries WHERE height = 1")
+        database.commit()
+    with closing(Store(home.store)) as store, pytest.raises(MalformedPurseError, match="not all there"):
+        _ = keeper(store).own
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("UPDATE purses SET state = x'90'")
+        database.commit()
+    with archive.read_store(home) as reader, pytest.raises(StoreError, match="damaged"):
+        archive.purse(home, reader)
+
+
+LONG = 10_000
+FAST = 0.5
+"""Seconds."""
+
+
+def fill(home: Home) -> None:
+    """Store a purse that has seen so many settlements; only the last one is of a match that was played."""
+    with closing(Store(home.store)) as store:
+        own = keeper(store).own
+        world = settled(own, 1)
+        proof = evidence_of(world).encoded()
+        key = own.purse.key
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("DELETE FROM purse_entries")
+        database.execute("DELETE FROM purse_evidence")
+        database.execute("DELETE FROM purse_partners")
+        settlements = range(2, 2 * LONG + 1, 2)
+        database.executemany(
+            "INSERT INTO purse_entries VALUES (1, ?, 3, ?, 1, ?, x'00', x'00')",
+            ((height, height.to_bytes(32), height - 2) for height in settlements),
+        )
+        database.executemany("INSERT INTO purse_evidence VALUES (1, ?, ?)", ((height, proof) for height in settlements))
+        database.executemany(
+            "INSERT INTO purse_partners VALUES (1, ?, ?, 'Ben', 1)",
+            ((f"{height % 50}-{other}", height) for height in settlements for other in range(3)),
+        )
+        purse = Purse(key, 2 * LONG, b"h" * 32, 11_000)
+        database.execute("UPDATE purses SET state = ?", (encode(purse.wire),))
+        ((seed,),) = database.execute("SELECT seed FROM purses").fetchall()
+        database.commit()
+    with closing(Store(home.store)) as store:
+        shown = read_proof(Owner("z").own.proof())._replace(identity=OWNER.public, purse=purse)
+        long = OwnPurse(PurseKey(seed), shown, store.purses.keep)
+        settled(long, 2)
+
+
+def test_ten_thousand_settlements_make_nothing_slow(home: Home) -> None:
+    fill(home)
+    Identity(OWNER.private_key).save(home.identity)
+    spent = []
+    for _ in range(3):  # the best of three: the machine may be busy
+        begun = time.perf_counter()
+        with archive.read_store(home) as store:
+            purse = archive.purse(home, store)
+            assert purse is not None
+            lines, partners = store.purses.lines(purse.key, 12), store.purses.partners(purse.key)
+            assert (purse.height, len(lines), len(partners)) == (2 * LONG + 2, 12, 76)
+        with closing(Store(home.store)) as store:
+            own = keeper(store).own
+            assert read_proof(own.proof()).purse == own.purse == purse
+        spent.append(time.perf_counter() - begun)
+    assert min(spent) < FAST
