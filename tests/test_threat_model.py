@@ -29,7 +29,8 @@ CLAIMS = {
     "Several seats run by one person": "Not promised",
     "A majority that conspires": "Not promised",
     "Which of two went silent": "Not promised",
-    "Coins are not kept between matches": "Not promised",
+    "Nobody bets a coin twice, or one that is not theirs": "Promised",
+    "Coins are worth what their keys are worth": "Not promised",
 }
 """What the design claims, or expressly does not."""
 ATTACKERS = (

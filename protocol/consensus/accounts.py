@@ -25,7 +25,7 @@ class Account(NamedTuple):
     winners: tuple[int, ...]
     """In the order in which they are paid."""
     earners: tuple[int, ...]
-    """Who earns a run ticket, ascending."""
+    """Those who earn a run ticket, ascending."""
     soul: str
     """Name of the Twin Soul of the first winner; empty for none."""
 

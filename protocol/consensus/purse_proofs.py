@@ -146,7 +146,7 @@ class Shown(NamedTuple):
 
 
 def begins_at(key: bytes, evidence: bytes) -> int:
-    """Return the height of a purse in the join record of a match of which there is evidence: a proof can begin after
+    """Return the height of a purse in the join record of a match, from the evidence of its end: a proof can begin after
     it."""
     ended = read_evidence(evidence)
     purse = ended.genesis.roster[_author(key, ended)].join.purse

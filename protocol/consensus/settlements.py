@@ -1,7 +1,7 @@
 """Evidence of what a match changes in the purses of its players, which others than its players accept.
 
-Each bet is frozen by its own purse, so nobody can invent the coins of others. Who won is told by the RESULTs of more
-than half of those who did not resign.
+Each bet is frozen by its own purse, so nobody can invent the coins of others. The RESULTs of more than half of those
+who did not resign tell the winner.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class OwnPurse:
             return None
 
     def settle(self, evidence: bytes) -> SignedEntry | None:
-        """Settle a match of which this is evidence; None if nothing is frozen for it (any more).
+        """Settle the match that this is evidence for; None if nothing is frozen for it (any more).
 
         :raises MalformedPurseError: if it is no evidence, or tells of another stake.
         """

@@ -25,6 +25,7 @@ from protocol.wire.frames import (
     Propose,
     Refuse,
     Say,
+    ShowPurse,
     Table,
     TableAim,
     Unknown,
@@ -61,9 +62,10 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(Leave, TEXT),
     st.builds(Say, st.binary(max_size=99), st.binary(max_size=64)),
     st.builds(Have, HASH, STEP, HASH, st.just(b"") | HASH, st.just(b"") | HASH),
+    st.builds(ShowPurse, st.binary(min_size=1, max_size=99)),
     st.builds(CodeElement, HASH),
     st.builds(CodeProof, HASH, TEXT),
-    st.builds(Unknown, st.sampled_from((0, 14)) | st.integers(17, 2**64 - 1), SMALL),
+    st.builds(Unknown, st.just(0) | st.integers(17, 2**64 - 1), SMALL),
 )
 
 

@@ -81,7 +81,7 @@ def test_stakes_are_sealed_until_all_are_locked_and_then_open_for_everybody() ->
     assert state_payout(world)[winner] == 4000
 
 
-def test_winnings_are_not_kept_for_the_next_match() -> None:
+def test_in_a_match_without_purses_everybody_is_a_newcomer() -> None:
     rules = PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"})
     first = World(rules, 3, seed=4, player=Spender)
     first.run()

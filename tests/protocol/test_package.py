@@ -21,6 +21,7 @@ OUR_FAULT = {
     "NicknameError",
     "NodeError",
     "PortError",
+    "PurseError",
     "StaleMoveError",
     "StoreError",
     "UnknownWordError",

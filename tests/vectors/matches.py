@@ -170,7 +170,7 @@ def _brought() -> list[tuple[bytes, Purse]]:
 
 
 def purses() -> bytes:
-    """Two players stake coins out of their purses: a newcomer's, and one of which something is frozen."""
+    """Two players stake coins out of their purses: a newcomer's, and one with something frozen for another match."""
     match = Scribe(2, "purses", _brought())
     match.say("2x6", "liar")
     while match.history.position.kind is not None:
