@@ -104,7 +104,8 @@ def settlement(purse: Purse, ended: Ended) -> Entry:
     """
     author = _author(purse.key, ended)
     stake = purse.frozen_for(ended.match)
-    if stake is None or not ended.has_staked[author] or stake[1:] != ended.account.bets[author]:
+    # A stake that came too late, so that its owner was voted absent, is frozen and not in the match: it comes back.
+    if stake is None or (ended.has_staked[author] and stake[1:] != ended.account.bets[author]):
         raise MalformedPurseError("a settlement of a match in which the purse has no such stake")
     change, ticket_change, soul = ended.account.changes(ended.genesis, author)
     change, ticket_change = min(change, MAX_COINS), min(ticket_change, MAX_COINS)

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from p2pdice import PRESETS, Ruleset
+from protocol.consensus.accounts import result_hash
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import Outcome
+from protocol.consensus.position import Purpose
 from protocol.consensus.purse_proofs import (
     Relation,
     Shown,
@@ -453,6 +455,40 @@ def test_a_match_without_purses_takes_no_signature_of_one() -> None:
     wrong = sign(right.message._replace(body=(*body, bytes(64))), MatchKey(world.seeds[0]))
     with pytest.raises(MisconductError, match="other purses"):
         history.fork(right.message.step).judge(wrong)
+
+
+def test_a_stake_that_came_too_late_comes_back() -> None:
+    """Its author froze it, and was voted absent without it: the account has no bet."""
+    owners = [Owner(name) for name in ("u", "v", "w")]
+    world = World(ONE_DIE, 3, 84, owners=[owner.seat for owner in owners])
+    late = world.purses[0]
+    while stage(world, 1) != (Purpose.STAKES, Kind.STAKE):
+        assert world.step()
+    world.run()
+    history = world.machines[1].match.history
+    right = evidence_of(world, 1)
+    bets = list(read_evidence(right.encoded()).account.bets)
+    assert bets[0] == late.purse.frozen[0][1:]
+    account = read_evidence(right.encoded()).account._replace(bets=((0, 0), *bets[1:]))
+    result = result_hash(right.state, account.encoded())
+    signatures = tuple(
+        (
+            author,
+            sign(Message(history.match, right.step, right.tip, author, Kind.RESULT, result), MatchKey(seed)).signature,
+        )
+        for author, seed in enumerate(world.seeds)
+    )
+    without = right._replace(account=account.encoded(), freezes=(b"", *right.freezes[1:]), results=signatures)
+    before = late.purse.balance
+    assert late.settle(without.encoded()) is not None
+    assert not late.purse.frozen
+    assert late.purse.balance == before + account.changes(world.genesis, 0)[0]
+    assert read_proof(late.proof()).purse == late.purse
+
+
+def stage(world: World, me: int) -> tuple[Purpose, int | None]:
+    position = world.machines[me].match.history.position
+    return position.purpose, position.kind
 
 
 def test_who_has_staked_the_same_coins_elsewhere_resigns_when_the_stake_is_due() -> None:
