@@ -345,8 +345,8 @@ FROZEN: Final = 16
 """Stakes that are frozen at a time in one purse: of matches that were begun and never ended. Join records show them."""
 SOULS: Final = 32
 """Kinds of Twin Souls in a purse. There are fifteen."""
-SOUL_CHARACTERS: Final = 40
-"""Characters of the name of a Twin Soul."""
+SOUL_BYTES: Final = 40
+"""Bytes of the name of a Twin Soul. So ten join records with everything in them fit into a genesis."""
 PURSE_RATE: Final = 2.0
 """Purses a second that are looked at: each has up to some hundred signatures, which take a hundredth of a second."""
 PURSE_BURST: Final = 20

@@ -11,10 +11,10 @@ from typing import NamedTuple, cast
 from p2pdice import State, Wager
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from protocol.crypto.hashing import tagged_hash
-from protocol.limits import PLAYERS, SOUL_CHARACTERS
+from protocol.limits import PLAYERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import Genesis
-from protocol.wire.purses import MalformedPurseError, is_number
+from protocol.wire.purses import MalformedPurseError, is_number, is_soul
 
 
 class Account(NamedTuple):
@@ -81,7 +81,7 @@ def parse_account(data: bytes, players: int) -> Account:
             and _are_authors(winners, players)
             and winners
             and _are_authors(earners, players)
-            and len(soul) <= SOUL_CHARACTERS
+            and is_soul(soul)
         ):
             return Account(*cast("tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...], str]", value))
     raise MalformedPurseError("the account of a settlement has the wrong form")

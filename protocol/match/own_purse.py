@@ -68,14 +68,8 @@ class OwnPurse:
         return self.shown.purse
 
     def proof(self) -> bytes:
-        """Return what a table is shown.
-
-        :raises PurseError: if that is too long.
-        """
-        data = self.shown.encoded()
-        if len(data) > PURSE:
-            raise PurseError("too many stakes were frozen since the last match that was settled to show the purse")
-        return data
+        """Return what a table is shown."""
+        return self.shown.encoded()
 
     def freeze(self, entry: Entry) -> bytes | None:
         """Freeze a stake by this entry, and return the signature; None if the purse was brought in another state.
@@ -89,13 +83,14 @@ class OwnPurse:
             return None
         try:
             return self._append(entry.body).signature
-        except MalformedPurseError:
+        except (MalformedPurseError, PurseError):
             return None
 
     def settle(self, evidence: bytes) -> SignedEntry | None:
         """Settle the match that this is evidence for; None if nothing is frozen for it (any more).
 
         :raises MalformedPurseError: if it is no evidence, or tells of another stake.
+        :raises PurseError: if the purse could not be shown after that. After a later match there will be room for it.
         """
         ended = read_evidence(evidence)
         if self.purse.frozen_for(ended.match) is None:
@@ -105,7 +100,7 @@ class OwnPurse:
     def forfeit(self, match: bytes) -> SignedEntry:
         """Give up what is frozen for a match.
 
-        :raises PurseError: if that is nothing.
+        :raises PurseError: if that is nothing, or the purse could not be shown after that.
         """
         if self.purse.frozen_for(match) is None:
             raise PurseError("nothing is frozen for that match")
@@ -114,12 +109,17 @@ class OwnPurse:
     def _append(self, body: Body, evidence: bytes = b"") -> SignedEntry:
         signed = sign_entry(following(self.purse, body), self.key)
         purse = after(self.purse, signed)
-        self._keep(signed, evidence, purse)
         shown = self.shown
         proofs = (*shown.evidence, evidence) if evidence else shown.evidence
-        self.shown = shown._replace(purse=purse, entries=(*shown.entries, signed), evidence=proofs)
+        shown = shown._replace(purse=purse, entries=(*shown.entries, signed), evidence=proofs)
         if signed.entry.kind is EntryKind.SETTLEMENT:
-            self.shown = since(self.shown, begins_at(self.key.public, evidence))
+            shown = since(shown, begins_at(self.key.public, evidence))
+        if len(shown.encoded()) > PURSE:
+            raise PurseError(
+                "the purse could not be shown any more, as too much of it came after the last match that was settled"
+            )
+        self._keep(signed, evidence, purse)
+        self.shown = shown
         return signed
 
     def adopt(self, shown: Shown) -> bool:

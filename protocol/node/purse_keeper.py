@@ -24,7 +24,7 @@ from protocol.consensus.purse_proofs import (
 )
 from protocol.consensus.settlements import gather, stakes_of
 from protocol.crypto.keys import PurseKey
-from protocol.limits import PURSE
+from protocol.limits import FROZEN, PURSE
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.storage.store import Store
 from protocol.wire.genesis import Join
@@ -80,8 +80,13 @@ class PurseKeeper:
     def bring(self) -> tuple[Purse, bytes]:
         """Return the purse for a join record, and the proof that is shown with it.
 
-        :raises PurseError: if it cannot be shown.
+        :raises PurseError: if nothing more can be frozen in it.
         """
+        if len(self.own.purse.frozen) >= FROZEN:
+            raise PurseError(
+                f"{FROZEN} stakes are frozen in your purse: finish one of these matches, or give one up with"
+                " p2pdice purse forfeit"
+            )
         return self.own.purse, self.own.proof()
 
     def freeze(self, entry: Entry) -> bytes | None:
@@ -125,6 +130,9 @@ class PurseKeeper:
             if evidence is None:
                 return False
             signed = self.own.settle(evidence.encoded())
+        except PurseError as error:
+            log.warning("match %s cannot be settled yet: %s", history.match.hex()[:8], error)
+            return False
         except MalformedPurseError as error:
             log.warning("match %s cannot be settled: %s", history.match.hex()[:8], error)
             return True

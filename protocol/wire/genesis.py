@@ -20,7 +20,7 @@ from protocol.limits import GENESIS, JOIN_ADDRESSES, PATIENCE_AUTOMATIC, PATIENC
 from protocol.version import PROTOCOL_VERSION, tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.nicknames import check_written
-from protocol.wire.purses import Purse, parse_purse
+from protocol.wire.purses import Purse, parse_brought
 from protocol.wire.table_id import check_table_id
 
 GENESIS_TAG: Final = tag("genesis")
@@ -187,7 +187,7 @@ def parse_join_record(value: Value) -> JoinRecord:
     try:
         check_written(nickname)
         check_table_id(table)
-        purse = parse_purse(brought[0]) if brought else None
+        purse = parse_brought(brought[0]) if brought else None
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     if identity == match_key:

@@ -14,7 +14,7 @@ from p2pdice.moves import MAX_COINS
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, PublicKey, PurseKey
 from protocol.errors import PeerError
-from protocol.limits import FROZEN, MESSAGE, SOUL_CHARACTERS, SOULS
+from protocol.limits import FROZEN, MESSAGE, SOUL_BYTES, SOULS
 from protocol.version import tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 
@@ -72,7 +72,7 @@ class Purse(NamedTuple):
 
 
 def parse_purse(value: Value) -> Purse:
-    """Return the purse that a join record shows.
+    """Return the purse that these parts show.
 
     :raises MalformedPurseError: if its form or its numbers are impossible.
     """
@@ -102,6 +102,17 @@ def parse_purse(value: Value) -> Purse:
     return purse
 
 
+def parse_brought(value: Value) -> Purse:
+    """Return the purse that a join record shows, which can take another FREEZE.
+
+    :raises MalformedPurseError: if its form or its numbers are impossible.
+    """
+    purse = parse_purse(value)
+    if purse.height >= HEIGHTS - 1 or len(purse.frozen) >= FROZEN:
+        raise MalformedPurseError("a purse in which nothing more can be frozen")
+    return purse
+
+
 def _parse_frozen(value: Value) -> Frozen:
     match value:
         case (bytes() as name, int() as bet, int() as tickets) if (
@@ -113,9 +124,14 @@ def _parse_frozen(value: Value) -> Frozen:
 
 def _parse_soul(value: Value) -> tuple[str, int]:
     match value:
-        case (str() as name, int() as number) if 0 < len(name) <= SOUL_CHARACTERS and is_number(number) and number:
+        case (str() as name, int() as number) if is_soul(name) and name and is_number(number) and number:
             return name, number
     raise MalformedPurseError("a Twin Soul has the wrong form")
+
+
+def is_soul(name: str) -> bool:
+    """Tell whether a text can be the name of a Twin Soul, or of none."""
+    return len(name.encode()) <= SOUL_BYTES
 
 
 def is_bytes(value: object, size: int) -> bool:
@@ -297,7 +313,7 @@ def _parse_body(kind: Value, values: Value) -> Body:
             str() as soul,
             int() as balance,
             int() as tickets,
-        ) if len(match) == len(result) == HASH_BYTES and len(soul) <= SOUL_CHARACTERS:
+        ) if len(match) == len(result) == HASH_BYTES and is_soul(soul):
             if all(map(is_number, (abs(change), abs(ticket_change), balance, tickets))):
                 return Settled(match, result, change, ticket_change, soul, balance, tickets)
         case EntryKind.VOID, (bytes() as match,) if len(match) == HASH_BYTES:

@@ -48,6 +48,7 @@ from protocol.wire.purses import (
     SignedEntry,
     Void,
     following,
+    parse_brought,
     parse_entry,
     parse_purse,
     sign_entry,
@@ -564,6 +565,7 @@ def test_all_bring_a_purse_or_none() -> None:
         {"frozen": tuple(Frozen(bytes((number,)) * 32, 0, 0) for number in range(17))},
         {"souls": (("", 1),)},
         {"souls": (("x" * 41, 1),)},
+        {"souls": (("é" * 21, 1),)},
         {"souls": (("a", 0),)},
         {"souls": (("b", 1), ("a", 1))},
         {"souls": tuple((f"{number:02}", 1) for number in range(33))},
@@ -573,6 +575,33 @@ def test_an_impossible_purse_is_refused(change: dict[str, Any]) -> None:
     purse = Owner("a").purse._replace(**change)
     with pytest.raises(MalformedPurseError):
         parse_purse(decode(encode(purse.wire)))
+
+
+def test_a_purse_that_is_brought_has_room_for_another_stake() -> None:
+    full = tuple(Frozen(bytes((number,)) * 32, 0, 0) for number in range(FROZEN))
+    purse = Owner("a").purse
+    assert parse_purse(decode(encode(purse._replace(frozen=full).wire))).frozen == full
+    for wrong in (purse._replace(frozen=full), purse._replace(height=2**32 - 1)):
+        with pytest.raises(MalformedPurseError, match="nothing more"):
+            parse_brought(decode(encode(wrong.wire)))
+    for right in (purse._replace(frozen=full[1:]), purse._replace(height=2**32 - 2)):
+        assert parse_brought(decode(encode(right.wire))) == right
+
+
+def test_a_purse_can_always_be_shown() -> None:
+    """An entry that would make the proof too long is not signed."""
+    owner = Owner("a")
+    for number in range(200):
+        match = number.to_bytes(32)
+        if owner.own.freeze(following(owner.purse, Freeze(match, 0, 0))) is None:
+            break
+        if len(owner.own.proof()) > PURSE - 200:
+            with pytest.raises(PurseError, match="could not be shown"):
+                owner.own.forfeit(match)
+            break
+        owner.own.forfeit(match)
+    assert PURSE - 600 < len(owner.own.proof()) <= PURSE
+    assert read_proof(owner.own.proof()).purse == owner.purse
 
 
 # Forms

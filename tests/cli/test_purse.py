@@ -1,0 +1,96 @@
+"""``p2pdice purse``: what it shows, what it gives up, and what it says that coins are worth."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.exits import ExitCode
+from protocol.node.purse_keeper import PurseKeeper
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from protocol.wire.purses import Freeze, following
+from tests.cli.conftest import Run
+from tests.protocol.test_purse_store import OWNER, settled
+
+STUCK = b"\xab" * 32
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home whose owner has settled two matches, and has 70 coins frozen for a third one."""
+    made = Home(tmp_path / "home")
+    with closing(Store(made.store)) as store:
+        own = PurseKeeper(store, OWNER.public, lambda _: None).own
+        for seed in range(2):
+            settled(own, seed)
+        own.freeze(following(own.purse, Freeze(STUCK, 70, 0)))
+    OWNER.save(made.identity)
+    return made
+
+
+def balance(home: Home) -> int:
+    with closing(Store(home.store)) as store:
+        return PurseKeeper(store, OWNER.public, lambda _: None).own.purse.balance
+
+
+def read(here: Run) -> dict[str, Any]:
+    found = json.loads(here("purse", "--json").stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_newcomer_is_told_what_the_first_match_brings(here: Run) -> None:
+    assert here("purse").stdout == (
+        "You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.\n"
+    )
+    assert read(here) == {"purse": None}
+
+
+def test_it_shows_what_there_is_and_where_it_came_from(here: Run, home: Home) -> None:
+    shown = here("purse").stdout
+    assert f"{balance(home):,} coins, 70 of them frozen; no run tickets." in shown
+    assert "abababab: 70 coins" in shown
+    assert "p2pdice purse forfeit abababab" in shown
+    assert "Entries, 6 in all" in shown
+    assert shown.count("player 1") == 2
+    assert "Anybody can make new keys" in shown
+
+
+def test_as_data(here: Run, home: Home) -> None:
+    found = read(here)
+    assert (found["balance"], found["funds"], found["height"]) == (balance(home), balance(home) - 70, 5)
+    assert found["frozen"] == [{"match": STUCK.hex(), "name": None, "bet": 70, "tickets": 0}]
+    kinds = [entry["kind"] for entry in found["entries"]]
+    assert kinds == ["freeze", "settlement", "freeze", "settlement", "freeze", "opening"]
+    assert sum(entry["coins"] for entry in found["entries"] if entry["kind"] != "freeze") == found["balance"]
+    assert sum(partner["change"] for partner in found["partners"]) == found["balance"] - 1000
+    assert set(found) == {
+        *("purse", "height", "head", "balance", "funds", "tickets", "free_tickets", "souls", "frozen", "entries"),
+        "partners",
+    }
+
+
+def test_what_is_frozen_can_be_given_up(here: Run, home: Home) -> None:
+    before = balance(home)
+    asked = here("purse", "forfeit", "abab")
+    assert asked.returncode == ExitCode.USAGE
+    assert "no terminal to ask at" in asked.stderr
+    assert balance(home) == before
+    done = here("purse", "forfeit", "abab", "--yes")
+    assert done.returncode == 0
+    assert done.stdout == f"You have given up 70 coins. Your purse has {before - 70:,} coins now.\n"
+    assert balance(home) == before - 70
+    again = here("purse", "forfeit", "abab", "--yes")
+    assert again.returncode == ExitCode.FAILURE
+    assert "Nothing of yours is frozen" in again.stderr
+
+
+def test_the_help_says_what_coins_are_worth(here: Run) -> None:
+    told = " ".join(here("purse", "--help").stdout.split())
+    assert "Keys are free, and every new key begins with 1,000 coins" in told
+    assert "only among people who know each other's keys" in told
