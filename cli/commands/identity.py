@@ -141,8 +141,8 @@ def backup(
 ) -> None:
     """Write a backup to one file, also while you play.
 
-    It holds your key (still protected, if it has a passphrase), the people whom you have met or trust, and your
-    finished matches. Unfinished ones are left out on purpose: if you went on with one from an old copy, you might
+    It holds your key (still protected, if it has a passphrase), your purse, the people whom you have met or trust, and
+    your finished matches. Unfinished ones are left out on purpose: if you went on with one from an old copy, you might
     contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in the folder
     matches of your home.
     """

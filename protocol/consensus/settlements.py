@@ -79,7 +79,7 @@ def gather(history: History) -> Evidence | None:
         for signed in each.entries.values()
         if signed.message.kind == Kind.RESIGN and signed.message.author not in results
     }
-    if len(results) < majority(range(len(history.keys) - len(resigned))):
+    if len(results) < majority(range(history.roster_size - len(resigned))):
         return None
     stakes = stakes_of(history)
     return Evidence(
@@ -88,7 +88,7 @@ def gather(history: History) -> Evidence | None:
         position.tip,
         state_hash(position.state),
         account_of(position.seats, position.state).encoded(),
-        tuple(stakes[each].signature if each in stakes else b"" for each in range(len(history.keys))),
+        tuple(stakes[each].signature if each in stakes else b"" for each in range(history.roster_size)),
         tuple((author, results[author].signature) for author in sorted(results)),
         tuple(
             (author, signed.message.step, signed.message.tip, signed.signature)

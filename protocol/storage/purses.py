@@ -58,6 +58,8 @@ class Line(NamedTuple):
     """Empty for the first entry."""
     change: int
     """Coins by which the balance changed; of a FREEZE the bet."""
+    name: str
+    """Of the match; empty if it has none, or is not kept here."""
 
 
 class Partner(NamedTuple):
@@ -164,11 +166,11 @@ class Purses:
     def lines(self, key: bytes, last: int) -> tuple[Line, ...]:
         """Return the last entries of a purse of one's own, the newest first; all of them for -1."""
         query = (
-            "SELECT height, kind, match, change FROM purse_entries"
+            "SELECT height, kind, match, change, COALESCE(name, '') FROM purse_entries LEFT JOIN matches USING (match)"
             " WHERE purse = (SELECT number FROM purses WHERE key = ?) ORDER BY height DESC LIMIT ?"
         )
-        rows = self._read(query, (key, last), (int, int, bytes, int))
-        return tuple(Line(height, EntryKind(kind), match, change) for height, kind, match, change in rows)
+        rows = self._read(query, (key, last), (int, int, bytes, int, str))
+        return tuple(Line(height, EntryKind(kind), *rest) for height, kind, *rest in rows)
 
     def partners(self, key: bytes) -> tuple[Partner, ...]:
         """Return those with whom matches of a purse of one's own were settled, who brought it the most coins first."""

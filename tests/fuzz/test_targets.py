@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 
-EXPENSIVE = {"identity": 15, "replay-command": 25, "store": 25, "verifier": 60, "verify-command": 15}
+EXPENSIVE = {"identity": 15, "purse": 60, "replay-command": 25, "store": 25, "verifier": 60, "verify-command": 15}
 """Targets where one input takes many milliseconds, and how many inputs they get here."""
 RELAXED = settings(suppress_health_check=list(HealthCheck))
 

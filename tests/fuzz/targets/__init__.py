@@ -14,6 +14,7 @@ from tests.fuzz.targets import (
     lobby,
     messages,
     moves,
+    purses,
     referee,
     replay_command,
     rules,
@@ -26,6 +27,6 @@ from tests.fuzz.targets import (
 
 _ROOMS: Final = (
     *(bots, canonical, frames, identity, joinlines, lobby, messages, moves, referee, rules, store, txt, verifier),
-    *(replay_command, verify_command, words),
+    *(purses, replay_command, verify_command, words),
 )
 TARGETS: Final[dict[str, Target]] = {target.name: target for room in _ROOMS for target in room.TARGETS}
