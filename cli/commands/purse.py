@@ -75,7 +75,7 @@ def purse(
 
 
 def _read(home: Home, last: int) -> tuple[Purse | None, Sequence[Line], Sequence[Partner], dict[bytes, str]]:
-    """Return the purse, its last entries, with whom its matches were settled, and names of the matches."""
+    """Return the purse, its last entries, with whom its matches were settled, and names of what is frozen."""
     from protocol.storage import archive
 
     if not home.has_store:
@@ -85,9 +85,7 @@ def _read(home: Home, last: int) -> tuple[Purse | None, Sequence[Line], Sequence
         if found is None:
             return None, (), (), {}
         lines = store.purses.lines(found.key, last)
-        names = {
-            match: store.name(match) for match in {*(line.match for line in lines), *(f.match for f in found.frozen)}
-        }
+        names = {each.match: store.name(each.match) for each in found.frozen}
         return found, lines, store.purses.partners(found.key), names
 
 
@@ -110,7 +108,7 @@ def _described(
     for line in lines:
         what = {1: "opened", 2: "frozen", 3: "settled", 4: "void", 5: "forfeited"}[line.kind]
         amount = f"{line.change:,d}" if line.kind <= 2 else f"{line.change:+,d}"
-        yield f"  {line.height:>5}  {what:<9}  {amount:>10}  {_name(line.match, names) if line.match else ''}".rstrip()
+        yield f"  {line.height:>5}  {what:<9}  {amount:>10}  {line.name or line.match.hex()[:8]}".rstrip()
     if partners:
         yield "Won and lost in matches with (a match counts for each of the others in it):"
         for partner in partners:
@@ -153,7 +151,7 @@ def _json(
                 "height": line.height,
                 "kind": kinds[line.kind],
                 "match": line.match.hex() or None,
-                "name": names.get(line.match) or None,
+                "name": line.name or None,
                 "coins": line.change,
             }
             for line in lines
