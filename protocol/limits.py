@@ -348,7 +348,8 @@ SOULS: Final = 32
 SOUL_BYTES: Final = 40
 """Bytes of the name of a Twin Soul. So ten join records with everything in them fit into a genesis."""
 PURSE_RATE: Final = 2.0
-"""Purses a second that are looked at: each has up to some hundred signatures, which take a hundredth of a second."""
+"""Purses a second of one peer that are looked at: each has up to some hundred signatures, which take a hundredth of a
+second."""
 PURSE_BURST: Final = 20
 """Purses at once: everybody sits down, and has newer entries handed back."""
 

@@ -18,7 +18,7 @@ from protocol.node.refusals import LEFT
 from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
-from protocol.rate_limit import Bucket
+from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, ShowPurse, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, match_id
 from protocol.wire.purses import MalformedPurseError
@@ -74,7 +74,8 @@ class Host:
         self._asking: dict[bytes, JoinTable] = {}
         """Peers that wait for a seat or a new one, in their order, each with its latest request."""
         self._next_seat: asyncio.TimerHandle | None = None
-        self._purse_pace = Bucket(limits.PURSE_RATE, limits.PURSE_BURST, runtime.loop.time())
+        self._purse_paces: Buckets[bytes] = Buckets(limits.PURSE_RATE, limits.PURSE_BURST, limits.PLAYERS)
+        """Of each guest, so that none keeps the purses of others from being looked at."""
         self._expecting: dict[bytes, asyncio.TimerHandle] = {}
         """Guests whose purse is not in order."""
         self._shown: set[tuple[bytes, bytes]] = set()
@@ -319,7 +320,8 @@ class Host:
         purses = self._runtime.purses
         if not self._has_stakes or self.has_begun or not self._is_guest(identity) or purses.knows(frame.proof):
             return
-        if not self._purse_pace.admits(self._runtime.loop.time()):
+        now = self._runtime.loop.time()
+        if not self._purse_paces.bucket(identity, now).admits(now):
             return  # then the guest's purse does not get in order
         try:
             taken = purses.take(frame.proof)
@@ -335,12 +337,12 @@ class Host:
             join = record.join
             if join.purse is None or join.purse.key != taken.key or join.identity == identity:
                 continue
+            self._is_wanted = self._is_wanted or self._proposal is not None
             self._withdraw()
-            self._is_wanted = True
-            if join.identity == self._runtime.identity.public:
-                self.propose()
-            else:
+            if join.identity != self._runtime.identity.public:
                 self._runtime.post(join.identity, ShowPurse(purses.newer(join) or frame.proof))
+            elif self._is_wanted:
+                self.propose()
         self._expect_purses()
 
     def lost(self, identity: bytes, reason: str) -> None:

@@ -106,6 +106,25 @@ async def test_old_head_is_handed_back_by_whoever_knows_a_newer_one(people: Comp
     assert purse(players[names.index("A")]).height == 6
 
 
+async def test_what_is_handed_back_begins_no_match_before_the_table_is_full(people: Company) -> None:
+    await evening(people, "BC")
+    back_up(people, "B", "kept")
+    await evening(people, "BC")
+    put_back(people, "B", "kept")
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    b, c = await people.join(opened.join_line, "B", "C")
+    await host.until_true(lambda: host.node._store.purses.met(purse(c).key) is not None)
+    keeper_of_c = keeper(c)
+    known = keeper_of_c._store.met(purse(b).key)
+    assert known is not None
+    c.node._runtime.post(host.node.identity.public, ShowPurse(known.proof))
+    await b.until(Notice, lambda notice: "newer entries" in notice.text)
+    (d,) = await people.join(opened.join_line, "D")
+    await finish([host, c, d])
+    assert len(host.told(MatchStarted)[0].players) == 4
+
+
 async def test_a_guest_who_knows_more_than_the_host_hands_it_back(people: Company) -> None:
     await evening(people, "BC")
     back_up(people, "B", "kept")
