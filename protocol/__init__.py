@@ -79,8 +79,8 @@ if TYPE_CHECKING:
     from protocol.storage.home import write_whole as write_whole
     from protocol.storage.people import Mismatch as Mismatch
     from protocol.storage.people import Person as Person
-    from protocol.storage.purses import Line as Line
-    from protocol.storage.purses import Partner as Partner
+    from protocol.storage.purses import PurseLine as PurseLine
+    from protocol.storage.purses import PursePartner as PursePartner
     from protocol.storage.store import HomeInUseError as HomeInUseError
     from protocol.storage.store import Store as Store
     from protocol.storage.store import StoredMatch as StoredMatch

@@ -17,7 +17,7 @@ from cli.render import command_line, counted, escape, sentence, shown
 from cli.settings import Settings, home_words, is_interactive
 
 if TYPE_CHECKING:
-    from protocol import Home, Line, Partner, Purse
+    from protocol import Home, Purse, PurseLine, PursePartner
 
 EPILOG: Final = """\b
 Examples:
@@ -74,7 +74,7 @@ def purse(
         say("\n".join(_described(home, found, lines, partners, names)))
 
 
-def _read(home: Home, last: int) -> tuple[Purse | None, Sequence[Line], Sequence[Partner], dict[bytes, str]]:
+def _read(home: Home, last: int) -> tuple[Purse | None, Sequence[PurseLine], Sequence[PursePartner], dict[bytes, str]]:
     """Return the purse, its last entries, with whom its matches were settled, and names of what is frozen."""
     from protocol.storage import archive
 
@@ -90,7 +90,7 @@ def _read(home: Home, last: int) -> tuple[Purse | None, Sequence[Line], Sequence
 
 
 def _described(
-    home: Home, found: Purse, lines: Sequence[Line], partners: Sequence[Partner], names: dict[bytes, str]
+    home: Home, found: Purse, lines: Sequence[PurseLine], partners: Sequence[PursePartner], names: dict[bytes, str]
 ) -> Iterator[str]:
     frozen = f", {found.balance - found.funds:,} of them frozen" if found.balance > found.funds else ""
     yield f"{_coins(found.balance)}{frozen}; {counted(found.owned, 'run ticket')}."
@@ -128,7 +128,7 @@ def _name(match: bytes, names: dict[bytes, str]) -> str:
 
 
 def _json(
-    found: Purse | None, lines: Sequence[Line], partners: Sequence[Partner], names: dict[bytes, str]
+    found: Purse | None, lines: Sequence[PurseLine], partners: Sequence[PursePartner], names: dict[bytes, str]
 ) -> dict[str, Any]:
     if found is None:
         return {"purse": None}

@@ -49,7 +49,7 @@ SCHEMA: Final = (
 )
 
 
-class Line(NamedTuple):
+class PurseLine(NamedTuple):
     """An entry of one's own purse, as its owner looks at it."""
 
     height: int
@@ -62,7 +62,7 @@ class Line(NamedTuple):
     """Of the match; empty if it has none, or is not kept here."""
 
 
-class Partner(NamedTuple):
+class PursePartner(NamedTuple):
     """Somebody with whom matches were settled."""
 
     fingerprint: str
@@ -163,16 +163,16 @@ class Purses:
         with self._transaction() as database:
             database.execute("UPDATE purses SET ended = 1 WHERE key = ?", (key,))
 
-    def lines(self, key: bytes, last: int) -> tuple[Line, ...]:
+    def lines(self, key: bytes, last: int) -> tuple[PurseLine, ...]:
         """Return the last entries of a purse of one's own, the newest first; all of them for -1."""
         query = (
             "SELECT height, kind, match, change, COALESCE(name, '') FROM purse_entries LEFT JOIN matches USING (match)"
             " WHERE purse = (SELECT number FROM purses WHERE key = ?) ORDER BY height DESC LIMIT ?"
         )
         rows = self._read(query, (key, last), (int, int, bytes, int, str))
-        return tuple(Line(height, EntryKind(kind), *rest) for height, kind, *rest in rows)
+        return tuple(PurseLine(height, EntryKind(kind), *rest) for height, kind, *rest in rows)
 
-    def partners(self, key: bytes) -> tuple[Partner, ...]:
+    def partners(self, key: bytes) -> tuple[PursePartner, ...]:
         """Return those with whom matches of a purse of one's own were settled, who brought it the most coins first."""
         query = (
             "SELECT fingerprint, name, COUNT(*), SUM(change), MAX(height) FROM purse_partners"
@@ -180,7 +180,7 @@ class Purses:
             " GROUP BY fingerprint ORDER BY SUM(change) DESC, fingerprint"
         )
         rows = self._read(query, (key,), (str, str, int, int, int))
-        return tuple(Partner(*row[:4]) for row in rows)
+        return tuple(PursePartner(*row[:4]) for row in rows)
 
     # Those of others
 
