@@ -11,7 +11,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from p2pdice import Concede, Ruleset
 from p2pdice.players import OddsPlayer, Player
@@ -45,7 +45,7 @@ from protocol.match.own_purse import OwnPurse
 from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
-from protocol.wire.purses import Entry, Purse
+from protocol.wire.purses import Purse
 from tests.owners import decide
 
 E = TypeVar("E")
@@ -161,7 +161,7 @@ class World:
         self.delivered = 0
         self.machines = [
             Machine(
-                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me], purse=self._freezing(me)),
+                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me], **self._freezing(me)),
                 player(random.Random(self.random.random())),
             )
             for me in range(players)
@@ -172,8 +172,8 @@ class World:
             for other in range(one):
                 self.link(one, other)
 
-    def _freezing(self, me: int) -> Callable[[Entry], bytes | None] | None:
-        return self.purses[me].freeze if self.purses else None
+    def _freezing(self, me: int) -> dict[str, Any]:
+        return {"purse": self.purses[me].freeze} if self.purses else {}
 
     # Faults
 
@@ -208,8 +208,7 @@ class World:
         stored = [parse_signed(*signed.wire) for signed in (machine.disk if disk is None else disk)]
         machine.disk = stored
         machine.unwritten, machine.turn, machine.wake = [], None, None
-        purse = self._freezing(me)
-        machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices, purse=purse)
+        machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices, **self._freezing(me))
         machine.is_up = True
         self.feed(me, Ticked())
         for other in range(len(self.machines)):
