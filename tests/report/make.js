@@ -2,6 +2,8 @@
 // own engine says which messages are due, so these files only serve to compare it with the verifier in Python.
 //
 //   node make.js FOLDER COUNT SEED     writes COUNT files to FOLDER, and their paths to stdout
+//
+// Most of the matches with stakes have purses. purses.js makes those that go wrong in one thing.
 "use strict";
 const crypto = require("node:crypto");
 const fs = require("node:fs");
@@ -74,6 +76,11 @@ function newKey(secret) {
   return { bytes: new Uint8Array(bytes), sign: (data) => new Uint8Array(crypto.sign(null, data, key)) };
 }
 
+// The entry that follows the head of a purse, and freezes a stake.
+function freezeEntry({ key, height, head }, match, bet, tickets) {
+  return V.encode(["p2pdice/2/purse", key, height + 1, head, 2, [match, bet, tickets]]);
+}
+
 function anyRules(chances) {
   if (chances.happens(60)) return { ...V.CLASSIC, ...V.PRESETS[chances.one(Object.keys(V.PRESETS))] };
   for (;;) {
@@ -92,17 +99,44 @@ function anyRules(chances) {
   }
 }
 
+// The fields of a purse that is brought: empty or full, new or old, with stakes frozen in other matches and souls.
+function anyPurse(chances, key) {
+  const balance = chances.one([0, 1, 1000, 1000, chances.below(5000), 10 ** 12]);
+  const tickets = chances.one([0, 0, 1, chances.below(20), 10 ** 12]);
+  const frozen = [];
+  let [coins, runs] = [balance, tickets];
+  for (let count = chances.one([0, 0, 1, 2, 15]); count > 0; count--) {
+    const [bet, staked] = [chances.below(Math.min(coins, 200) + 1), chances.below(Math.min(runs, 2) + 1)];
+    frozen.push([chances.bytes(), bet, staked]);
+    coins -= bet;
+    runs -= staked;
+  }
+  frozen.sort(([one], [other]) => V.compareBytes(one, other));
+  const souls = ["Ash Warden", "Dusk Moth", "Eclipse", "Ember Wraith"].filter(() => chances.happens(20));
+  const height = chances.one([16, 20, 300, 70000, 2 ** 32 - 2]);
+  return [key, height, chances.bytes(), balance, frozen, tickets, souls.map((name) => [name, 1 + chances.below(300)])];
+}
+
+// Above the funds or the tickets; too few parts, or too many without purses; a FREEZE that another key signed, or for
+// another head, height, match, bet or number of tickets, or bytes that are no signature.
+const FAULTS = ["funds", "tickets", "parts", "key", "head", "height", "match", "bet", "staked", "noise"];
+
 class Maker {
-  constructor(seed, rules) {
+  // `purses`: whether players bring purses, for any rules; without it chance decides, if the rules have stakes.
+  constructor(seed, rules, purses) {
     this.chances = new Chances(seed);
+    this.purseChances = new Chances(`${seed}/purses`);
     this.rules = rules;
+    this.purses = purses;
+    this.fault = null; // what is wrong with the stake of the player `faulty`
     this.secrets = new Map();
     this.pairs = [];
     this.past = []; // by step, a message for it to be sent later
   }
 
-  async begin() {
-    const { chances } = this;
+  // Makes the keys and the genesis. `spoil` may change what a player brings as a purse, or take it away.
+  prepare(spoil = (purse) => purse) {
+    const { chances, purseChances } = this;
     const players = 2 + chances.below(chances.happens(20) ? 9 : 4);
     const table = chances.bytes().slice(0, 16);
     table[0] = chances.below(2);
@@ -117,7 +151,7 @@ class Maker {
           ["::ffff:192.0.2.7", 1],
         ],
       ]);
-      const data = V.encode([
+      const fields = [
         "p2pdice/2/join",
         table,
         identity.bytes,
@@ -126,19 +160,38 @@ class Maker {
         addresses,
         chances.bytes(),
         chances.one(["redeemed", "cursed"]),
-      ]);
-      return { identity, match, record: [data, identity.sign(data), match.sign(data)] };
+      ];
+      return { identity, match, fields };
     });
     seated.sort((one, other) => V.compareBytes(one.identity.bytes, other.identity.bytes));
     this.keys = seated.map(({ match }) => match);
     this.rules ||= anyRules(chances);
+    this.purses ??= this.rules.stakes === "yes" && purseChances.happens(70);
+    if (this.purses) {
+      seated.forEach((player, at) => {
+        player.purse = newKey(purseChances.bytes());
+        const brought = spoil(anyPurse(purseChances, player.purse.bytes), at, player);
+        if (brought) player.fields.push(brought);
+      });
+      if (purseChances.happens(15)) this.fault = purseChances.one(FAULTS);
+      this.faulty = purseChances.below(players);
+    }
+    this.purseKeys = seated.map(({ purse }) => purse);
+    const records = seated.map(({ identity, match, fields }) => {
+      const data = V.encode(fields);
+      return [data, identity.sign(data), match.sign(data)];
+    });
     this.genesisBytes = V.encode([
       "p2pdice/2/genesis",
       table,
       V.wireRuleset(this.rules),
       [120, 15],
-      seated.map(({ record }) => record),
+      records,
     ]);
+  }
+
+  async begin() {
+    this.prepare();
     this.genesis = await V.readGenesis(this.genesisBytes, new V.Tally());
     this.chronicle = new V.Chronicle(this.genesis, new V.Tally());
   }
@@ -175,8 +228,7 @@ class Maker {
             "stake-commitment",
             ...this.context,
             author,
-            this.bet(author, this.context),
-            0,
+            ...this.stake(author, this.context),
             this.secret(author, "stake", this.context),
           ),
         ];
@@ -191,20 +243,66 @@ class Maker {
         this.commitment(author, "hand", "hand-commitment"),
         this.commitment(author, "share", "share-commitment"),
       ];
-    if (kind === STAKE)
-      return [
-        this.bet(author, chronicle.commitments.context),
-        0,
-        this.secret(author, "stake", chronicle.commitments.context),
-      ];
+    if (kind === STAKE) {
+      const { context } = chronicle.commitments;
+      const stake = this.stake(author, context);
+      return [...stake, this.secret(author, "stake", context), ...this.freeze(author, stake)];
+    }
     const moves = chances.mixed(this.moves());
     if (chances.happens(60)) moves.sort((one, other) => other.startsWith("play") - one.startsWith("play"));
     return moves.find((move) => chronicle.legal(move).fits);
   }
 
-  bet(author, context) {
+  // The bet and the tickets that the author stakes.
+  stake(author, context) {
     const secret = this.secret(author, "bet", context);
-    return [0, 1000, secret[0], 2 * secret[1]][secret[2] % 4];
+    if (!this.purses) return [[0, 1000, secret[0], 2 * secret[1]][secret[2] % 4], 0];
+    const { funds, owned } = this.genesis.roster[author];
+    const above = (fault) => (this.fault === fault && author === this.faulty ? 1 : 0);
+    return [
+      above("funds") ? funds + 1 : [0, funds, Math.min(funds, secret[0]), secret[1] % (funds + 1)][secret[2] % 4],
+      above("tickets") ? owned + 1 : [0, owned, secret[3] % (owned + 1)][secret[4] % 3],
+    ];
+  }
+
+  // The last part of a STAKE: the signature that freezes the stake, right but for a fault.
+  freeze(author, [bet, tickets]) {
+    const fault = author === this.faulty ? this.fault : null;
+    const { purse } = this.genesis.roster[author];
+    if (!purse) return fault === "parts" ? [this.sign(author, RESIGN, [])[1]] : [];
+    const { match } = this.genesis;
+    const other = this.purseKeys[(author + 1) % this.purseKeys.length];
+    const sign = (change, ...stake) => this.purseKeys[author].sign(freezeEntry({ ...purse, ...change }, match, ...stake));
+    switch (fault) {
+      case "parts":
+        return [];
+      case "key":
+        return [other.sign(freezeEntry(purse, match, bet, tickets))];
+      case "head":
+        return [sign({ head: match }, bet, tickets)];
+      case "height":
+        return [sign({ height: purse.height - 1 }, bet, tickets)];
+      case "match":
+        return [this.purseKeys[author].sign(freezeEntry(purse, purse.head, bet, tickets))];
+      case "bet":
+        return [sign({}, bet + 1, tickets)];
+      case "staked":
+        return [sign({}, bet, tickets + 1)];
+      case "noise":
+        return [V.joinBytes([purse.head, purse.head])];
+      default:
+        return [sign({}, bet, tickets)];
+    }
+  }
+
+  // The STAKE with the fault, to be sent in the open step.
+  async faultyStake() {
+    return this.sign(this.faulty, STAKE, await this.due(this.faulty));
+  }
+
+  get faultIsDue() {
+    const { step } = this.chronicle;
+    return this.fault !== null && step.kind === STAKE && step.owed.includes(this.faulty);
   }
 
   witnessed() {
@@ -395,6 +493,10 @@ class Maker {
     const leaves = chances.one([0, 0, 5, 20, 60]);
     const longest = chances.happens(40) ? 400 : chances.below(80);
     while (!this.chronicle.ended && !this.chronicle.calledOff && this.chronicle.number < longest) {
+      if (this.faultIsDue) {
+        this.pairs.push(await this.faultyStake());
+        return this.write();
+      }
       this.remember();
       await this.playStep(leaves);
     }
@@ -474,5 +576,5 @@ async function main([folder, count, seed]) {
   }
 }
 
-exports.Maker = Maker;
+Object.assign(exports, { Maker, FAULTS });
 if (require.main === module) main(process.argv.slice(2));

@@ -1,8 +1,6 @@
 // The history of a match: which messages each step takes, and what follows from them (SPEC.md, II.5).
 
-const FUNDS_WITHOUT_PURSE = 1000;
 const FORMED = 2; // the first step after the match is formed
-const MOST_STAKE = 10 ** 12;
 
 const SCRIPTS = {
   forming: [LOCK],
@@ -34,6 +32,7 @@ class Chronicle {
     this.commitments = null; // of the roll under way: { context, byAuthor }
     this.nextDeal = null; // those of the OPENs
     this.deal = null; // { context, byAuthor, beacon } of the hands on the table
+    this.stakes = Array(this.players).fill(null); // that were opened, by roster index: [bet, tickets]
     this.claims = []; // [step, author]: a live player who was voted absent
     this.previousLock = null; // { step, tip, state }
     this.playedSegment = this.everybody; // in the game when the previous LOCK was opened
@@ -125,15 +124,8 @@ class Chronicle {
         return this.keeps(author, "hand-commitment", this.deal, "hand", body[0])
           ? FITS
           : misconduct("a hand that was not committed to");
-      case STAKE: {
-        const [bet, tickets, salt] = body;
-        const given = this.commitments.byAuthor.get(author);
-        const due = hashOf("stake-commitment", ...this.commitments.context, author, bet, tickets, salt);
-        if (!given || !sameBytes(given.share, due)) return misconduct("a stake that was not committed to");
-        return bet <= FUNDS_WITHOUT_PURSE && bet <= MOST_STAKE && tickets <= 0
-          ? FITS
-          : misconduct("a stake above the player's funds");
-      }
+      case STAKE:
+        return this.judgeStake(message);
       default:
         return this.legal(body);
     }
@@ -144,6 +136,21 @@ class Chronicle {
     if (!given) return false;
     this.tally.add("commitments");
     return sameBytes(given[which], hashOf(tag, ...context, author, secret));
+  }
+
+  async judgeStake({ author, body }) {
+    const [bet, tickets, salt, signature] = body;
+    const { funds, owned, purse, purseKey } = this.genesis.roster[author];
+    const given = this.commitments.byAuthor.get(author);
+    const due = hashOf("stake-commitment", ...this.commitments.context, author, bet, tickets, salt);
+    if (!given || !sameBytes(given.share, due)) return misconduct("a stake that was not committed to");
+    if (bet > funds || tickets > owned || bet > MOST_COINS || tickets > MOST_COINS)
+      return misconduct("a stake above the player's funds");
+    if (!purse) return signature ? misconduct("a stake frozen in a purse that was not brought") : FITS;
+    if (!signature || !(await purseKey.verifies(signature, freezeEntry(purse, this.genesis.match, bet, tickets))))
+      return misconduct("a stake that is not frozen in the player's purse");
+    this.tally.add("signatures");
+    return FITS;
   }
 
   legal(text) {
@@ -301,10 +308,12 @@ class Chronicle {
       case "seating":
         return this.startGame(drawSeats(this.beacon(kept), this.players));
       case "stakes":
+        for (const [author, { body }] of kept) this.stakes[author] = [Number(body[0]), Number(body[1])];
+        if (this.genesis.purses) this.tally.add("purses", kept.size);
         game.giveStakes(
           this.seats.map((author) => {
-            const stake = kept.get(author);
-            return stake ? [Number(stake.body[0]), FUNDS_WITHOUT_PURSE, Number(stake.body[1]), 0] : null;
+            const { funds, owned } = this.genesis.roster[author];
+            return this.stakes[author] && [this.stakes[author][0], funds, this.stakes[author][1], owned];
           }),
         );
         break;
@@ -349,6 +358,15 @@ class Chronicle {
         return new Stream("hand", ...dealt, author, message.body[0], beacon).faces(game.dice[seat]);
       }),
     );
+  }
+
+  // The account of a match with purses that is over, and the body of its RESULTs.
+  get account() {
+    return accountOf(this.game, this.seats, this.stakes);
+  }
+
+  get result() {
+    return this.genesis.purses ? hashOf("result", this.stateHash, encodeAccount(this.account)) : this.stateHash;
   }
 
   startGame(seats) {

@@ -147,4 +147,7 @@ function encode(value) {
 
 const isInteger = (value, least, most) =>
   (typeof value === "number" || typeof value === "bigint") && value >= least && value <= most;
+// Text of so many characters (code points).
+const isText = (value, least, most) =>
+  typeof value === "string" && Array.from(value).length >= least && Array.from(value).length <= most;
 const isBytes = (value, size) => value instanceof Uint8Array && (size === undefined || value.length === size);

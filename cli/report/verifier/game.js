@@ -267,6 +267,15 @@ class Game {
     return last >= 0 ? [last] : this.exits[this.exits.length - 1][0];
   }
 
+  // Seats that earn a run ticket, and the name of the Twin Soul: without motes there are none.
+  get earners() {
+    return [];
+  }
+
+  get soul() {
+    return "";
+  }
+
   get roundRuns() {
     return this.awaits === "move" || this.awaits === "hands";
   }

@@ -49,7 +49,8 @@ function readJoin(record) {
   )
     throw wrong("its form");
   const fields = decodeWhole(record[0]);
-  if (!Array.isArray(fields) || fields.length !== 8 || fields[0] !== JOIN_TAG) throw wrong("its form");
+  if (!Array.isArray(fields) || (fields.length !== 8 && fields.length !== 9) || fields[0] !== JOIN_TAG)
+    throw wrong("its form");
   const [, table, identity, match, nickname, addresses, nonce, pledge] = fields;
   if (!isBytes(table, 16) || table[0] > 1) throw wrong("the table");
   if (!isBytes(identity, 32) || !isBytes(match, 32) || !isBytes(nonce, 32)) throw wrong("a key or the nonce");
@@ -69,6 +70,7 @@ function readJoin(record) {
     match,
     nickname,
     pledge,
+    purse: fields.length === 9 ? readPurse(fields[8]) : null,
   };
 }
 
@@ -88,7 +90,10 @@ async function readGenesis(bytes, tally) {
   if (roster.some((join) => !sameBytes(join.table, table))) throw wrong("a join record is for another table");
   if (roster.some((join, at) => at > 0 && compareBytes(roster[at - 1].identity, join.identity) >= 0))
     throw wrong("the players are not in order");
-  const keys = roster.flatMap((join) => [join.identity, join.match]);
+  const purses = roster.some((join) => join.purse);
+  if (purses && rules.stakes !== "yes") throw wrong("purses in a match without stakes");
+  if (purses && !roster.every((join) => join.purse)) throw wrong("only some players have a purse");
+  const keys = roster.flatMap((join) => [join.identity, join.match, ...(purses ? [join.purse.key] : [])]);
   if (new Set(keys.map(hexOf)).size !== keys.length) throw wrong("two keys are the same");
   for (const key of keys) {
     if (!acceptableKey(key)) throw new Altered("keys", "a key in the genesis is not acceptable");
@@ -97,11 +102,14 @@ async function readGenesis(bytes, tally) {
   for (const join of roster) {
     join.fingerprint = fingerprintOf(join.identity);
     join.key = new VerifyingKey(join.match);
+    join.purseKey = purses ? new VerifyingKey(join.purse.key) : null;
+    join.funds = purses ? join.purse.funds : NEWCOMERS_FUNDS;
+    join.owned = purses ? join.purse.owned : 0;
     const signed = await Promise.all([
       new VerifyingKey(join.identity).verifies(join.identitySignature, join.data),
       join.key.verifies(join.matchSignature, join.data),
     ]);
     if (!signed.every(Boolean)) throw new Altered("signatures", "a join record is not signed by its keys");
   }
-  return { rules, roster, players: roster.length, match: hashOf("genesis", bytes) };
+  return { rules, roster, purses, players: roster.length, match: hashOf("genesis", bytes) };
 }

@@ -4,8 +4,26 @@ const MOTES = ["light", "grey", "neutral", "blue", "red", "dark"];
 const groupOf = (mote) => (MOTES.indexOf(mote) < 3 ? "redeemed" : "cursed");
 const moteOf = (die) => die.slice(0, die.indexOf("@"));
 const homeOf = (die) => Number(die.slice(die.indexOf("@") + 1));
-const inOrder = (one, other) =>
-  MOTES.indexOf(moteOf(one)) - MOTES.indexOf(moteOf(other)) || homeOf(one) - homeOf(other);
+const byMote = (one, other) => MOTES.indexOf(one) - MOTES.indexOf(other);
+const inOrder = (one, other) => byMote(moteOf(one), moteOf(other)) || homeOf(one) - homeOf(other);
+
+const TWIN_SOULS = {
+  "light grey": "Pale Herald",
+  "light neutral": "Gilded Dawn",
+  "light blue": "Clear Tide",
+  "light red": "Morning Ember",
+  "light dark": "Eclipse",
+  "grey neutral": "Quiet Harbour",
+  "grey blue": "Rainwalker",
+  "grey red": "Ash Warden",
+  "grey dark": "Dusk Moth",
+  "neutral blue": "Still Lagoon",
+  "neutral red": "Amber Forge",
+  "neutral dark": "Buried Lantern",
+  "blue red": "Violet Storm",
+  "blue dark": "Drowned Star",
+  "red dark": "Ember Wraith",
+};
 
 class MischiefGame extends Game {
   begin() {
@@ -352,6 +370,16 @@ class MischiefGame extends Game {
     if (!this.cups[this.turn].includes(die)) throw new Illegal(`${text} is not allowed`);
     this.crown = die;
     this.await("over", "over");
+  }
+
+  get earners() {
+    if (this.crown === "none") return [];
+    const group = groupOf(moteOf(this.crown));
+    return [...this.pledges.keys()].filter((seat) => this.pledges[seat] === group);
+  }
+
+  get soul() {
+    return this.crown === "none" ? "" : TWIN_SOULS[[this.prize, moteOf(this.crown)].sort(byMote).join(" ")];
   }
 
   get roundRuns() {

@@ -11,7 +11,7 @@ class Tally {
   constructor(onCheck) {
     this.onCheck = onCheck;
     this.counts = new Map(
-      ["encoding", "keys", "signatures", "history", "commitments", "dice", "moves", "absence", "proofs"].map(
+      ["encoding", "keys", "signatures", "history", "commitments", "dice", "moves", "absence", "purses", "proofs"].map(
         (check) => [check, 0],
       ),
     );
@@ -95,6 +95,8 @@ async function verifyTranscript(bytes, onCheck) {
     fingerprints: [],
     winners: [],
     winner_identities: [],
+    purses: null,
+    result: null,
     steps: 0,
     signatures: 0,
     checks: [],
@@ -206,7 +208,30 @@ function describe(chronicle, found) {
   else if (chronicle.ended) {
     found.winners = game.winners.map((seat) => genesis.roster[seats[seat]].nickname);
     found.winner_identities = game.winners.map((seat) => genesis.roster[seats[seat]].fingerprint);
+    found.result = hexOf(chronicle.result);
   }
+  if (found.verdict !== "altered" && genesis.purses) found.purses = describePurses(chronicle);
+}
+
+// By player, in the order of found.players: what their purse brought, what was frozen in it, and what the match
+// changes, which is null before the end and for a player who has opened no stake.
+function describePurses(chronicle) {
+  const { genesis, stakes, ended } = chronicle;
+  const { roster } = genesis;
+  const account = ended ? chronicle.account : null;
+  const changes =
+    account &&
+    changesOf(
+      account,
+      roster.map(({ funds }) => funds),
+    );
+  return (chronicle.seats || [...roster.keys()]).map((author) => {
+    const [bet, tickets] = stakes[author] || [null, null];
+    const settled = account && stakes[author] ? changes[author] : [null, null];
+    const soul = settled[0] !== null && account.winners[0] === author ? account.soul : "";
+    const { funds, owned } = roster[author];
+    return { funds, owned, bet, tickets, change: settled[0], ticket_change: settled[1], soul };
+  });
 }
 
 function conclude(chronicle, found) {
