@@ -43,7 +43,7 @@ def purse(
     ctx: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all entries.")] = False,
 ) -> None:
-    """Show your purse: coins, run tickets, Twin Souls, and from whose matches the coins came.
+    """Show your coins, run tickets and Twin Souls, and where they came from.
 
     Coins are bet in matches with stakes (host --stakes, and the rules motes). A bet is frozen until the match is over
     and more than half of its players have signed its end. Frozen coins cannot be bet again, but you can go on playing

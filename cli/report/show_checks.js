@@ -13,6 +13,7 @@
     dice: "dice that follow from the secrets of all",
     moves: "moves that the rules allow",
     absence: "votes on absence",
+    purses: "stakes frozen in purses by their own signatures",
     proofs: "proofs of misconduct",
   };
 
@@ -61,6 +62,41 @@
     "other version": "The transcript is of another version of the protocol, and was not judged.",
   };
 
+  const amount = (number, noun, sign = "") => `${number < 0 ? "−" : sign}${Math.abs(number)} ${noun}${Math.abs(number) === 1 ? "" : "s"}`;
+  const coinsAndTickets = (coins, tickets, sign) =>
+    amount(coins, "coin", sign) + (tickets ? ` and ${amount(tickets, "run ticket", sign)}` : "");
+
+  const lineOf = (purse, name) => {
+    const { funds, owned, bet, tickets, change, ticket_change: ticketChange, soul } = purse;
+    const brought = `${name} brought ${coinsAndTickets(funds, owned)}, without what was frozen for other matches`;
+    if (bet === null) return `${brought}. No stake was opened.`;
+    const staked = `${brought}. Staked: ${coinsAndTickets(bet, tickets)}`;
+    if (change === null) return `${staked}.`;
+    return `${staked}. Change: ${coinsAndTickets(change, ticketChange, "+")}${soul ? `, and the Twin Soul ${soul}` : ""}.`;
+  };
+
+  // What a transcript proves of purses, and what it cannot.
+  const showPurses = ({ purses, players }) => {
+    const opened = purses.filter(({ bet }) => bet !== null).length;
+    const settled = purses.some(({ change }) => change !== null);
+    tell(
+      "Proven of the purses: each player's identity has certified the purse that the player brought" +
+        (opened ? "; each stake that was opened is frozen there for this match, on the entry that the player named as the newest" : "") +
+        (settled ? "; and the changes below follow from what the players brought and staked, and from how the match ended." : "."),
+    );
+    const list = document.createElement("ul");
+    purses.forEach((purse, seat) => {
+      const item = document.createElement("li");
+      item.textContent = lineOf(purse, plain(players[seat]));
+      list.append(item);
+    });
+    result.append(list);
+    tell(
+      "No transcript can prove that a purse had no newer entry, or that its coins were right. Those who signed the " +
+        "start of this match have checked that, as far as they could. Nor does it show what was entered in a purse later.",
+    );
+  };
+
   const show = (found) => {
     for (const each of found.checks) {
       row(each.check).textContent = `${each.ok ? "" : "Failed, after "}${each.count || "no"} ${WORDS[each.check] || each.check}`;
@@ -71,6 +107,7 @@
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     tell(`${plain(found.reason)} ${found.signatures} signatures in ${found.steps} steps, in ${seconds} seconds.`);
     found.winners.forEach((name, at) => tell(`Won: ${plain(name)}, ${found.winner_identities[at]}.`));
+    if (found.purses) showPurses(found);
     if (found.verdict !== "altered" && differs(found)) {
       tell("This page shows other players or another winner than its transcript holds: do not believe what it shows.", "false");
       end("other page");
