@@ -128,6 +128,7 @@ class Maker {
     this.purseChances = new Chances(`${seed}/purses`);
     this.rules = rules;
     this.purses = purses;
+    this.players = 0; // chance decides
     this.fault = null; // what is wrong with the stake of the player `faulty`
     this.secrets = new Map();
     this.pairs = [];
@@ -137,7 +138,7 @@ class Maker {
   // Makes the keys and the genesis. `spoil` may change what a player brings as a purse, or take it away.
   prepare(spoil = (purse) => purse) {
     const { chances, purseChances } = this;
-    const players = 2 + chances.below(chances.happens(20) ? 9 : 4);
+    const players = this.players || 2 + chances.below(chances.happens(20) ? 9 : 4);
     const table = chances.bytes().slice(0, 16);
     table[0] = chances.below(2);
     const seated = Array.from({ length: players }, (_, at) => {
@@ -272,7 +273,8 @@ class Maker {
     if (!purse) return fault === "parts" ? [this.sign(author, RESIGN, [])[1]] : [];
     const { match } = this.genesis;
     const other = this.purseKeys[(author + 1) % this.purseKeys.length];
-    const sign = (change, ...stake) => this.purseKeys[author].sign(freezeEntry({ ...purse, ...change }, match, ...stake));
+    const sign = (change, ...stake) =>
+      this.purseKeys[author].sign(freezeEntry({ ...purse, ...change }, match, ...stake));
     switch (fault) {
       case "parts":
         return [];

@@ -14,6 +14,7 @@ const V = load([
   "changesOf",
   "encode",
   "encodeAccount",
+  "freezeEntry",
   "hashOf",
   "hexOf",
   "joinBytes",
@@ -26,6 +27,11 @@ const RESULT = 7;
 const rulesOf = (preset) => ({ ...V.CLASSIC, ...V.PRESETS[preset], stakes: "yes" });
 const QUICK = { ...V.CLASSIC, dice: 1, stakes: "yes" };
 const bytes = (fill) => new Uint8Array(32).fill(fill);
+
+// Two players and one die each need the fewest steps.
+function small(seed, rules = QUICK, purses = true) {
+  return Object.assign(new Maker(seed, rules, purses), { players: 2 });
+}
 
 // Plays a match to its end, or to the STAKE with the fault. Nobody leaves.
 async function played(maker, fault = null) {
@@ -43,7 +49,7 @@ async function played(maker, fault = null) {
 
 // A file that holds only a genesis, in which the first player's purse is spoiled.
 function genesisOnly(seed, spoil, rules = QUICK) {
-  const maker = new Maker(seed, rules, true);
+  const maker = small(seed, rules);
   maker.prepare((purse, at, player) => (at === 0 ? spoil(purse, player) : purse));
   return maker.write();
 }
@@ -130,41 +136,43 @@ const FORMS = {
 
 async function* files() {
   for (const preset of Object.keys(V.PRESETS)) {
-    const maker = await played(new Maker(`fair/${preset}`, rulesOf(preset), true));
+    const rules = { ...rulesOf(preset), ...(preset === "motes" ? {} : { dice: 1 }) };
+    const maker = await played(new Maker(`fair/${preset}`, rules, true));
     yield { name: `purses, ${preset}`, file: maker.write(), verdict: "fair", maker };
   }
-  const old = await played(new Maker("old", QUICK, false));
+  const old = await played(small("old", QUICK, false));
   yield { name: "without purses, as before", file: old.write(), verdict: "fair", maker: old };
   for (const fault of FAULTS) {
-    const maker = await played(new Maker(`fault/${fault}`, QUICK, true), fault);
+    const maker = await played(small(`fault/${fault}`), fault);
     yield { name: `fault ${fault}`, file: maker.write(), verdict: "misconduct", maker };
   }
-  const extra = new Maker("extra", QUICK, false);
+  const extra = small("extra", QUICK, false);
   extra.faulty = 1;
   await played(extra, "parts");
   yield { name: "a signature without a purse", file: extra.write(), verdict: "misconduct", maker: extra };
   for (const right of [true, false]) {
-    const maker = await played(new Maker("result", QUICK, true));
+    const maker = await played(small("result"));
     const result = right ? maker.chronicle.result : bytes(7);
     maker.pairs.push(maker.sign(0, RESULT, result));
     yield { name: `a ${right ? "right" : "wrong"} RESULT at the end`, file: maker.write(), verdict: "altered" };
   }
-  const twice = await played(new Maker("result", QUICK, true));
+  const twice = await played(small("result"));
   twice.pairs = [twice.sign(0, RESULT, twice.chronicle.result), twice.sign(0, RESULT, bytes(7))];
   twice.proof = true;
   yield { name: "two RESULTs as a proof", file: twice.write(), verdict: "altered" };
-  const short = await played(new Maker("short", QUICK, true));
+  const short = await played(small("short"));
   const at = short.pairs.findIndex((pair) => short.parse(pair).kind === 8);
   const fields = short.parse(short.pairs[at]);
-  short.pairs = [...short.pairs.slice(0, at), short.sign(fields.author, 8, [...fields.body.slice(0, 3), bytes(1)], fields.step, fields.tip)];
+  const body = [...fields.body.slice(0, 3), bytes(1)];
+  short.pairs = [...short.pairs.slice(0, at), short.sign(fields.author, 8, body, fields.step, fields.tip)];
   yield { name: "a STAKE whose signature has 32 bytes", file: short.write(), verdict: "altered" };
   for (const [verdict, forms] of Object.entries(FORMS))
     for (const [name, spoil] of Object.entries(forms)) yield { name, file: genesisOnly(name, spoil), verdict };
-  const same = new Maker("same", QUICK, true);
+  const same = small("same");
   const keys = [];
-  same.prepare((purse, player) => {
+  same.prepare((purse) => {
     keys.push(purse[0]);
-    return player < 2 ? [keys[0], ...purse.slice(1)] : purse;
+    return [keys[0], ...purse.slice(1)];
   });
   yield { name: "one purse key for two", file: same.write(), verdict: "altered" };
   yield {
@@ -201,6 +209,8 @@ function checkChanges() {
   assert.deepEqual(changes(bets(10, 0), [30, 0], [1]), [[-10, 0], [10, 0]]);
   const tied = [[10, 1], [0, 0], [1, 2]];
   assert.deepEqual(changes(tied, [10, 10, 10], [2, 1]), [[-10, -1], [5, 1], [5, 0]]);
+  const rich = 10 ** 12;
+  assert.deepEqual(changes(bets(rich, rich, 1), [rich, rich, rich], [0]), [[rich, 0], [-rich, 0], [-1, 0]]);
   assert.deepEqual(changes([[10 ** 12 - 1, 0], [0, 0]], [10 ** 12, 5], [0])[0], [10 ** 12 - 2, 0]);
 }
 
@@ -222,13 +232,25 @@ function checkAccount() {
   // Of winners that share the place, the first at or after the last leader is the first to be paid the remainder.
   const tie = { winners: [0, 2, 3], leader: 2, players: 4, earners: [], soul: "" };
   assert.deepEqual(V.accountOf(tie, [3, 2, 1, 0], [null, null, null, null]).winners, [1, 0, 3]);
-  // Who opened no stake earns no ticket.
+  // A player who opened no stake earns no ticket.
   assert.deepEqual(V.accountOf(game, seats, [null, [0, 0], [100, 0]]).earners, [1]);
+}
+
+// The purse among the test vectors of SPEC.md.
+function checkVectors() {
+  const spec = fs.readFileSync(path.join(__dirname, "..", "..", "SPEC.md"), "utf8");
+  const { purse } = JSON.parse(spec.match(/```json\n([^`]*"purse":[^`]*)```/)[1]);
+  const bytesOf = (hex) => new Uint8Array(Buffer.from(hex, "hex"));
+  const before = { key: bytesOf(purse.key), height: 0, head: bytesOf(purse.opening.id) };
+  const freeze = V.freezeEntry(before, bytesOf(purse.match), 100, 0);
+  assert.equal(V.hexOf(freeze), purse["freeze 100 coins"].data);
+  assert.equal(V.hexOf(V.hashOf("result", bytesOf(purse["state hash"]), bytesOf(purse.account))), purse.result);
 }
 
 async function main([folder]) {
   checkChanges();
   checkAccount();
+  checkVectors();
   let wrong = 0;
   for await (const { name, file, verdict, maker } of files()) {
     if (folder) fs.writeFileSync(path.join(folder, `${verdict}: ${name}.p2pdice`), file);

@@ -43,7 +43,8 @@ const FORMS = {
   [RESIGN]: (body) => isList(body),
   [RESULT]: is32,
   [STAKE]: (body) =>
-    isList(body, isAmount, isAmount, is32) || isList(body, isAmount, isAmount, is32, (signature) => isBytes(signature, 64)),
+    isList(body, isAmount, isAmount, is32) ||
+    isList(body, isAmount, isAmount, is32, (signature) => isBytes(signature, 64)),
   [ABSENT]: (body) =>
     isList(body, isRound, isEntries, (newest) => isInteger(newest, -1, MOST_NUMBER)) && body[2] < body[0],
   [CLOSE]: (body) => isList(body, isRound, isEntries),

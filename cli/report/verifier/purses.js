@@ -57,7 +57,8 @@ function accountOf(game, seats, stakes) {
 
 const encodeAccount = ({ stakes, winners, earners, soul }) => encode([stakes, winners, earners, soul]);
 
-// The changes by roster index: [coins, tickets]. Squares of bets need more than 53 bits.
+// The changes by roster index: [coins, tickets]. What is won above 10^12 is lost. Squares of bets need more than 53
+// bits.
 function changesOf({ stakes, winners, earners }, funds) {
   const shared = (total, place) => {
     const count = BigInt(winners.length);
@@ -74,6 +75,6 @@ function changesOf({ stakes, winners, earners }, funds) {
       if (funds[author] > 0) coins += (BigInt(bet) * BigInt(bet)) / BigInt(funds[author]);
       runs += shared(staked, place);
     }
-    return [Number(coins), Number(runs)];
+    return [coins, runs].map((change) => Math.min(Number(change), MOST_COINS));
   });
 }
