@@ -232,8 +232,9 @@ function checkAccount() {
   // Of winners that share the place, the first at or after the last leader is the first to be paid the remainder.
   const tie = { winners: [0, 2, 3], leader: 2, players: 4, earners: [], soul: "" };
   assert.deepEqual(V.accountOf(tie, [3, 2, 1, 0], [null, null, null, null]).winners, [1, 0, 3]);
-  // A player who opened no stake earns no ticket.
-  assert.deepEqual(V.accountOf(game, seats, [null, [0, 0], [100, 0]]).earners, [1]);
+  // Whether a stake was frozen that came too late, no history tells: the account is the same.
+  assert.deepEqual(V.accountOf(game, seats, [null, [0, 0], [100, 0]]).stakes, [[0, 0], [0, 0], [100, 0]]);
+  assert.deepEqual(V.accountOf(game, seats, [null, [0, 0], [100, 0]]).earners, [0, 1]);
 }
 
 // The purse among the test vectors of SPEC.md.

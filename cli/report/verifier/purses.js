@@ -47,10 +47,7 @@ function accountOf(game, seats, stakes) {
   return {
     stakes: stakes.map((stake) => stake || [0, 0]),
     winners: winners.map((seat) => seats[seat]),
-    earners: game.earners
-      .map((seat) => seats[seat])
-      .filter((author) => stakes[author] !== null)
-      .sort(ascending),
+    earners: game.earners.map((seat) => seats[seat]).sort(ascending),
     soul: game.soul,
   };
 }
