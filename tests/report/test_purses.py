@@ -9,6 +9,7 @@ import pytest
 NODE = shutil.which("node")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(NODE is None, reason="there is no node to run the verifier of the page in")
 def test_the_page_judges_purses_and_stakes_as_the_specification_says() -> None:
     judged = subprocess.run(
