@@ -232,14 +232,11 @@ class GuestTable(Lobby):
         """Return the proposed genesis if this player can sign it.
 
         :raises StaleProposalError: if it has an old join record of this player.
-        :raises MalformedGenesisError: if :meth:`check_genesis` does, this player's own join record is not in it, or
-            stakes do not come out of purses.
+        :raises MalformedGenesisError: if :meth:`check_genesis` does, or this player's own join record is not in it.
         """
         genesis = self.check_genesis(data)
         if any(former in genesis.roster for former in self._former):
             raise StaleProposalError("the match has an old entry of ours")
-        if genesis.ruleset.stakes and not genesis.has_purses:
-            raise UnknownRulesError("the match has stakes, but nobody brings a purse")
         if self.own not in genesis.roster:
             raise MalformedGenesisError("the host has altered our entry")
         return genesis

@@ -178,8 +178,10 @@ class Guest:
 
         :raises MalformedGenesisError: if one of them will never do.
         """
-        if not genesis.has_purses:
+        if not genesis.ruleset.stakes:
             return True
+        if not genesis.has_purses:
+            raise UnknownRulesError("the match has stakes, but nobody brings a purse")
         purses, is_in_order = self._runtime.purses, True
         for record in genesis.roster:
             if flaw := purses.flaw(record.join):
