@@ -14,6 +14,8 @@ from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, Tab
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
 from protocol.node.guest import Guest
+from protocol.node.host import Host
+from protocol.node.node import Node
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.wire.frames import ShowPurse
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
@@ -221,6 +223,19 @@ async def test_a_guest_signs_no_match_with_a_purse_that_it_was_not_shown(
     closed = await guests[0].until(TableClosed)
     assert "the purse was not shown" in closed.reason
     assert not guests[0].told(MatchStarted)
+
+
+async def test_a_guest_signs_no_match_with_stakes_but_without_purses(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_on = Node._sign_on
+    monkeypatch.setattr(Node, "_sign_on", lambda self, table, _has_purse=False: sign_on(self, table))
+    monkeypatch.setattr(Guest, "_show_purse", lambda *_: None)
+    monkeypatch.setattr(Host, "_show_purses", lambda _: True)
+    _, guest = (await people.table(2, "AB", WAITING, STAKES))[0]
+    closed = await guest.until(TableClosed)
+    assert "nobody brings a purse" in closed.reason
+    assert not guest.told(MatchStarted)
 
 
 async def test_one_stake_in_two_matches_at_once_is_not_opened(people: Company) -> None:
