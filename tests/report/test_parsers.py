@@ -23,7 +23,6 @@ from protocol.crypto.keys import SMALL_ORDER, MatchKey, PublicKey
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import (
     GENESIS_TAG,
-    JOIN_TAG,
     _is_numeric,
     parse_genesis,
     parse_ruleset,
@@ -234,7 +233,7 @@ def _record(number: int, *, match_signer: int | None = None, **changes: Any) -> 
     :param match_signer: whose match key signs, if another's.
     """
     join = join_record(SEED, number).join
-    data = encode((JOIN_TAG, *join._replace(**changes)))
+    data = join._replace(**changes).encoded()
     signer = match_seed(SEED, number if match_signer is None else match_signer)
     return data, IDENTITIES[join.identity].private_key.sign(data), MatchKey(signer).sign(data)
 
