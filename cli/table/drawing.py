@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, counted, escape
+from cli.render import capital, counted, escape, sentence
 from cli.rulesets import nearest_preset
 from cli.table import answers, lobby, palette, pieces
 from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
@@ -220,7 +220,7 @@ def _ask(board: Board) -> str:
     if state.awaits.value == "stakes":
         return "Stake on your own victory, for example stake 50."
     if state.phase in TASKS:
-        return f"{capital(TASKS[state.phase])}."
+        return sentence(TASKS[state.phase])
     if state.challenge is not None and state.bid is not None:
         seating = board.seating
         return f"Side with {seating.who(state.challenge.seat)} (accuser) or {seating.who(state.bid.seat)} (accused)?"

@@ -141,7 +141,7 @@ class MatchOfMotes:
             ada.type(UP)
             ada.until_last_line("your turn> stake 50")
             ada.enter()
-        elif "Send one of your dice" in status:
+        elif "Send a die" in status:
             ada.choose(f"lose {self.losing}")
             self.buried.add(self._die(ada, self.losing))
         elif "Name the winning die" in status:
@@ -242,7 +242,7 @@ class MatchOfMotes:
         ada, ben = self.ada, self.ben
         if question.startswith("stake"):
             ben.answer("stake 0")
-        elif question.startswith("send one of your dice"):
+        elif question.startswith("send a die"):
             self._ben_sends(question)
         elif "graveyard, or pass" in question and self.attack in question and "blue" in self._buried_motes():
             found = re.search(rf"play {self.attack}\S* \w+ [\w@]+", question)
