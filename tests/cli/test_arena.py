@@ -17,6 +17,7 @@ from itertools import islice
 from math import log
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -733,7 +734,7 @@ class TestCluster:
 
         class Killed:
             def result(self) -> None:
-                raise KilledWorker("task", None, 3)
+                raise KilledWorker("task", SimpleNamespace(address="tcp://192.0.2.1:9"), 3)
 
         future: Future[None] = Future()
         _pass_on(Killed(), future)

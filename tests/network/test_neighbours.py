@@ -17,7 +17,7 @@ FOUND_BY_LINE = ("cli/test_screen.py", "network/test_again.py")
 BUSY = "while True: pass"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.timeout(1600)
 def test_tests_of_multicast_pass_beside_a_hundred_tables_on_a_machine_twice_as_busy_as_it_can_be(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
