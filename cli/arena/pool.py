@@ -24,7 +24,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -158,6 +158,9 @@ class _Processes(ThreadPoolExecutor):
 
     def __init__(self, jobs: int, home: Path | None) -> None:
         super().__init__(jobs)
+        if sys.platform != "win32":
+            # Whoever starts it lets signals through again, which a thread that starts a process must not.
+            resource_tracker.ensure_running()
         self._context = get_context("spawn")
         self._ended, self._end = self._context.Pipe(duplex=False)
         self._home = home

@@ -144,7 +144,9 @@ async def _peer(peers: Iterable[Address]) -> Finding:
     found = [await reach_host(each) for each in peers]
     for each in found:
         if not each.problem:
-            return Finding(PEER, State.OK, f"{format_address(each.address)} can be reached")
+            return Finding(
+                PEER, State.OK, f"something answers at {format_address(each.address)}; p2pdice join tells what"
+            )
     tried = "; ".join(f"{format_address(each.address)}: {each.problem}" for each in found)
     if any(each.is_refused for each in found):
         remedy = "The machine answers. See whether the table is still open, and whether the port is right"

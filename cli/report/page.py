@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from cli.render import listing
 from cli.report.charts import HEIGHT, WIDTH, bars, dice_over_time
 from cli.report.contents import Contents, contents
+from cli.text.chance import ENOUGH_DICE
 
 if TYPE_CHECKING:
     from protocol import Replay
@@ -55,6 +56,7 @@ def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
         width=WIDTH,
         height=HEIGHT,
         bars=bars,
+        enough_dice=ENOUGH_DICE,
         style=style,
         script=script,
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {own}",

@@ -36,9 +36,19 @@
   const plain = (text) =>
     text.replace(/[\p{C}\p{Zl}\p{Zp}\\]|(?<=\p{M}\p{M})\p{M}/gu, (each) => `\\u{${each.codePointAt(0).toString(16)}}`);
 
+  // The verdict at the top is that of whoever made the page. It must not stand there if this browser comes to another.
+  const withdraw = () => {
+    const claim = document.getElementById("claim");
+    const [head, small] = [claim.querySelector("strong"), claim.querySelector("p")];
+    small.textContent = `Whoever made this page wrote here: ${head.textContent}`;
+    head.textContent = "Do not believe this page. Its transcript was judged otherwise in this browser: see below.";
+    claim.className = "verdict bad";
+  };
+
   // Leaves a word for programs that drive the browser.
-  const end = (verdict) => {
+  const end = (verdict, isJudged = true) => {
     document.documentElement.dataset.verdict = verdict;
+    if (isJudged && document.getElementById("claim").dataset.verdict !== verdict) withdraw();
   };
 
   const row = (check) => {
@@ -155,7 +165,7 @@
     save.hidden = false;
     if (!(await canVerify())) {
       say("This browser cannot check Ed25519 signatures. Use a newer one, or save the transcript and run: p2pdice verify match.p2pdice");
-      end("no Ed25519");
+      end("no Ed25519", false);
       return;
     }
     say("Verifying in this browser…");
@@ -177,6 +187,6 @@
   start().catch((error) => {
     say("The program in this page failed, and has verified nothing. Save the transcript and run: p2pdice verify match.p2pdice", "false");
     tell(String(error));
-    end("failed");
+    end("failed", false);
   });
 })();

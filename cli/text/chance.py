@@ -8,6 +8,8 @@ from statistics import NormalDist
 from typing import Final
 
 FACES: Final = 6
+ENOUGH_DICE: Final = 5 * FACES
+"""With fewer, each face is expected less than five times, and the statistic does not follow chi-square."""
 
 
 def wilson(hits: float, trials: int, confidence: float) -> tuple[float, float]:

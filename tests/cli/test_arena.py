@@ -777,6 +777,24 @@ class TestTerminal:
         assert "thinking" not in said
         assert "thinking aloud" in (tmp_path / "home" / "p2pdice.log").read_text(encoding="utf-8")
 
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no masks of signals")
+    def test_a_thread_that_starts_a_process_lets_no_signal_through(self) -> None:
+        """It did once multiprocessing had started its tracker of resources, in the same thread, just before."""
+        script = """if True:
+            import signal
+            from concurrent.futures import ThreadPoolExecutor
+            from cli.arena.pool import _undisturbed, local
+            def mask():
+                processes._process()
+                return signal.pthread_sigmask(signal.SIG_BLOCK, [])
+            with local(1)() as processes:
+                with _undisturbed():
+                    future = ThreadPoolExecutor.submit(processes, mask)
+                print(*sorted(each.name for each in future.result()))
+        """
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+        assert done.stdout == "SIGHUP SIGINT SIGTERM\n"
+
     @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a process there as soon as it has begun")
     @pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "SIGHUP"])
     def test_a_signal_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path, ending: str) -> None:

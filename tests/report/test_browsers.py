@@ -58,10 +58,19 @@ def carried(text: str) -> tuple[int, int]:
     return start, text.index("<", start)
 
 
+def head(browser: Browser) -> object:
+    """Return the first words of the verdict at the top of the page, and its class."""
+    return browser.value(
+        "const claim = document.getElementById('claim');"
+        "tell([claim.querySelector('strong').textContent.split('.')[0], claim.className])"
+    )
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_page_verifies_itself(browser: Browser, name: str, tmp_path: Path) -> None:
     data = play(PRESETS[name]).machines[0].transcript
     assert judged(browser, made(data), tmp_path) == "fair"
+    assert head(browser) == ["FAIR", "verdict good"]
     here = verify(data)
     dom = browser.dom()
     assert f"{here.signatures} signatures in {here.steps} steps" in dom
@@ -87,6 +96,7 @@ def test_a_page_whose_transcript_was_altered_by_one_byte_says_so(browser: Browse
         verdict = judged(browser, text[:place] + other + text[place + 1 :], tmp_path)
         assert verdict in ALTERED, (place - start, text[place], other)
         assert "Fair" not in str(browser.value("tell(document.getElementById('result').textContent)"))
+        assert head(browser) == ["Do not believe this page", "verdict bad"]
 
 
 def test_a_page_that_lost_a_byte_or_has_one_more_says_so(browser: Browser, text: str, tmp_path: Path) -> None:
@@ -110,6 +120,7 @@ def test_a_page_that_shows_other_players_than_its_transcript_says_so(
     changed = re.sub(pattern, other, text, count=1)
     assert changed != text
     assert judged(browser, changed, tmp_path) == "other page"
+    assert head(browser) == ["Do not believe this page", "verdict bad"]
     assert "do not believe" in browser.dom()
 
 

@@ -153,6 +153,13 @@ def test_no_script_can_end_early() -> None:
     assert not re.search(r"</script|<!--", scripts(), re.IGNORECASE)
 
 
+def test_few_dice_are_not_held_against_chance() -> None:
+    """Two dice with different faces are as even as two dice can be; the test called them uneven."""
+    few, many = (play(PRESETS["classic"].with_options({"dice": dice}), 2).machines[0].transcript for dice in "15")
+    assert "at least this uneven" not in made(few)
+    assert "at least this uneven" in made(many)
+
+
 def test_every_picture_has_its_text(classic: bytes) -> None:
     text = made(classic)
     pictures = [each for tag, each in Elements(text).tags if tag == "svg"]

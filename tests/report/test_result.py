@@ -65,7 +65,7 @@ def test_a_report_says_the_verdict_and_ends_with_its_code(here: Run, tmp_path: P
     assert done.returncode == code
     assert (code is ExitCode.DONE) == (verdict in ("fair", "unproven"))
     text = (tmp_path / "m.html").read_text(encoding="utf-8")
-    box = re.search(r'<div class="verdict ([a-z]*)">\n<strong>(.*)</strong>', text)
+    box = re.search(r'<div id="claim" data-verdict="[a-z ]*" class="verdict ([a-z]*)">\n<strong>(.*)</strong>', text)
     assert box is not None
     begins, kind = WRITTEN[verdict]
     assert box[1] == kind
