@@ -120,6 +120,8 @@ class PurseKeeper:
                 )
                 if len(longer.encoded()) <= PURSE:
                     self._store.remember(longer)
+                if met.shown.grant:
+                    self._store.note_grant(entry.purse, met.shown.grant)
 
     def settle(self, history: History) -> bool:
         """Settle a match that is over; tell whether there is nothing more to settle in it."""
@@ -165,8 +167,6 @@ class PurseKeeper:
             if adopted:
                 self._tell(f"Others knew newer entries of your purse. It has {self.own.purse.balance:,} coins now")
             return Taken(key, is_news=adopted)
-        if shown.grant and self._store.had_grant(shown.identity, key):
-            raise MalformedPurseError("its owner has had the coins of a newcomer in another purse")
         met = self._store.met(key)
         if met is not None and met.fork:
             return Taken(key, met.fork)
@@ -209,6 +209,8 @@ class PurseKeeper:
         assert met.shown is not None
         if met.shown.identity != join.identity:
             return "the purse is somebody else's"
+        if met.shown.grant and self._store.had_grant(join.identity, purse.key):
+            return "its owner has had the coins of a newcomer in another purse"
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"
         return "" if purse == met.shown.purse else "the purse is not as it was shown"

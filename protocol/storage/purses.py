@@ -197,10 +197,16 @@ class Purses:
         """Keep the newest that was seen of another's purse."""
         with self._transaction() as database:
             database.execute(
-                "INSERT INTO purses_met VALUES (?, ?, ?, x'', ?) ON CONFLICT (key) DO UPDATE SET"
-                " proof = excluded.proof, granted = COALESCE(excluded.granted, granted)",
-                (shown.purse.key, shown.identity, shown.grant, shown.encoded()),
+                "INSERT INTO purses_met VALUES (?, ?, NULL, x'', ?) ON CONFLICT (key) DO UPDATE SET"
+                " proof = excluded.proof",
+                (shown.purse.key, shown.identity, shown.encoded()),
             )
+
+    def note_grant(self, key: bytes, grant: int) -> None:
+        """Note the grant of another's purse, once its identity has brought it to a match: anybody can write an OPENING
+        that names somebody else."""
+        with self._transaction() as database:
+            database.execute("UPDATE purses_met SET granted = ? WHERE key = ?", (grant, key))
 
     def end_met(self, key: bytes, fork: bytes) -> None:
         """Note that another's purse has ended, by two entries that contradict each other."""
