@@ -118,10 +118,8 @@ class PurseKeeper:
                 longer = met.shown._replace(
                     entries=(*met.shown.entries, signed), purse=brought._replace(height=entry.height, head=signed.id)
                 )
-                if len(longer.encoded()) <= PURSE:
-                    self._store.remember(longer)
-                if met.shown.grant:
-                    self._store.note_grant(entry.purse, met.shown.grant)
+                is_shown = len(longer.encoded()) <= PURSE
+                self._store.remember(longer if is_shown else met.shown, was_brought=True)
 
     def settle(self, history: History) -> bool:
         """Settle a match that is over; tell whether there is nothing more to settle in it."""

@@ -193,20 +193,18 @@ class Purses:
                 return Met(None, proof, ended)
         return None
 
-    def remember(self, shown: Shown) -> None:
-        """Keep the newest that was seen of another's purse."""
+    def remember(self, shown: Shown, *, was_brought: bool = False) -> None:
+        """Keep the newest that was seen of another's purse.
+
+        :param was_brought: its identity has brought it to a match. Before that it may be anybody's: everybody can write
+            an OPENING that names somebody else.
+        """
         with self._transaction() as database:
             database.execute(
-                "INSERT INTO purses_met VALUES (?, ?, NULL, x'', ?) ON CONFLICT (key) DO UPDATE SET"
-                " proof = excluded.proof",
-                (shown.purse.key, shown.identity, shown.encoded()),
+                "INSERT INTO purses_met VALUES (?, ?, ?, x'', ?) ON CONFLICT (key) DO UPDATE SET"
+                " proof = excluded.proof, granted = COALESCE(granted, excluded.granted)",
+                (shown.purse.key, shown.identity, 1 if was_brought else None, shown.encoded()),
             )
-
-    def note_grant(self, key: bytes, grant: int) -> None:
-        """Note the grant of another's purse, once its identity has brought it to a match: anybody can write an OPENING
-        that names somebody else."""
-        with self._transaction() as database:
-            database.execute("UPDATE purses_met SET granted = ? WHERE key = ?", (grant, key))
 
     def end_met(self, key: bytes, fork: bytes) -> None:
         """Note that another's purse has ended, by two entries that contradict each other."""
@@ -222,8 +220,9 @@ class Purses:
         return bool(self._read("SELECT identity FROM purses_met WHERE proof = ? LIMIT 1", (proof,), (bytes,)))
 
     def had_grant(self, identity: bytes, but: bytes) -> bool:
-        """Tell whether an identity has had a grant in another purse."""
-        query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted > 0 LIMIT 1"
+        """Tell whether an identity has had its grant in another purse: it has brought one to a match. A purse that was
+        opened without a grant comes after one with it."""
+        query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted IS NOT NULL LIMIT 1"
         return bool(self._read(query, (identity, but), (bytes,)))
 
 

@@ -190,9 +190,28 @@ def test_a_second_grant_is_refused_also_after_a_restart(store: Store) -> None:
     joins = [
         cast("Join", SimpleNamespace(identity=first.identity.public, purse=own.purse)) for own in (first.own, again)
     ]
-    store.purses.note_grant(first.own.purse.key, 1000)  # it was brought to a match
+    assert keeper(store).flaw(joins[1]) == ""  # anybody could have written the other OPENING
+    store.purses.remember(first.own.shown, was_brought=True)
     assert keeper(store).flaw(joins[0]) == ""
     assert "newcomer" in keeper(store).flaw(joins[1])
+
+
+def test_a_second_grant_is_refused_by_whoever_met_the_first_purse_late(store: Store) -> None:
+    """What is shown of a purse after its first settlement does not say with what it was opened."""
+    owners = [Owner(name) for name in "fg"]
+    matches(owners, range(1))
+    known = keeper(store)
+    for owner in owners:
+        known.take(owner.own.proof())
+    known.note(play(owners, 1).machines[0].match.history)
+    first = owners[0]
+    met = store.purses.met(first.purse.key)
+    assert met is not None
+    assert met.shown is not None
+    assert met.shown.grant is None
+    again = OwnPurse.opened(tagged_hash("another", b"f"), first.identity.public, lambda *_: None)
+    known.take(again.proof())
+    assert "newcomer" in known.flaw(cast("Join", SimpleNamespace(identity=first.identity.public, purse=again.purse)))
 
 
 def test_damage_is_told_from_an_empty_purse(home: Home) -> None:
