@@ -6,7 +6,7 @@ end it for everybody who sees both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from p2pdice import NEWCOMER_COINS
 from protocol.consensus.purse_proofs import Relation, Shown, after, begins_at, compare, needs_evidence, settlement
@@ -27,8 +27,8 @@ from protocol.wire.purses import (
     sign_entry,
 )
 
-Keep = Callable[[SignedEntry, bytes, Purse], None]
-"""Stores an entry with its evidence, if it needs any, and the purse after it."""
+Keep = Callable[[Sequence[tuple[SignedEntry, bytes]], Purse], None]
+"""Stores entries, each with its evidence, if it needs any, and the purse after them: all of it or nothing."""
 
 
 class PurseError(LocalError):
@@ -55,7 +55,7 @@ class OwnPurse:
         key = PurseKey(seed)
         signed = sign_entry(Entry(key.public, 0, b"", Opening(identity, grant)), key)
         purse = after(None, signed)
-        keep(signed, b"", purse)
+        keep([(signed, b"")], purse)
         return cls(key, Shown(identity, purse, (signed,), (), grant), keep)
 
     def kept_by(self, keep: Keep) -> OwnPurse:
@@ -118,7 +118,7 @@ class OwnPurse:
             raise PurseError(
                 "the purse could not be shown any more, as too much of it came after the last match that was settled"
             )
-        self._keep(signed, evidence, purse)
+        self._keep([(signed, evidence)], purse)
         self.shown = shown
         return signed
 
@@ -135,10 +135,8 @@ class OwnPurse:
         if relation is not Relation.NEWER:
             return False
         evidence = iter(shown.evidence)
-        for signed in shown.entries:
-            proof = next(evidence) if needs_evidence(signed) else b""
-            if signed.entry.height > self.purse.height:
-                self._keep(signed, proof, shown.purse)
+        entries = [(signed, next(evidence) if needs_evidence(signed) else b"") for signed in shown.entries]
+        self._keep([each for each in entries if each[0].entry.height > self.purse.height], shown.purse)
         self.shown = shown
         return True
 

@@ -73,7 +73,7 @@ class PurseKeeper:
                 seed = secrets.token_bytes(32)
                 grant = 0 if self._store.had_one(self._identity) else NEWCOMER_COINS
                 self._own = OwnPurse.opened(
-                    seed, self._identity, lambda signed, _, purse: self._store.add(seed, signed, purse), grant
+                    seed, self._identity, lambda entries, purse: self._store.add(seed, entries[0][0], purse), grant
                 ).kept_by(self._store.keep)
         return self._own
 

@@ -6,7 +6,7 @@ The state of a purse is kept beside its entries, and proofs begin late. So nothi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, cast
 
@@ -149,14 +149,15 @@ class Purses:
             database.execute("INSERT INTO purses (key, seed, identity, state, granted) VALUES (?, ?, ?, ?, ?)", row)
             _insert(database, signed, b"", purse)
 
-    def keep(self, signed: SignedEntry, evidence: bytes, purse: Purse) -> None:
-        """Keep another entry of one's own purse.
+    def keep(self, entries: Sequence[tuple[SignedEntry, bytes]], purse: Purse) -> None:
+        """Keep further entries of one's own purse, all of them or none.
 
-        :param evidence: of a SETTLEMENT or VOID.
-        :param purse: as it is after the entry.
+        :param entries: each with its evidence if it is a SETTLEMENT or VOID.
+        :param purse: as it is after them.
         """
         with self._transaction() as database:
-            _insert(database, signed, evidence, purse)
+            for signed, evidence in entries:
+                _insert(database, signed, evidence, purse)
 
     def end(self, key: bytes) -> None:
         """Note that a purse of one's own has ended: two of its entries contradict each other."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,7 @@ from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, PurseKey, fingerprint
 from protocol.match.own_purse import OwnPurse
 from protocol.node.purse_keeper import PurseKeeper
-from protocol.storage import archive
+from protocol.storage import archive, purses
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.canonical import encode
@@ -135,6 +135,32 @@ def test_an_entry_that_could_not_be_kept_is_not_signed(store: Store, monkeypatch
         with pytest.raises(StoreError):
             own.freeze(following(before, Freeze(bytes(32), 1, 0)))
     assert own.purse == before == keeper(store).own.purse
+
+
+def test_newer_entries_that_are_handed_back_are_kept_together_or_not_at_all(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The power fails between two of them."""
+    before = keeper(store).own.purse
+    ahead = OwnPurse(PurseKey(seed(store)), keeper(store).own.shown, lambda *_: None)
+    settled(ahead, 1)
+    insert, inserted = purses._insert, []
+
+    def fail_at_the_second(database: sqlite3.Connection, *rest: Any) -> None:
+        inserted.append(rest)
+        if len(inserted) == 2:
+            raise sqlite3.OperationalError("disk I/O error")
+        insert(database, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(purses, "_insert", fail_at_the_second)
+        with pytest.raises(StoreError):
+            keeper(store).take(ahead.proof())
+    assert len(inserted) == 2
+    assert keeper(store).own.purse == before
+    assert keeper(store).take(ahead.proof()).is_news
+    assert keeper(store).own.purse == ahead.purse
+    assert keeper(store).own.proof() == ahead.proof()
 
 
 def test_the_newest_that_was_seen_of_others_is_kept(store: Store) -> None:

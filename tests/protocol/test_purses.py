@@ -65,7 +65,9 @@ class Owner:
         self.identity = identity_of(name.encode(), 0)
         self.kept: list[SignedEntry] = []
         seed = tagged_hash("test-purse", name.encode())
-        self.own = OwnPurse.opened(seed, self.identity.public, lambda signed, *_: self.kept.append(signed), grant)
+        self.own = OwnPurse.opened(
+            seed, self.identity.public, lambda entries, _: self.kept.extend(signed for signed, _ in entries), grant
+        )
 
     @property
     def seat(self) -> tuple[Identity, OwnPurse]:
