@@ -65,32 +65,42 @@ def purse(
             raise typer.BadParameter(f"it is only for the purse itself, as in: {instead}", param_hint="--json")
         return
     home = Home(ctx.ensure_object(Settings).private_home())
-    found, lines, partners, names = _read(home, -1 if as_json else ENTRIES)
+    found, lines, partners, names, to_resume = _read(home, -1 if as_json else ENTRIES)
     if as_json:
         print(json.dumps(_json(found, lines, partners, names)))
     elif found is None:
         print("You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.")
     else:
-        say("\n".join(_described(home, found, lines, partners, names)))
+        say("\n".join(_described(home, found, lines, partners, names, to_resume)))
 
 
-def _read(home: Home, last: int) -> tuple[Purse | None, Sequence[PurseLine], Sequence[PursePartner], dict[bytes, str]]:
-    """Return the purse, its last entries, with whom its matches were settled, and names of what is frozen."""
+def _read(
+    home: Home, last: int
+) -> tuple[Purse | None, Sequence[PurseLine], Sequence[PursePartner], dict[bytes, str], Sequence[bytes]]:
+    """Return the purse, its last entries, with whom its matches were settled, names of what is frozen, and the matches
+    among them that can be played on."""
     from protocol.storage import archive
 
     if not home.has_store:
-        return None, (), (), {}
+        return None, (), (), {}, ()
     with archive.read_store(home) as store:
         found = archive.purse(home, store)
         if found is None:
-            return None, (), (), {}
+            return None, (), (), {}, ()
         lines = store.purses.lines(found.key, last)
         names = {each.match: store.name(each.match) for each in found.frozen}
-        return found, lines, store.purses.partners(found.key), names
+        stored = filter(None, (store.match(each.match) for each in found.frozen))
+        to_resume = [each.match for each in archive.unfinished(tuple(stored)) if each.formed]
+        return found, lines, store.purses.partners(found.key), names, to_resume
 
 
 def _described(
-    home: Home, found: Purse, lines: Sequence[PurseLine], partners: Sequence[PursePartner], names: dict[bytes, str]
+    home: Home,
+    found: Purse,
+    lines: Sequence[PurseLine],
+    partners: Sequence[PursePartner],
+    names: dict[bytes, str],
+    to_resume: Sequence[bytes],
 ) -> Iterator[str]:
     frozen = f", {found.balance - found.funds:,} of them frozen" if found.balance > found.funds else ""
     yield f"{_coins(found.balance)}{frozen}; {counted(found.owned, 'run ticket')}."
@@ -102,6 +112,8 @@ def _described(
         for each in found.frozen:
             tickets = f" and {counted(each.tickets, 'run ticket')}" if each.tickets else ""
             yield f"  {_name(each.match, names)}: {_coins(each.bet)}{tickets}"
+        for match in to_resume[:1]:
+            yield f"To play on:\n    {command_line('resume', _name(match, names), *home_words(home.path))}"
         words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
         yield f"To give up what is frozen for a match that will never end:\n    {words}"
     yield f"Entries, {found.height + 1:,} in all, the last first:"

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from p2pdice import NEWCOMER_COINS
+from p2pdice.moves import MAX_COINS
 from protocol.consensus.purse_proofs import Relation, Shown, after, begins_at, compare, needs_evidence, settlement
 from protocol.consensus.settlements import read_evidence
-from protocol.crypto.keys import PurseKey
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.keys import SIGNATURE_BYTES, PurseKey
 from protocol.errors import LocalError
 from protocol.limits import PURSE
+from protocol.wire.canonical import encode
 from protocol.wire.purses import (
     Body,
     Entry,
     EntryKind,
     Forfeit,
+    Freeze,
     MalformedPurseError,
     Opening,
     Purse,
@@ -70,6 +74,13 @@ class OwnPurse:
     def proof(self) -> bytes:
         """Return what a table is shown."""
         return self.shown.encoded()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the purse can be shown after another FREEZE."""
+        largest = following(self.purse, Freeze(bytes(HASH_BYTES), MAX_COINS, MAX_COINS)).encoded()
+        header = 2  # by so much that of the entries can grow
+        return len(self.proof()) + len(encode((largest, bytes(SIGNATURE_BYTES)))) + header <= PURSE
 
     def freeze(self, entry: Entry) -> bytes | None:
         """Freeze a stake by this entry, and return the signature; None if the purse was brought in another state.

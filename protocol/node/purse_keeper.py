@@ -24,9 +24,11 @@ from protocol.consensus.purse_proofs import (
 )
 from protocol.consensus.settlements import gather, stakes_of
 from protocol.crypto.keys import PurseKey
+from protocol.errors import NodeError
 from protocol.limits import FROZEN, PURSE
 from protocol.match.own_purse import OwnPurse, PurseError
-from protocol.storage.store import Store
+from protocol.storage import archive
+from protocol.storage.store import Store, StoredMatch, StoreError
 from protocol.wire.genesis import Join
 from protocol.wire.purses import Entry, MalformedPurseError, Purse, Settled, following, verified
 
@@ -51,6 +53,7 @@ class PurseKeeper:
     """
 
     def __init__(self, store: Store, identity: bytes, tell: Callable[[str], None]) -> None:
+        self._matches = store
         self._store = store.purses
         self._identity = identity
         self._tell = tell
@@ -78,14 +81,21 @@ class PurseKeeper:
         return self._own
 
     def bring(self) -> tuple[Purse, bytes]:
-        """Return the purse for a join record, and the proof that is shown with it.
+        """Return the purse for a join record, and the proof that is shown with it. What could not be settled at the end
+        of its match is settled first, if it can be now.
 
         :raises PurseError: if nothing more can be frozen in it.
         """
+        self.settle_late()
         if len(self.own.purse.frozen) >= FROZEN:
             raise PurseError(
                 f"{FROZEN} stakes are frozen in your purse: finish one of these matches, or give one up with"
                 " p2pdice purse forfeit"
+            )
+        if not self.own.has_room:
+            raise PurseError(
+                "too many of your stakes came after the last match that was settled, so the purse has no room for"
+                " another one: finish the newest of these matches that you can, with p2pdice resume"
             )
         return self.own.purse, self.own.proof()
 
@@ -140,6 +150,24 @@ class PurseKeeper:
             body = signed.entry.body
             self._tell(f"{body.change:+,d} coins: your purse has {body.balance:,} now")
         return True
+
+    def settle_late(self) -> None:
+        """Settle the matches in the store that are over and for which something is frozen still: too few had signed the
+        end, the purse had no room, or the power failed."""
+        frozen = [self._matches.match(each.match) for each in self.own.purse.frozen]
+        histories = [found for each in frozen if each is not None and each.over and (found := self._history(each))]
+        before = len(frozen) + 1
+        while len(self.own.purse.frozen) < before:  # each settlement can make room for another
+            before = len(self.own.purse.frozen)
+            for history in histories:
+                self.settle(history)
+
+    def _history(self, stored: StoredMatch) -> History | None:
+        try:
+            return archive.replica(self._matches, stored).history
+        except (NodeError, StoreError) as error:
+            log.warning("match %s cannot be settled: %s", stored.match.hex()[:8], error)
+            return None
 
     # Those of others
 

@@ -340,10 +340,20 @@ def transcript(store: Store, stored: StoredMatch) -> bytes:
     :raises NodeError: if it is an old one.
     :raises StoreError: if the stored match is damaged.
     """
+    told = replica(store, stored)
+    return write_transcript(told.history, told.proven.values())
+
+
+def replica(store: Store, stored: StoredMatch) -> Replica:
+    """Return what a store knows of a match.
+
+    :raises NodeError: if it is an old one.
+    :raises StoreError: if the stored match is damaged.
+    """
     check_version(stored)
     try:
-        replica = Replica(stored.genesis, roster_index(stored))
-        replica.take_stored(store.messages(stored.match))
+        found = Replica(stored.genesis, roster_index(stored))
+        found.take_stored(store.messages(stored.match))
     except (PeerError, StoreError) as error:
         raise StoreError(f"the stored match is damaged: {error}") from None
-    return write_transcript(replica.history, replica.proven.values())
+    return found

@@ -68,6 +68,10 @@ only added at the end and need no other index, so a turn changes the fewest page
 
 _COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int)
 """What the columns of a match hold; SQLite keeps values of any type in any column."""
+_MATCHES: Final = (
+    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted"
+    " FROM matches LEFT JOIN seeds USING (match_key)"
+)
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
@@ -439,11 +443,14 @@ class Store:
 
         :raises StoreError: if the store cannot be read, or a match has no id.
         """
-        query = (
-            "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted "
-            "FROM matches LEFT JOIN seeds USING (match_key) ORDER BY formed DESC, number DESC"
-        )
-        return tuple(map(_stored, self._rows(query, ())))
+        return tuple(map(_stored, self._rows(f"{_MATCHES} ORDER BY formed DESC, number DESC", ())))
+
+    def match(self, match: bytes) -> StoredMatch | None:
+        """Return a match by its id, as :meth:`matches` does; None if it is not kept here.
+
+        :raises StoreError: if the store cannot be read.
+        """
+        return next(map(_stored, self._rows(f"{_MATCHES} WHERE match = ?", (match,))), None)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

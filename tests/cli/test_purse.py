@@ -15,7 +15,7 @@ from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.wire.purses import Freeze, following
 from tests.cli.conftest import Run
-from tests.protocol.test_purse_store import OWNER, settled
+from tests.protocol.test_purse_store import OWNER, settled, stored_match
 
 STUCK = b"\xab" * 32
 
@@ -59,6 +59,19 @@ def test_it_shows_what_there_is_and_where_it_came_from(here: Run, home: Home) ->
     assert "Entries, 6 in all" in shown
     assert shown.count("player 1") == 2
     assert "Anybody can make new keys" in shown
+
+
+def test_a_match_that_broke_off_can_be_played_on(here: Run, home: Home) -> None:
+    with closing(Store(home.store)) as store:
+        stored_match(store, is_over=False)
+        name = store.matches()[0].name
+    shown = here("purse").stdout
+    assert f"To play on:\n    p2pdice resume {name}" in shown
+    assert shown.index("To play on") < shown.index("To give up")
+
+
+def test_a_match_that_is_not_kept_here_cannot_be_played_on(here: Run, home: Home) -> None:
+    assert "To play on" not in here("purse").stdout
 
 
 def test_as_data(here: Run, home: Home) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,15 +15,16 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.consensus.purse_proofs import read_proof, write_fork
+from protocol.consensus.settlements import read_evidence
 from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.keys import Identity, PurseKey, fingerprint
-from protocol.match.own_purse import OwnPurse
+from protocol.crypto.keys import Identity, MatchKey, PurseKey, fingerprint
+from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage import archive, purses
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.canonical import encode
-from protocol.wire.genesis import Join
+from protocol.wire.genesis import Join, match_id
 from protocol.wire.purses import EntryKind, Freeze, MalformedPurseError, Purse, following
 from tests.protocol.test_purses import Owner, evidence_of, forked, matches, play
 from tests.simulation.world import World, identity_of
@@ -135,6 +137,59 @@ def test_an_entry_that_could_not_be_kept_is_not_signed(store: Store, monkeypatch
         with pytest.raises(StoreError):
             own.freeze(following(before, Freeze(bytes(32), 1, 0)))
     assert own.purse == before == keeper(store).own.purse
+
+
+def stored_match(store: Store, *, is_over: bool) -> bytes:
+    """Play a match against somebody, and store it like a node that stopped before it could settle it."""
+    world = World(RULES, 2, 3, owners=[(OWNER, keeper(store).own), Owner("other").seat])
+    world.run()
+    match, key = match_id(world.data), MatchKey(world.seeds[0]).public
+    store.add_seed(key, world.seeds[0])
+    store.add_match(match, world.data, key, created=0, port=0)
+    store.mark_formed(match)
+    store.write(match, [*world.machines[0].disk, *world.machines[0].unwritten])
+    if is_over:
+        store.mark_over(match)
+    return evidence_of(world).encoded()
+
+
+def test_a_settlement_that_was_put_off_is_made_up_when_the_purse_is_brought(store: Store) -> None:
+    ended = read_evidence(stored_match(store, is_over=True))
+    assert keeper(store).own.purse.frozen_for(ended.match) is not None
+    told: list[str] = []
+    purse, proof = keeper(store, told).bring()
+    assert not purse.frozen
+    assert purse.balance == 1000 + ended.account.changes(ended.genesis, 0)[0] != 1000
+    assert read_proof(proof).purse == purse == keeper(store).own.purse
+    assert "your purse has" in told[0]
+
+
+def test_a_stake_stays_frozen_until_its_match_is_over(store: Store) -> None:
+    stored_match(store, is_over=False)
+    assert len(keeper(store).bring()[0].frozen) == 1
+
+
+def test_a_damaged_match_keeps_nobody_from_bringing_the_purse(home: Home) -> None:
+    with closing(Store(home.store)) as store:
+        stored_match(store, is_over=True)
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("UPDATE matches SET genesis = x'00'")
+        database.commit()
+    with closing(Store(home.store)) as store:
+        assert len(keeper(store).bring()[0].frozen) == 1
+
+
+def test_a_purse_without_room_for_another_stake_is_not_brought(store: Store) -> None:
+    own = keeper(store).own
+    for number in count():
+        match = number.to_bytes(32)
+        if not own.has_room:
+            break
+        assert own.freeze(following(own.purse, Freeze(match, 1, 0))) is not None
+        if own.has_room:
+            own.forfeit(match)
+    with pytest.raises(PurseError, match="no room for another one"):
+        keeper(store).bring()
 
 
 def test_newer_entries_that_are_handed_back_are_kept_together_or_not_at_all(
