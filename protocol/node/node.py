@@ -52,7 +52,6 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import PLEDGES, Genesis, Join, JoinRecord, MalformedGenesisError, make_join_record, match_id
 from protocol.wire.nicknames import NicknameError, check_nickname
-from protocol.wire.purses import MalformedPurseError
 from protocol.wire.table_id import open_table_id, private_table_id
 
 log = logging.getLogger(__name__)
@@ -459,7 +458,7 @@ class Node:
         """
         try:
             purse = self._runtime.purses.bring()[0] if has_purse else None
-        except (PurseError, MalformedPurseError) as error:
+        except PurseError as error:
             raise NodeError(ErrorCode.FAILED, f"you cannot play for stakes: {error}") from None
         self._seed = secrets.token_bytes(32)
         match_key = MatchKey(self._seed)

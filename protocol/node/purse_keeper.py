@@ -28,7 +28,7 @@ from protocol.errors import NodeError
 from protocol.limits import FROZEN, PURSE
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.storage import archive
-from protocol.storage.store import Store, StoredMatch, StoreError
+from protocol.storage.store import DamagedStoreError, Store, StoredMatch, StoreError
 from protocol.wire.genesis import Join
 from protocol.wire.purses import Entry, MalformedPurseError, Purse, Settled, following, verified
 
@@ -65,10 +65,13 @@ class PurseKeeper:
     def own(self) -> OwnPurse:
         """The purse, which is opened when it is first asked for.
 
-        :raises StoreError: if the store does not work.
+        :raises StoreError: if the store does not work, or what it holds of the purse is damaged.
         """
         if self._own is None:
-            known = self._store.own(self._identity)
+            try:
+                known = self._store.own(self._identity)
+            except MalformedPurseError as error:  # no peer's doing
+                raise DamagedStoreError(f"the store is damaged: {error}") from None
             if known is not None:
                 seed, shown = known
                 self._own = OwnPurse(PurseKey(seed), shown, self._store.keep)

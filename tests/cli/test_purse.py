@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,17 @@ def test_as_data(here: Run, home: Home) -> None:
         *("purse", "height", "head", "balance", "funds", "tickets", "free_tickets", "souls", "frozen", "entries"),
         "partners",
     }
+
+
+def test_a_damaged_purse_keeps_its_owner_from_a_table_with_stakes_and_says_what_helps(here: Run, home: Home) -> None:
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("DELETE FROM purse_entries WHERE height = 5")
+        database.commit()
+    done = here("host", "--stakes", "--seats", "2", "--private", "--interface", "127.0.0.1", "--ui", "line")
+    assert done.returncode == ExitCode.FAILURE
+    assert "the entries of the purse in the store are not all there" in done.stderr
+    assert "p2pdice identity restore" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_what_is_frozen_can_be_given_up(here: Run, home: Home) -> None:

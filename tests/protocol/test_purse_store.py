@@ -25,7 +25,7 @@ from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Join, match_id
-from protocol.wire.purses import EntryKind, Freeze, MalformedPurseError, Purse, following
+from protocol.wire.purses import EntryKind, Freeze, Purse, following
 from tests.protocol.test_purses import Owner, evidence_of, forked, matches, play
 from tests.simulation.world import World, identity_of
 
@@ -302,7 +302,7 @@ def test_damage_is_told_from_an_empty_purse(home: Home) -> None:
     with closing(sqlite3.connect(home.store)) as database:
         database.execute("DELETE FROM purse_entries WHERE height = 1")
         database.commit()
-    with closing(Store(home.store)) as store, pytest.raises(MalformedPurseError, match="not all there"):
+    with closing(Store(home.store)) as store, pytest.raises(StoreError, match="not all there"):
         _ = keeper(store).own
     with closing(sqlite3.connect(home.store)) as database:
         database.execute("UPDATE purses SET state = x'90'")
