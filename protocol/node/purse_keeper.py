@@ -98,7 +98,7 @@ class PurseKeeper:
         if not self.own.has_room:
             raise PurseError(
                 "too many of your stakes came after the last match that was settled, so the purse has no room for"
-                " another one: finish the newest of these matches that you can, with p2pdice resume"
+                " another one: return to the newest of these matches that can still be finished"
             )
         return self.own.purse, self.own.proof()
 
