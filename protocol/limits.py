@@ -341,6 +341,16 @@ KNOWN_ANSWERS: Final = 20
 PURSE: Final = 32 * KIB
 """Bytes of what is shown of a purse: the last settlement of a match of ten players takes some ten thousand, one of two
 players two thousand, and an entry after it two hundred and fifty."""
+PURSE_LINKS: Final = 180
+"""Entries that are shown in front of a proof, without evidence, each at most a hundred and fifty bytes: ninety matches
+with others since one last met the purse. For more there are several proofs."""
+PURSE_SERIES: Final = 16
+"""Proofs in one answer to somebody who has not met the purse for long."""
+SHOWN_PURSE: Final = 60 * KIB
+"""Bytes of a proof with entries in front of it. It fits into a frame."""
+PURSES_SEEN: Final = 200
+"""Purses of others that a node remembers in memory, beside those in its store: nine guests can show some twenty each at
+once."""
 FROZEN: Final = 16
 """Stakes that are frozen at a time in one purse: of matches that were begun and never ended. Join records show them."""
 SOULS: Final = 32

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from itertools import pairwise
 from typing import Final, NamedTuple, cast
 
 from p2pdice.moves import MAX_COINS
@@ -135,15 +134,27 @@ class Shown(NamedTuple):
     """One for each SETTLEMENT and VOID among the entries."""
     grant: int | None
     """The coins with which it was opened; None if the proof begins later."""
+    links: tuple[bytes, ...] = ()
+    """Ids of entries before the first, in their order up to it, if they came with the proof."""
 
     @property
     def first(self) -> int:
         """Height of the first entry."""
         return self.entries[0].entry.height
 
+    @property
+    def reach(self) -> int:
+        """Height of the earliest entry whose id is shown; −1 if the chain is shown from its beginning."""
+        return self.first - max(len(self.links), 1)
+
     def encoded(self) -> bytes:
         """Return the proof."""
-        return encode((PROOF_TAG, tuple(signed.wire for signed in self.entries), self.evidence))
+        return encode_proof(self.entries, self.evidence)
+
+
+def encode_proof(entries: Iterable[SignedEntry], evidence: tuple[bytes, ...]) -> bytes:
+    """Return the proof that has these parts."""
+    return encode((PROOF_TAG, tuple(signed.wire for signed in entries), evidence))
 
 
 def begins_at(key: bytes, evidence: bytes) -> int:
@@ -260,6 +271,8 @@ class Relation(Enum):
 
     SAME = "same"
     NEWER = "newer"
+    GAP = "gap"
+    """It goes further, and does not show that it goes on from what is known."""
     OLDER = "older"
     FORK = "fork"
 
@@ -289,12 +302,20 @@ def _contradict(one: SignedEntry, other: SignedEntry) -> bool:
 
 
 def compare(known: Shown, shown: Shown) -> Relation:
-    """Tell how two proofs of one purse stand to each other."""
+    """Tell how two proofs of one purse stand to each other.
+
+    :raises MalformedPurseError: if what is shown goes on from something else than what is known.
+    """
     if fork_of(known.entries, shown.entries) is not None:
         return Relation.FORK
-    if known.purse.height == shown.purse.height:
-        return Relation.SAME
-    return Relation.NEWER if shown.purse.height > known.purse.height else Relation.OLDER
+    height = known.purse.height
+    if height >= shown.purse.height:
+        return Relation.SAME if height == shown.purse.height else Relation.OLDER
+    if height < shown.reach:
+        return Relation.GAP
+    if height < shown.first and shown.links and shown.links[height - shown.reach] != known.purse.head:
+        raise MalformedPurseError("the purse does not go on from what is known of it here")
+    return Relation.NEWER
 
 
 def write_fork(fork: Fork) -> bytes:
@@ -322,8 +343,3 @@ def is_fork(data: bytes) -> bool:
 
 
 _FORK: Final = encode((FORK_TAG, (), ()))[:-2]
-
-
-def chained(entries: Iterable[SignedEntry]) -> bool:
-    """Tell whether each entry follows the one before."""
-    return all(other.entry.predecessor == one.id for one, other in pairwise(entries))

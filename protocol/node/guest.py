@@ -50,6 +50,8 @@ class Guest:
         self._seat: GuestTable | None = None
         self._pace = Bucket(PURSE_RATE, PURSE_BURST, runtime.loop.time())
         """Of purses that are looked at."""
+        self._proposed: Propose | None = None
+        """The match that was proposed last, as long as not all purses in it are in order here."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._refused: RefusedError | None = None
@@ -109,7 +111,7 @@ class Guest:
                 self._runtime.mesh.disconnect(identity)
                 return
             record = self._sign_on(aim.table, False)
-            self._seat = GuestTable(record, identity)
+            self._seat, self._proposed = GuestTable(record, identity), None
             self._runtime.post(identity, JoinTable(record.wire))
 
     def take(self, identity: bytes, frame: Table | Propose | Refuse | ShowPurse) -> None:
@@ -126,10 +128,7 @@ class Guest:
                 return
             seat.hear(self._runtime.loop.time())
             if isinstance(frame, Propose):
-                with suppress(StaleProposalError):
-                    genesis = seat.check_proposal(frame.genesis)
-                    if self._are_in_order(seat, genesis):
-                        self._begin(frame.genesis, genesis)
+                self._consider(seat, frame)
             else:
                 before = seat.shown
                 assert self._wanted is not None
@@ -145,6 +144,19 @@ class Guest:
             self._close(code, f"what the host says cannot be accepted: {error}")
         except PurseError as error:
             self._close(RefuseCode.REFUSED, str(error))
+
+    def _consider(self, seat: GuestTable, proposal: Propose) -> None:
+        """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.
+
+        :raises MalformedGenesisError: if it can never be signed.
+        """
+        self._proposed = None
+        with suppress(StaleProposalError):
+            genesis = seat.check_proposal(proposal.genesis)
+            if self._are_in_order(seat, genesis):
+                self._begin(proposal.genesis, genesis)
+            else:
+                self._proposed = proposal
 
     def _show_purse(self, seat: GuestTable) -> None:
         """Bring the purse as it is now to a table with stakes.
@@ -169,12 +181,14 @@ class Guest:
         if purses.knows(proof) or not self._pace.admits(self._runtime.loop.time()):
             return
         taken = purses.take(proof)
-        if taken.back:
-            self._runtime.post(seat.host, ShowPurse(taken.back))
+        for back in taken.back:
+            self._runtime.post(seat.host, ShowPurse(back))
         self._show_purse(seat)
+        if taken.news and self._proposed is not None:
+            self._consider(seat, self._proposed)
 
     def _are_in_order(self, seat: GuestTable, genesis: Genesis) -> bool:
-        """Tell whether the match can be signed with these purses; the host is told what their owners lack.
+        """Tell whether the match can be signed with these purses; the host is told what their owners have to see.
 
         :raises MalformedGenesisError: if one of them will never do.
         """
@@ -186,10 +200,10 @@ class Guest:
         for record in genesis.roster:
             if flaw := purses.flaw(record.join):
                 is_in_order = False
-                newer = purses.newer(record.join)
-                if not newer:
+                differing = purses.differing(record.join)
+                if not differing:
                     raise MalformedGenesisError(f"{record.join.nickname} cannot play for stakes here: {flaw}")
-                self._runtime.post(seat.host, ShowPurse(newer))
+                self._runtime.post(seat.host, ShowPurse(differing))
         return is_in_order
 
     def lost(self, identity: bytes, reason: str) -> None:

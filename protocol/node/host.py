@@ -14,11 +14,12 @@ from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
 from protocol.node.code_desk import CodeDesk
 from protocol.node.player_session import PlayerSession
+from protocol.node.purse_desk import PurseDesk
 from protocol.node.refusals import LEFT
 from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
-from protocol.rate_limit import Bucket, Buckets
+from protocol.rate_limit import Bucket
 from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, ShowPurse, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, match_id
 from protocol.wire.purses import MalformedPurseError
@@ -55,6 +56,7 @@ class Host:
     ) -> None:
         self.table = table
         self.desk = CodeDesk(runtime, table, code)
+        self._purses = PurseDesk(runtime, table, self._lose_purse)
         self._runtime = runtime
         self._audience = audience
         self._sign_on = sign_on
@@ -74,12 +76,6 @@ class Host:
         self._asking: dict[bytes, JoinTable] = {}
         """Peers that wait for a seat or a new one, in their order, each with its latest request."""
         self._next_seat: asyncio.TimerHandle | None = None
-        self._purse_paces: Buckets[bytes] = Buckets(limits.PURSE_RATE, limits.PURSE_BURST, limits.PLAYERS)
-        """Of each guest, so that none keeps the purses of others from being looked at."""
-        self._expecting: dict[bytes, asyncio.TimerHandle] = {}
-        """Guests whose purse is not in order."""
-        self._shown: set[tuple[bytes, bytes]] = set()
-        """Guests, and what they were shown of the purses of others."""
         self._is_wanted = False
         """The match is to be proposed as soon as all purses are in order."""
         self._asked_again: set[bytes] = set()
@@ -117,7 +113,7 @@ class Host:
         if self._is_wanted:
             return
         if match_id(self.table.genesis().encoded()) in self._withdrawn or len(self._withdrawn) >= limits.PROPOSALS:
-            self.table.renew(self._sign_on(self.table.id, self._has_stakes))
+            self.table.renew(self._sign_on(self.table.id, self._purses.has_stakes))
             self._withdrawn.clear()
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
@@ -158,10 +154,11 @@ class Host:
 
     def close(self) -> None:
         """Cancel all timers."""
-        timers = self._keeping, self._patience, self._next_seat, *self._lost.values(), *self._expecting.values()
+        timers = self._keeping, self._patience, self._next_seat, *self._lost.values()
         for timer in timers:
             if timer is not None:
                 timer.cancel()
+        self._purses.close()
 
     def floor(self) -> Floor:
         """Return the floor of this table: the host passes words on."""
@@ -265,85 +262,58 @@ class Host:
             self._changed(joined=identity)
         if self._proposal is not None and identity in self._proposal.authors:
             self._withdraw()
-        self._expect_purses()
+        self._purses.expect()
         if self.table.is_full or (self._is_wanted and len(self.table.records) > 1):
             self.propose()
 
     # Purses
 
-    @property
-    def _has_stakes(self) -> bool:
-        return self.table.settings.ruleset.stakes
-
-    def _expect_purses(self) -> None:
-        """Give every guest whose purse is not in order a while to show it, or to take over newer entries."""
-        if not self._has_stakes:
-            return
-        for record in self.table.records[1:]:
-            identity = record.join.identity
-            if not self._runtime.purses.flaw(record.join):
-                if (timer := self._expecting.pop(identity, None)) is not None:
-                    timer.cancel()
-            elif identity not in self._expecting:
-                wait = self._runtime.bounds.handshake
-                self._expecting[identity] = self._runtime.loop.call_later(wait, self._lose_purse, identity)
-
-    def _lose_purse(self, identity: bytes) -> None:
-        """Refuse a guest whose purse is still not in order."""
-        self._expecting.pop(identity, None)
-        record = next((each for each in self.table.records[1:] if each.join.identity == identity), None)
-        with self._runtime.stopping_at_disk_errors():
-            if record is not None and not self.has_begun and (flaw := self._runtime.purses.flaw(record.join)):
-                self._runtime.tell(Notice(f"{record.join.nickname} cannot play for stakes here: {flaw}"))
-                self._runtime.refuse(identity, RefuseCode.REFUSED, f"you cannot play for stakes here: {flaw}")
-                self._give_away(identity)
+    def _lose_purse(self, record: JoinRecord, flaw: str) -> None:
+        """Refuse a guest whose purse did not get in order."""
+        if not self.has_begun:
+            self._runtime.tell(Notice(f"{record.join.nickname} cannot play for stakes here: {flaw}"))
+            self._runtime.refuse(record.join.identity, RefuseCode.REFUSED, f"you cannot play for stakes here: {flaw}")
+            self._give_away(record.join.identity)
 
     def _show_purses(self) -> bool:
-        """Show all purses to all guests; tell whether they are in order, so that the match can be proposed."""
-        if not self._has_stakes:
-            return True
-        purses, records = self._runtime.purses, self.table.records
-        if purses.flaw(records[0].join):  # it has changed since
+        """Show all purses to all guests if they are in order, so that the match can be proposed; tell whether they
+        are."""
+        own = self.table.records[0]
+        if self._purses.has_stakes and self._runtime.purses.flaw(own.join):  # it has changed since
             self.table.renew(self._sign_on(self.table.id, True))
-        if any(purses.flaw(record.join) for record in self.table.records):
+        if not self._purses.are_in_order():
             return False
-        for guest in self.seated:
-            for record in self.table.records:
-                proof = purses.known(record.join)
-                if record.join.identity != guest and (guest, proof) not in self._shown:
-                    self._shown.add((guest, proof))
-                    self._runtime.post(guest, ShowPurse(proof))
+        self._purses.show()
         return True
 
     def take_purse(self, identity: bytes, frame: ShowPurse) -> None:
-        """Look at a guest's purse, or at newer entries of somebody's that a guest hands back."""
-        purses = self._runtime.purses
-        if not self._has_stakes or self.has_begun or not self._is_guest(identity) or purses.knows(frame.proof):
+        """Look at a guest's purse, or at what a guest knows of somebody else's."""
+        if self.has_begun:
             return
-        now = self._runtime.loop.time()
-        if not self._purse_paces.bucket(identity, now).admits(now):
-            return  # then the guest's purse does not get in order
         try:
-            taken = purses.take(frame.proof)
+            taken = self._purses.take(identity, frame.proof)
         except MalformedPurseError as error:
             self._runtime.refuse(identity, RefuseCode.REFUSED, f"your purse cannot be accepted: {error}")
             self._give_away(identity)
             return
-        if taken.back:
-            self._runtime.post(identity, ShowPurse(taken.back))
-        if not taken.is_news:
+        if taken is None:
             return
+        if taken.news:
+            self._hand_on(identity, taken.key, ShowPurse(taken.news))
+        self._purses.expect()
+        if self._is_wanted and len(self.table.records) > 1:
+            self.propose()
+
+    def _hand_on(self, identity: bytes, key: bytes, news: ShowPurse) -> None:
+        """Show the owner of a purse what somebody else knows of it; the match is proposed again then."""
         for record in self.table.records:
             join = record.join
-            if join.purse is None or join.purse.key != taken.key or join.identity == identity:
+            if join.purse is None or join.purse.key != key or join.identity == identity:
                 continue
             self._is_wanted = self._is_wanted or self._proposal is not None
             self._withdraw()
             if join.identity != self._runtime.identity.public:
-                self._runtime.post(join.identity, ShowPurse(purses.newer(join) or frame.proof))
-            elif self._is_wanted:
-                self.propose()
-        self._expect_purses()
+                self._runtime.post(join.identity, news)
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
@@ -367,10 +337,8 @@ class Host:
         if self._proposal is not None and identity in self._proposal.authors:
             self._withdraw()
         names = {record.join.identity: record.join.nickname for record in self.table.records}
-        if (timer := self._expecting.pop(identity, None)) is not None:
-            timer.cancel()
+        self._purses.release(identity)
         if self.table.release(identity):
-            self._shown = {each for each in self._shown if each[0] != identity}
             self._changed(left=self._runtime.player(names[identity], identity))
 
     def _changed(self, *, joined: bytes = b"", left: PlayerInfo | None = None) -> None:

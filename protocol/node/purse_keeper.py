@@ -1,33 +1,29 @@
 """The purse of this node's player, and what is known of those of others.
 
-The store holds both. A purse that somebody brings to a table is in order if this node knows exactly that head as the
-newest one; so whoever brings it has to show it first.
+A purse that somebody brings to a table is in order if this node knows exactly that head as the newest one; so whoever
+brings it has to show it first. The store holds the purses that were brought to a match. What was only shown is
+forgotten in time: nothing was lost or won with it.
 """
 
 from __future__ import annotations
 
 import logging
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from p2pdice import NEWCOMER_COINS
 from protocol.consensus.history import History
-from protocol.consensus.purse_proofs import (
-    Relation,
-    compare,
-    fork_of,
-    is_fork,
-    read_fork,
-    read_proof,
-    write_fork,
-)
+from protocol.consensus.purse_links import read_shown, write_links
+from protocol.consensus.purse_proofs import Relation, Shown, compare, fork_of, is_fork, read_fork, write_fork
 from protocol.consensus.settlements import gather, stakes_of
 from protocol.crypto.keys import PurseKey
 from protocol.errors import NodeError
-from protocol.limits import FROZEN, PURSE
+from protocol.limits import FROZEN, PURSE, PURSE_LINKS, PURSE_SERIES, PURSES_SEEN
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.storage import archive
+from protocol.storage.purses import Met
 from protocol.storage.store import DamagedStoreError, Store, StoredMatch, StoreError
 from protocol.wire.genesis import Join
 from protocol.wire.purses import Entry, MalformedPurseError, Purse, Settled, following, verified
@@ -39,10 +35,15 @@ class Taken(NamedTuple):
     """What came of a purse that was shown."""
 
     key: bytes
-    back: bytes = b""
-    """Newer entries, or a fork, to be sent back to whoever showed it."""
-    is_news: bool = False
-    """This node did not know it."""
+    shown: Shown | None = None
+    """The purse; None for a fork."""
+    back: tuple[bytes, ...] = ()
+    """To be sent back to whoever showed it: newer entries, a fork, or what is known here, from which the owner has to
+    show how the purse goes on."""
+    news: bytes = b""
+    """What the owner has to see of it, if this node did not know it."""
+    has_gap: bool = False
+    """What was shown and what is known are so far apart that only the owner can show what is between."""
 
 
 class PurseKeeper:
@@ -58,6 +59,8 @@ class PurseKeeper:
         self._identity = identity
         self._tell = tell
         self._own: OwnPurse | None = None
+        self._seen: OrderedDict[bytes, Met] = OrderedDict()
+        """What is known of the purses of others that were shown of late, by their keys."""
 
     # One's own
 
@@ -126,13 +129,13 @@ class PurseKeeper:
             if entry.purse == self.own.key.public:
                 self.own.freeze(entry)  # a store put back from a backup may lack it
                 continue
-            met, signed = self._store.met(entry.purse), verified(entry, stake.signature)
+            met, signed = self._met(entry.purse), verified(entry, stake.signature)
             if met is not None and met.shown is not None and signed is not None and met.shown.purse == brought:
                 longer = met.shown._replace(
                     entries=(*met.shown.entries, signed), purse=brought._replace(height=entry.height, head=signed.id)
                 )
-                is_shown = len(longer.encoded()) <= PURSE
-                self._store.remember(longer if is_shown else met.shown, was_brought=True)
+                is_short = len(longer.encoded()) <= PURSE
+                self._see(longer if is_short else met.shown, is_kept=True)
 
     def settle(self, history: History) -> bool:
         """Settle a match that is over; tell whether there is nothing more to settle in it."""
@@ -176,7 +179,26 @@ class PurseKeeper:
 
     def knows(self, data: bytes) -> bool:
         """Tell whether these bytes are what is known of a purse already, without looking into them."""
-        return self._store.has_proof(data)
+        return any(met.proof == data for met in self._seen.values())
+
+    def _met(self, key: bytes) -> Met | None:
+        met = self._seen.get(key) or self._store.met(key)
+        if met is not None:
+            self._remember(key, met)
+        return met
+
+    def _see(self, shown: Shown, *, is_kept: bool) -> None:
+        """Take a purse as the newest that is known."""
+        shown = shown._replace(links=())
+        if is_kept:
+            self._store.remember(shown)
+        self._remember(shown.purse.key, Met(shown, shown.encoded(), is_kept=is_kept))
+
+    def _remember(self, key: bytes, met: Met) -> None:
+        self._seen[key] = met
+        self._seen.move_to_end(key)
+        if len(self._seen) > PURSES_SEEN:
+            self._seen.popitem(last=False)
 
     def take(self, data: bytes) -> Taken:
         """Take what somebody has shown or handed back.
@@ -185,43 +207,86 @@ class PurseKeeper:
         """
         if is_fork(data):
             return self._take_fork(data)
-        shown = read_proof(data)
+        shown = read_shown(data)
         key = shown.purse.key
         if key == self.own.key.public:
-            try:
-                adopted = self.own.adopt(shown)
-            except PurseError:
-                self._end_own()
-                return Taken(key, is_news=True)
-            if adopted:
-                self._tell(f"Others knew newer entries of your purse. It has {self.own.purse.balance:,} coins now")
-            return Taken(key, is_news=adopted)
-        met = self._store.met(key)
+            return self._take_own(shown, data)
+        met = self._met(key)
         if met is not None and met.fork:
-            return Taken(key, met.fork)
+            return Taken(key, shown, (met.fork,))
         if met is None or met.shown is None:
-            self._store.remember(shown)
-            return Taken(key, is_news=True)
+            self._see(shown, is_kept=met is not None)
+            return Taken(key, shown, news=data)
         relation = compare(met.shown, shown)
         if relation is Relation.FORK:
             found = fork_of(met.shown.entries, shown.entries)
             assert found is not None
             fork = write_fork(found)
-            self._store.end_met(key, fork)
-            return Taken(key, fork, is_news=True)
-        if relation is Relation.NEWER:
-            self._store.remember(shown)
-        return Taken(key, met.proof if relation is Relation.OLDER else b"", relation is Relation.NEWER)
+            self._end(key, fork)
+            return Taken(key, shown, (fork,), fork)
+        if relation is Relation.OLDER:
+            return Taken(key, shown, (met.proof,), has_gap=compare(shown, met.shown) is Relation.GAP)
+        if relation is Relation.GAP and met.is_kept:
+            return Taken(key, shown, (met.proof,), data, has_gap=True)
+        if relation is Relation.SAME:
+            return Taken(key, shown)
+        self._see(shown, is_kept=met.is_kept)
+        return Taken(key, shown, news=data)
+
+    def _take_own(self, shown: Shown, data: bytes) -> Taken:
+        """Take over newer entries of one's own purse, or show how it goes on from older ones."""
+        key, height = shown.purse.key, shown.purse.height
+        mine = self._store.entry(key, height)
+        try:
+            if mine is not None and fork_of((mine,), shown.entries) is not None:
+                raise PurseError("two entries of the purse contradict each other")
+            adopted = self.own.adopt(shown)
+        except PurseError:
+            self._end_own()
+            return Taken(key, shown, news=data)
+        if adopted:
+            self._tell(f"Others knew newer entries of your purse. It has {self.own.purse.balance:,} coins now")
+            return Taken(key, shown, news=data)
+        if height == self.own.purse.height:
+            return Taken(key, shown)
+        series = self._continued(height, shown.purse.head) if mine is not None else ()
+        if not series:
+            self._tell(
+                "Somebody knows your purse from before entries that you lost with an old backup, so you cannot play"
+                " for stakes with them. A new purse, without coins, would be accepted"
+            )
+        return Taken(key, shown, series)
+
+    def _continued(self, height: int, head: bytes) -> tuple[bytes, ...]:
+        """Return proofs of one's own purse that go on from this entry, one from the other, as far as a few of them go;
+        nothing if entries are missing."""
+        series: list[bytes] = []
+        while len(series) < PURSE_SERIES and height < self.own.purse.height:
+            found = self._store.continued(self.own.key.public, height, PURSE_LINKS)
+            if found is None:
+                break
+            between, proof = found
+            series.append(write_links((height, head), between, proof) if between else proof)
+            last = read_shown(proof).purse
+            height, head = last.height, last.head
+        return tuple(series)
 
     def _take_fork(self, data: bytes) -> Taken:
         key = read_fork(data)[0].entry.purse
         if key == self.own.key.public:
             self._end_own()
-            return Taken(key, is_news=True)
-        met = self._store.met(key)
-        if met is None or not met.fork:
-            self._store.end_met(key, data)
-        return Taken(key, is_news=met is None or not met.fork)
+            return Taken(key, news=data)
+        met = self._met(key)
+        if met is not None and met.fork:
+            return Taken(key)
+        self._end(key, data)
+        return Taken(key, news=data)
+
+    def _end(self, key: bytes, fork: bytes) -> None:
+        met = self._met(key)
+        if met is not None and met.is_kept:
+            self._store.end_met(key, fork)
+        self._remember(key, met._replace(fork=fork) if met is not None else Met(None, b"", fork))
 
     def flaw(self, join: Join) -> str:
         """Return why a purse that is brought is not in order; empty if it is."""
@@ -230,7 +295,7 @@ class PurseKeeper:
             return "no purse was shown"
         if purse.key == self.own.key.public:
             return "" if purse == self.own.purse and join.identity == self._identity else "this is not your purse"
-        met = self._store.met(purse.key)
+        met = self._met(purse.key)
         if met is None or (met.shown is None and not met.fork):
             return "the purse was not shown"
         if met.fork:
@@ -242,14 +307,17 @@ class PurseKeeper:
             return "its owner has had the coins of a newcomer in another purse"
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"
+        if purse.height > met.shown.purse.height:
+            return "it was not shown how the purse goes on from what is known of it here"
         return "" if purse == met.shown.purse else "the purse is not as it was shown"
 
-    def newer(self, join: Join) -> bytes:
-        """Return what its owner lacks of a purse that is brought: newer entries or a fork; empty if that is nothing."""
-        if join.purse is None or (met := self._store.met(join.purse.key)) is None:
+    def differing(self, join: Join) -> bytes:
+        """Return what the owner of a purse that is brought has to see: a fork, or what is known, if it is newer or
+        older; empty if that is nothing."""
+        if join.purse is None or (met := self._met(join.purse.key)) is None:
             return b""
-        is_newer = met.shown is not None and met.shown.purse.height > join.purse.height
-        return met.fork or (met.proof if is_newer else b"")
+        is_other = met.shown is not None and met.shown.purse.height != join.purse.height
+        return met.fork or (met.proof if is_other else b"")
 
     def known(self, join: Join) -> bytes:
         """Return what is known of the purse in a join record, to be shown to others; empty if nothing is."""
@@ -257,5 +325,5 @@ class PurseKeeper:
             return b""
         if join.purse.key == self.own.key.public:
             return self.own.proof()
-        met = self._store.met(join.purse.key)
+        met = self._met(join.purse.key)
         return b"" if met is None else met.fork or met.proof

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, cast
 
-from protocol.consensus.purse_proofs import Shown, begins_at, needs_evidence, read_proof
+from protocol.consensus.purse_proofs import Shown, begins_at, encode_proof, needs_evidence, read_proof
 from protocol.consensus.settlements import read_evidence
 from protocol.crypto.keys import fingerprint
 from protocol.wire.canonical import decode, encode
@@ -79,8 +79,10 @@ class Met(NamedTuple):
     shown: Shown | None
     """The newest proof; None if it cannot be read any more."""
     proof: bytes
-    fork: bytes
+    fork: bytes = b""
     """Two entries that have ended the purse; empty if none are known."""
+    is_kept: bool = False
+    """It is in the store, as its owner has brought it to a match."""
 
 
 class Purses:
@@ -110,24 +112,61 @@ class Purses:
         query = "SELECT number, seed, state FROM purses WHERE identity = ? AND NOT ended ORDER BY number DESC LIMIT 1"
         for number, seed, state in self._read(query, (identity,), (int, bytes, bytes)):
             purse = _purse(state)
-            ((since,),) = self._read(
-                "SELECT COALESCE(MAX(begins), -1) FROM purse_entries WHERE purse = ?", (number,), (int,)
-            )
-            rows = self._read(
-                "SELECT data, signature FROM purse_entries WHERE purse = ? AND height > ? ORDER BY height",
-                (number, since),
-                (bytes, bytes),
-            )
-            proofs = self._read(
-                "SELECT evidence FROM purse_evidence WHERE purse = ? AND height > ? ORDER BY height",
-                (number, since),
-                (bytes,),
-            )
-            entries = tuple(parse_entry(data, signature) for data, signature in rows)
+            entries, evidence = self._provable(number, purse.height)
             if not entries or entries[-1].id != purse.head:
                 raise MalformedPurseError("the entries of the purse in the store are not all there")
-            return seed, Shown(identity, purse, entries, tuple(proof for (proof,) in proofs), None)
+            return seed, Shown(identity, purse, entries, evidence, None)
         return None
+
+    def _provable(self, number: int, last: int) -> tuple[tuple[SignedEntry, ...], tuple[bytes, ...]]:
+        """Return the entries and the evidence of the latest proof that ends at this height."""
+        ((since,),) = self._read(
+            "SELECT COALESCE(MAX(begins), -1) FROM purse_entries WHERE purse = ? AND height <= ?",
+            (number, last),
+            (int,),
+        )
+        proofs = self._read(
+            "SELECT evidence FROM purse_evidence WHERE purse = ? AND height > ? AND height <= ? ORDER BY height",
+            (number, since, last),
+            (bytes,),
+        )
+        return self._entries(number, since, last), tuple(proof for (proof,) in proofs)
+
+    def _entries(self, number: int, after: int, last: int) -> tuple[SignedEntry, ...]:
+        rows = self._read(
+            "SELECT data, signature FROM purse_entries WHERE purse = ? AND height > ? AND height <= ? ORDER BY height",
+            (number, after, last),
+            (bytes, bytes),
+        )
+        return tuple(parse_entry(data, signature) for data, signature in rows)
+
+    def entry(self, key: bytes, height: int) -> SignedEntry | None:
+        """Return an entry of a purse of one's own; None if it is not there, as after a backup was put back."""
+        return next(iter(self._entries(self._number(key), height - 1, height)), None)
+
+    def continued(self, key: bytes, height: int, most: int) -> tuple[tuple[SignedEntry, ...], bytes] | None:
+        """Return how a purse of one's own goes on after this height: the entries that come before a proof, and the
+        proof. It goes as far as it can with so many entries before it; None if they are not all there.
+
+        :param most: entries, more than one proof can hold.
+        """
+        number = self._number(key)
+        ((last,),) = self._read(
+            "SELECT COALESCE(MIN(height) - 1, (SELECT MAX(height) FROM purse_entries WHERE purse = ?1))"
+            " FROM purse_entries WHERE purse = ?1 AND begins > ?2",
+            (number, height + most),
+            (int,),
+        )
+        entries, evidence = self._provable(number, last)
+        first = entries[0].entry.height if entries else height
+        between = self._entries(number, height, first - 1)
+        if len(between) != max(first - 1 - height, 0) or len(entries) != last - first + 1:
+            return None
+        return between, encode_proof(entries, evidence)
+
+    def _number(self, key: bytes) -> int:
+        rows = self._read("SELECT number FROM purses WHERE key = ?", (key,), (int,))
+        return int(rows[0][0]) if rows else 0
 
     def all_own(self) -> tuple[tuple[bytes, Purse], ...]:
         """Return the purses of one's own that have not ended, each with its owner's identity, the newest first.
@@ -186,39 +225,31 @@ class Purses:
     # Those of others
 
     def met(self, key: bytes) -> Met | None:
-        """Return what is known of another's purse; None for an unknown one."""
-        for ended, proof in self._read("SELECT ended, proof FROM purses_met WHERE key = ?", (key,), (bytes, bytes)):
+        """Return what is known of a purse that somebody else has brought to a match; None for an unknown one."""
+        query = "SELECT ended, proof FROM purses_met WHERE key = ? AND granted IS NOT NULL"
+        for ended, proof in self._read(query, (key,), (bytes, bytes)):
             try:
-                return Met(read_proof(proof), proof, ended)
+                return Met(read_proof(proof), proof, ended, is_kept=True)
             except MalformedPurseError:
-                return Met(None, proof, ended)
+                return Met(None, proof, ended, is_kept=True)
         return None
 
-    def remember(self, shown: Shown, *, was_brought: bool = False) -> None:
-        """Keep the newest that was seen of another's purse.
+    def remember(self, shown: Shown) -> None:
+        """Keep the newest that was seen of a purse that its identity has brought to a match.
 
-        :param was_brought: its identity has brought it to a match. Before that it may be anybody's: everybody can write
-            an OPENING that names somebody else.
+        Before that it may be anybody's: everybody can write an OPENING that names somebody else.
         """
         with self._transaction() as database:
             database.execute(
-                "INSERT INTO purses_met VALUES (?, ?, ?, x'', ?) ON CONFLICT (key) DO UPDATE SET"
-                " proof = excluded.proof, granted = COALESCE(granted, excluded.granted)",
-                (shown.purse.key, shown.identity, 1 if was_brought else None, shown.encoded()),
+                "INSERT INTO purses_met VALUES (?, ?, 1, x'', ?) ON CONFLICT (key) DO UPDATE SET"
+                " proof = excluded.proof, granted = 1",
+                (shown.purse.key, shown.identity, shown.encoded()),
             )
 
     def end_met(self, key: bytes, fork: bytes) -> None:
-        """Note that another's purse has ended, by two entries that contradict each other."""
+        """Note that another's purse that is kept has ended, by two entries that contradict each other."""
         with self._transaction() as database:
-            database.execute(
-                "INSERT INTO purses_met VALUES (?, x'', NULL, ?, x'') ON CONFLICT (key) DO UPDATE SET"
-                " ended = excluded.ended",
-                (key, fork),
-            )
-
-    def has_proof(self, proof: bytes) -> bool:
-        """Tell whether this is the newest that was seen of a purse."""
-        return bool(self._read("SELECT identity FROM purses_met WHERE proof = ? LIMIT 1", (proof,), (bytes,)))
+            database.execute("UPDATE purses_met SET ended = ? WHERE key = ?", (fork, key))
 
     def had_grant(self, identity: bytes, but: bytes) -> bool:
         """Tell whether an identity has had its grant in another purse: it has brought one to a match. A purse that was

@@ -16,7 +16,7 @@ type   name      fields
 11     CUT       match, authors that the sender cannot reach: pass on their messages to it
 12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.match.words`)
 13     HAVE      match, step, tip, digest of the messages for that step, digest of votes and proofs
-14     PURSE     reserved for the heads of purses
+14     PURSE     what is shown of a purse
 15     ELEMENT   element: half of an exchange about a short code (:mod:`protocol.crypto.code_exchange`)
 16     PROOF     proof that the sender knows the short code, token of a private table
 =====  ========  ======================================================================================
@@ -39,7 +39,7 @@ from protocol.crypto.code_exchange import ELEMENT_BYTES
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.short_code import NUMBERS
 from protocol.errors import PeerError
-from protocol.limits import PLAYERS, PURSE, TEXT_CHARACTERS
+from protocol.limits import PLAYERS, SHOWN_PURSE, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.messages import read_pair, spell_pair
 from protocol.wire.table_id import TABLE_ID_BYTES
@@ -337,7 +337,7 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
         case _Type.PAGE, (bytes() as match, int() as cursor, tuple() as messages):
             if len(match) == HASH_BYTES and 0 <= cursor < 2**32 and _are_messages(messages):
                 return Page(match, cursor, cast("tuple[tuple[bytes, bytes], ...]", messages))
-        case _Type.PURSE, (bytes() as proof,) if 0 < len(proof) <= PURSE:
+        case _Type.PURSE, (bytes() as proof,) if 0 < len(proof) <= SHOWN_PURSE:
             return ShowPurse(proof)
         case _Type.ELEMENT, (bytes() as element,) if len(element) == ELEMENT_BYTES:
             return CodeElement(element)

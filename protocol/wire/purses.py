@@ -283,7 +283,7 @@ def parse_entry(data: bytes, signature: bytes) -> SignedEntry:
         raise MalformedPurseError("an entry of a purse has the wrong form")
     if not is_bytes(predecessor, HASH_BYTES if height else 0):
         raise MalformedPurseError("an entry of a purse names no predecessor, or the first one does")
-    entry = Entry(cast("bytes", purse), cast("int", height), cast("bytes", predecessor), _parse_body(kind, values))
+    entry = Entry(cast("bytes", purse), cast("int", height), cast("bytes", predecessor), parse_body(kind, values))
     if (entry.kind is EntryKind.OPENING) != (height == 0):
         raise MalformedPurseError("the first entry of a purse opens it, and no other does")
     if len(signature) != SIGNATURE_BYTES:
@@ -297,7 +297,11 @@ def parse_entry(data: bytes, signature: bytes) -> SignedEntry:
     return SignedEntry(data, signature, entry, entry_id(data))
 
 
-def _parse_body(kind: Value, values: Value) -> Body:
+def parse_body(kind: Value, values: Value) -> Body:
+    """Return what an entry of this kind does.
+
+    :raises MalformedPurseError: if there is no such kind, or the values are not its.
+    """
     match kind, values:
         case EntryKind.OPENING, (bytes() as identity, int() as grant) if len(identity) == KEY_BYTES:
             if grant in (0, NEWCOMER_COINS):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from p2pdice import Ruleset
+from protocol.consensus.purse_proofs import Shown
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed
@@ -17,7 +18,7 @@ from protocol.match.lobby import TableSettings
 from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.node import Node
-from protocol.node.purse_keeper import PurseKeeper
+from protocol.node.purse_keeper import PurseKeeper, Taken
 from protocol.wire.frames import ShowPurse
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
 from tests.network.company import CLASSIC, WAITING, Company, Player
@@ -117,7 +118,7 @@ async def test_what_is_handed_back_begins_no_match_before_the_table_is_full(peop
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
     b, c = await people.join(opened.join_line, "B", "C")
-    await host.until_true(lambda: host.node._store.purses.met(purse(c).key) is not None)
+    await host.until_true(lambda: keeper(host)._met(purse(c).key) is not None)
     keeper_of_c = keeper(c)
     known = keeper_of_c._store.met(purse(b).key)
     assert known is not None
@@ -175,11 +176,106 @@ async def test_fork_ends_the_purse_and_its_owner_begins_without_a_grant(people: 
     assert not any("cheat" in notice.text for notice in host.told(Notice))
 
 
+async def test_a_fork_is_seen_after_many_matches_with_others(people: Company) -> None:
+    """A's last word of the purse is on one branch, and the proof that is shown begins later on the other."""
+    await evening(people, "AB")
+    back_up(people, "B", "kept")
+    await evening(people, "AB")
+    put_back(people, "B", "kept")
+    for _ in range(3):
+        await evening(people, "CB")
+    players, _ = await people.table(2, "AB", WAITING, STAKES)
+    await players[1].until(Notice, lambda notice: "has ended" in notice.text)
+    await finish(players)
+    assert purse(players[1]).height == 2
+
+
+@pytest.mark.parametrize("names", ["AB", "BA", "CAB", "BAC"])
+async def test_old_acquaintances_are_shown_how_the_purse_goes_on(people: Company, names: str) -> None:
+    """A last met B three matches ago. Whoever hosts, B shows what was between."""
+    await evening(people, "AB")
+    for _ in range(3):
+        await evening(people, "CB")
+    players, _ = await people.table(len(names), names, WAITING, STAKES)
+    await finish(players)
+    assert purse(players[names.index("B")]).height == 10
+    known = keeper(players[names.index("A")])._met(purse(players[names.index("B")]).key)
+    assert known is not None
+    assert known.shown is not None
+    assert known.shown.purse.height >= 9
+
+
+@pytest.mark.parametrize("answer", ["nothing", "another chain"])
+async def test_whoever_hides_a_branch_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    await evening(people, "AB")
+    back_up(people, "B", "kept")
+    await evening(people, "AB")
+    put_back(people, "B", "kept")
+    for _ in range(3):
+        await evening(people, "CB")
+    host = await people.sit("A", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    cheat = await people.sit("B")
+
+    def take_own(self: PurseKeeper, shown: Shown, data: bytes) -> Taken:
+        entry = self._store.entry(shown.purse.key, shown.purse.height)
+        assert entry is not None
+        series = self._continued(shown.purse.height, entry.id) if answer == "another chain" else ()
+        return Taken(shown.purse.key, shown, series)
+
+    monkeypatch.setattr(PurseKeeper, "_take_own", take_own)
+    await cheat.node.join(opened.join_line)
+    closed = await cheat.until(TableClosed)
+    expected = "goes on from what is known" if answer == "nothing" else "does not go on from what is known"
+    assert expected in closed.reason
+    assert not host.told(MatchStarted)
+
+
+async def test_whoever_hides_a_branch_from_a_guest_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host has not met the purse before, so only the guest can ask."""
+    await evening(people, "AB")
+    back_up(people, "B", "kept")
+    await evening(people, "AB")
+    put_back(people, "B", "kept")
+    for _ in range(3):
+        await evening(people, "CB")
+    host = await people.sit("D", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    guest, cheat = await people.sit("A"), await people.sit("B")
+    monkeypatch.setattr(PurseKeeper, "_take_own", lambda _, shown, __: Taken(shown.purse.key, shown))
+    await guest.node.join(opened.join_line)
+    await cheat.node.join(opened.join_line)
+    closed = await cheat.until(TableClosed)
+    assert "what others at the table know" in closed.reason
+    assert not guest.told(TableClosed)
+
+
+async def test_entries_that_were_lost_with_a_backup_are_missed_by_old_acquaintances_only(people: Company) -> None:
+    await evening(people, "BD")
+    back_up(people, "B", "kept")
+    for _ in range(4):
+        await evening(people, "AB")
+    put_back(people, "B", "kept")
+    again, _ = await people.table(2, "AB", WAITING, STAKES)
+    await again[0].until(MatchResult)
+    assert purse(again[1]).height == 11  # A has handed back the newest entries, and those before are lost
+    for player in again:
+        await player.leave()
+    host = await people.sit("D", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    owner = await people.sit("B")
+    await owner.node.join(opened.join_line)
+    told = await owner.until(Notice, lambda notice: "lost with an old backup" in notice.text)
+    assert "without coins" in told.text
+    closed = await owner.until(TableClosed)
+    assert "goes on from what is known" in closed.reason
+
+
 async def test_anothers_purse_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     host = await people.sit("A", bounds=HASTY)
     opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
     rich = (await people.join(opened.join_line, "B"))[0]
-    await host.until_true(lambda: host.node._store.purses.met(purse(rich).key) is not None)
+    await host.until_true(lambda: keeper(host)._met(purse(rich).key) is not None)
     thief = await people.sit("C")
     stolen = purse(rich), keeper(rich).own.proof()
     monkeypatch.setattr(keeper(thief), "bring", lambda: stolen)

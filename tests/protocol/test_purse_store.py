@@ -18,6 +18,7 @@ from protocol.consensus.purse_proofs import read_proof, write_fork
 from protocol.consensus.settlements import read_evidence
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey, fingerprint
+from protocol.limits import PURSES_SEEN
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage import archive, purses
@@ -111,7 +112,7 @@ def test_after_an_end_the_next_purse_has_no_grant(store: Store) -> None:
     one.freeze(following(one.purse, Freeze(bytes(32), 1, 0)))
     other.freeze(following(other.purse, Freeze(b"1" * 32, 1, 0)))
     fork = write_fork((one.shown.entries[1], other.shown.entries[1]))
-    assert first.take(fork).is_news
+    assert first.take(fork).news
     assert "has ended" in told[0]
     assert first.own.purse.key != ended
     assert first.own.purse.balance == 0
@@ -213,7 +214,7 @@ def test_newer_entries_that_are_handed_back_are_kept_together_or_not_at_all(
             keeper(store).take(ahead.proof())
     assert len(inserted) == 2
     assert keeper(store).own.purse == before
-    assert keeper(store).take(ahead.proof()).is_news
+    assert keeper(store).take(ahead.proof()).news
     assert keeper(store).own.purse == ahead.purse
     assert keeper(store).own.proof() == ahead.proof()
 
@@ -222,17 +223,32 @@ def test_the_newest_that_was_seen_of_others_is_kept(store: Store) -> None:
     owners = [Owner(name) for name in "ab"]
     known = keeper(store)
     old = owners[0].own.proof()
-    assert known.take(old).is_news
+    assert known.take(old).news
     assert known.knows(old)
     matches(owners, range(2))
     new = owners[0].own.proof()
     assert not known.knows(new)
-    assert known.take(new).is_news
+    assert known.take(new).news
     taken = known.take(old)
-    assert (taken.back, taken.is_news) == (new, False)
-    met = keeper(store)._store.met(owners[0].purse.key)
-    assert met is not None
-    assert met.proof == new
+    assert (taken.back, taken.news) == ((new,), b"")
+
+
+def test_what_was_only_shown_is_not_stored(store: Store) -> None:
+    """Else anybody could fill the disk with purses that nobody plays with."""
+    one, other = forked()
+    known = keeper(store)
+    known.take(one.encoded())
+    assert known.take(other.encoded()).news
+    assert known.take(one.encoded()).back
+    assert not store._read("SELECT key FROM purses_met", (), (bytes,))
+
+
+def test_so_many_purses_that_were_only_shown_are_remembered_and_no_more(store: Store) -> None:
+    known = keeper(store)
+    proofs = [Owner(f"{number}").own.proof() for number in range(PURSES_SEEN + 1)]
+    for proof in proofs:
+        known.take(proof)
+    assert [known.knows(proof) for proof in proofs] == [False] + [True] * PURSES_SEEN
 
 
 def test_stakes_that_were_seen_are_kept_of_others(store: Store) -> None:
@@ -249,32 +265,36 @@ def test_stakes_that_were_seen_are_kept_of_others(store: Store) -> None:
         assert met is not None
         assert met.shown is not None
         assert met.shown.purse.height == 1
-        assert known.take(proof).back == met.proof
+        assert known.take(proof).back == (met.proof,)
 
 
 def test_a_fork_is_kept_and_shown_to_whoever_shows_the_purse_again(store: Store) -> None:
     one, other = forked()
+    store.purses.remember(one)
     known = keeper(store)
     assert not known.take(one.encoded()).back
     fork = known.take(other.encoded())
-    assert fork.back
-    assert fork.is_news
-    assert known.take(one.encoded()).back == fork.back
-    assert not known.take(fork.back).is_news
+    assert fork.back == (fork.news,)
+    for again in (known, keeper(store)):
+        assert again.take(one.encoded()).back == fork.back
+        assert not again.take(fork.news).news
 
 
 def test_a_second_grant_is_refused_also_after_a_restart(store: Store) -> None:
     first = Owner("e")
     again = OwnPurse.opened(tagged_hash("another", b""), first.identity.public, lambda *_: None)
-    for own in (first.own, again):
-        keeper(store).take(own.proof())
     joins = [
         cast("Join", SimpleNamespace(identity=first.identity.public, purse=own.purse)) for own in (first.own, again)
     ]
-    assert keeper(store).flaw(joins[1]) == ""  # anybody could have written the other OPENING
-    store.purses.remember(first.own.shown, was_brought=True)
-    assert keeper(store).flaw(joins[0]) == ""
-    assert "newcomer" in keeper(store).flaw(joins[1])
+    known = keeper(store)
+    for own in (first.own, again):
+        known.take(own.proof())
+    assert known.flaw(joins[1]) == ""  # anybody could have written the other OPENING
+    store.purses.remember(first.own.shown)
+    known = keeper(store)
+    known.take(again.proof())
+    assert known.flaw(joins[0]) == ""
+    assert "newcomer" in known.flaw(joins[1])
 
 
 def test_a_second_grant_is_refused_by_whoever_met_the_first_purse_late(store: Store) -> None:

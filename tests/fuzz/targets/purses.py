@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from protocol.consensus.purse_proofs import is_fork, read_fork, read_proof, write_fork
+from protocol.consensus.purse_links import read_shown, write_links
+from protocol.consensus.purse_proofs import is_fork, read_fork, write_fork
 from protocol.consensus.settlements import read_evidence
 from protocol.wire.canonical import NotCanonicalError, decode
 from protocol.wire.purses import MalformedPurseError, parse_purse
@@ -13,18 +14,18 @@ from tests.protocol.test_purses import Owner, evidence_of, forked, matches
 
 
 def check(data: bytes) -> None:
-    for read in (read_evidence, read_fork if is_fork(data) else read_proof):
+    for read in (read_evidence, read_fork if is_fork(data) else read_shown):
         try:
             read(data)
         except MalformedPurseError as error:
             assert str(error).isprintable()
     try:
-        shown = read_proof(data)
+        shown = read_shown(data)
     except MalformedPurseError:
         pass
     else:
-        assert shown.encoded() == data
-        assert read_proof(shown.encoded()).purse == shown.purse
+        assert shown.links or shown.encoded() == data
+        assert read_shown(shown.encoded()).purse == shown.purse
         assert 0 <= shown.purse.funds <= shown.purse.balance
     try:
         purse = parse_purse(decode(data))
@@ -38,10 +39,12 @@ def examples() -> tuple[bytes, ...]:
     owners = [Owner(name) for name in "ab"]
     newcomer = owners[0].own.proof()
     world = matches(owners, range(2))
+    kept = owners[0].kept
     one, other = forked()
     return (
         newcomer,
         owners[0].own.proof(),
+        write_links((0, kept[0].id), kept[1:3], owners[0].own.proof()),
         evidence_of(world).encoded(),
         write_fork((one.entries[1], other.entries[1])),
     )

@@ -1,0 +1,151 @@
+"""The purses at the table of a host: who has yet to show one, and who has to see what of those of others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from protocol import limits
+from protocol.consensus.purse_proofs import Relation, Shown, compare
+from protocol.match.lobby import HostedTable
+from protocol.node.purse_keeper import Taken
+from protocol.node.runtime import Runtime
+from protocol.rate_limit import Buckets
+from protocol.wire.frames import ShowPurse
+from protocol.wire.genesis import JoinRecord
+
+
+class PurseDesk:
+    """See the module.
+
+    :param lose: gives away the seat of a guest, whose purse did not get in order for this reason.
+    """
+
+    def __init__(self, runtime: Runtime, table: HostedTable, lose: Callable[[JoinRecord, str], None]) -> None:
+        self._runtime = runtime
+        self._table = table
+        self._lose = lose
+        self._paces: Buckets[bytes] = Buckets(limits.PURSE_RATE, limits.PURSE_BURST, limits.PLAYERS)
+        """Of each guest, so that none keeps the purses of others from being looked at."""
+        self._expecting: dict[bytes, asyncio.TimerHandle] = {}
+        """Guests whose purse is not in order."""
+        self._shown: set[tuple[bytes, bytes]] = set()
+        """Guests, and what they were shown of the purses of others."""
+        self._asking: dict[tuple[bytes, bytes], Shown] = {}
+        """Guests who know a purse from long ago, with its key, and what they know. Its owner has to show the rest."""
+        self._answered: set[tuple[bytes, bytes]] = set()
+        """Guests who have asked so, and were shown the rest: they do not hold up the table by asking again."""
+
+    @property
+    def has_stakes(self) -> bool:
+        """The rules of the table ask for purses."""
+        return self._table.settings.ruleset.stakes
+
+    def expect(self) -> None:
+        """Give every guest whose purse is not in order a while to show it, or to take over newer entries."""
+        if not self.has_stakes:
+            return
+        for record in self._table.records[1:]:
+            identity = record.join.identity
+            if not self._flaw(record):
+                if (timer := self._expecting.pop(identity, None)) is not None:
+                    timer.cancel()
+            elif identity not in self._expecting:
+                wait = self._runtime.bounds.handshake
+                self._expecting[identity] = self._runtime.loop.call_later(wait, self._stop_waiting, identity)
+
+    def _stop_waiting(self, identity: bytes) -> None:
+        self._expecting.pop(identity, None)
+        record = self._record(identity)
+        with self._runtime.stopping_at_disk_errors():
+            if record is not None and (flaw := self._flaw(record)):
+                self._lose(record, flaw)
+
+    def _record(self, identity: bytes) -> JoinRecord | None:
+        return next((each for each in self._table.records[1:] if each.join.identity == identity), None)
+
+    def _flaw(self, record: JoinRecord) -> str:
+        """Return why a purse at the table is not in order, for this node or for a guest; empty if it is."""
+        if flaw := self._runtime.purses.flaw(record.join):
+            return flaw
+        purse = record.join.purse
+        asking = purse is not None and any(key == purse.key for _, key in self._asking)
+        return "it was not shown how the purse goes on from what others at the table know of it" if asking else ""
+
+    def are_in_order(self) -> bool:
+        """Tell whether all purses are in order, so that the match can be proposed."""
+        return not self.has_stakes or not any(self._flaw(record) for record in self._table.records)
+
+    def show(self) -> None:
+        """Show all purses to all guests but their owners."""
+        if not self.has_stakes:
+            return
+        for guest in self._table.records[1:]:
+            for record in self._table.records:
+                proof = self._runtime.purses.known(record.join)
+                pair = guest.join.identity, proof
+                if record is not guest and pair not in self._shown:
+                    self._shown.add(pair)
+                    self._runtime.post(guest.join.identity, ShowPurse(proof))
+
+    def take(self, identity: bytes, proof: bytes) -> Taken | None:
+        """Look at a guest's purse, or at what a guest knows of another; None if there is nothing to look at.
+
+        :raises MalformedPurseError: if it is not right.
+        """
+        purses = self._runtime.purses
+        if not self.has_stakes or self._record(identity) is None or purses.knows(proof):
+            return None
+        now = self._runtime.loop.time()
+        if not self._paces.bucket(identity, now).admits(now):
+            return None  # then the guest's purse does not get in order
+        taken = purses.take(proof)
+        shown = taken.shown
+        if shown is not None and taken.has_gap and shown.identity != identity:
+            if not taken.news:
+                self._ask(identity, taken.key, shown, proof)
+            return taken
+        for back in taken.back:
+            self._runtime.post(identity, ShowPurse(back))
+        if shown is not None:
+            self._answer(identity, taken.key, shown, proof)
+        return taken
+
+    def _ask(self, identity: bytes, key: bytes, known: Shown, proof: bytes) -> None:
+        """Show the owner what a guest knows of a purse, so that the owner shows the rest."""
+        pair = identity, key
+        for record in self._table.records[1:]:
+            purse, owner = record.join.purse, record.join.identity
+            if purse is not None and purse.key == key and owner != identity and pair not in self._answered:
+                self._asking[pair] = known
+                self._runtime.post(owner, ShowPurse(proof))
+
+    def _answer(self, owner: bytes, key: bytes, shown: Shown, proof: bytes) -> None:
+        """Pass on what an owner shows to those who have asked for it.
+
+        :raises MalformedPurseError: if the purse goes on from something else than what one of them knows.
+        """
+        record = self._record(owner)
+        if record is None or record.join.purse is None or record.join.purse.key != key:
+            return
+        for pair, known in tuple(self._asking.items()):
+            guest, asked = pair
+            if asked == key and compare(known, shown) is Relation.NEWER:
+                self._runtime.post(guest, ShowPurse(proof))
+                self._asking[pair] = shown
+                if shown.purse.height >= record.join.purse.height:
+                    del self._asking[pair]
+                    self._answered.add(pair)
+
+    def release(self, identity: bytes) -> None:
+        """Forget a guest who has left."""
+        if (timer := self._expecting.pop(identity, None)) is not None:
+            timer.cancel()
+        self._shown = {each for each in self._shown if each[0] != identity}
+        self._answered = {each for each in self._answered if each[0] != identity}
+        self._asking = {each: known for each, known in self._asking.items() if each[0] != identity}
+
+    def close(self) -> None:
+        """Cancel all timers."""
+        for timer in self._expecting.values():
+            timer.cancel()
