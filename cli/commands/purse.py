@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -17,13 +17,14 @@ from cli.render import command_line, counted, escape, sentence, shown
 from cli.settings import Settings, home_words, is_interactive
 
 if TYPE_CHECKING:
-    from protocol import Home, Purse, PurseLine, PursePartner
+    from protocol import Home, Purse, PurseKeeper, PurseLine, PursePartner, Store
 
 EPILOG: Final = """\b
 Examples:
   p2pdice purse
   p2pdice purse --json
   p2pdice purse forfeit 2026-10-03-friday
+  p2pdice purse new
 
 \b
 MATCH is named as in p2pdice matches: its name, or the first digits of its id.
@@ -36,6 +37,20 @@ WORTH: Final = (
 )
 
 app = application()
+
+
+class _Account(NamedTuple):
+    """What there is to show of a purse."""
+
+    purse: Purse
+    lines: Sequence[PurseLine]
+    """Its last entries."""
+    partners: Sequence[PursePartner]
+    """With whom its matches were settled."""
+    names: dict[bytes, str]
+    """Of the matches for which something is frozen."""
+    to_resume: Sequence[bytes]
+    """Those among them that can be played on."""
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -65,43 +80,34 @@ def purse(
             raise typer.BadParameter(f"it is only for the purse itself, as in: {instead}", param_hint="--json")
         return
     home = Home(ctx.ensure_object(Settings).private_home())
-    found, lines, partners, names, to_resume = _read(home, -1 if as_json else ENTRIES)
+    account = _read(home, -1 if as_json else ENTRIES)
     if as_json:
-        print(json.dumps(_json(found, lines, partners, names)))
-    elif found is None:
+        print(json.dumps(_json(account)))
+    elif account is None:
         print("You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.")
     else:
-        say("\n".join(_described(home, found, lines, partners, names, to_resume)))
+        say("\n".join(_described(home, account)))
 
 
-def _read(
-    home: Home, last: int
-) -> tuple[Purse | None, Sequence[PurseLine], Sequence[PursePartner], dict[bytes, str], Sequence[bytes]]:
-    """Return the purse, its last entries, with whom its matches were settled, names of what is frozen, and the matches
-    among them that can be played on."""
+def _read(home: Home, last: int) -> _Account | None:
+    """Return the purse with so many of its last entries; None if there is none."""
     from protocol.storage import archive
 
     if not home.has_store:
-        return None, (), (), {}, ()
+        return None
     with archive.read_store(home) as store:
         found = archive.purse(home, store)
         if found is None:
-            return None, (), (), {}, ()
+            return None
         lines = store.purses.lines(found.key, last)
         names = {each.match: store.name(each.match) for each in found.frozen}
         stored = filter(None, (store.match(each.match) for each in found.frozen))
         to_resume = [each.match for each in archive.unfinished(tuple(stored)) if each.formed]
-        return found, lines, store.purses.partners(found.key), names, to_resume
+        return _Account(found, lines, store.purses.partners(found.key), names, to_resume)
 
 
-def _described(
-    home: Home,
-    found: Purse,
-    lines: Sequence[PurseLine],
-    partners: Sequence[PursePartner],
-    names: dict[bytes, str],
-    to_resume: Sequence[bytes],
-) -> Iterator[str]:
+def _described(home: Home, account: _Account) -> Iterator[str]:
+    found, lines, partners, names, to_resume = account
     frozen = f", {found.balance - found.funds:,} of them frozen" if found.balance > found.funds else ""
     yield f"{_coins(found.balance)}{frozen}; {counted(found.owned, 'run ticket')}."
     if found.souls:
@@ -139,11 +145,10 @@ def _name(match: bytes, names: dict[bytes, str]) -> str:
     return names.get(match) or match.hex()[:8]
 
 
-def _json(
-    found: Purse | None, lines: Sequence[PurseLine], partners: Sequence[PursePartner], names: dict[bytes, str]
-) -> dict[str, Any]:
-    if found is None:
+def _json(account: _Account | None) -> dict[str, Any]:
+    if account is None:
         return {"purse": None}
+    found, lines, partners, names, _ = account
     kinds = {1: "opening", 2: "freeze", 3: "settlement", 4: "void", 5: "forfeit"}
     return {
         "purse": found.key.hex(),
@@ -182,7 +187,7 @@ def forfeit(
 
     Nobody gets them from you. If the match goes on after all, its end brings nothing into your purse, even if you win.
     """
-    from protocol import Home, PurseKeeper
+    from protocol import Home
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
@@ -196,16 +201,51 @@ def forfeit(
         if not is_sure and not _wants_to(what):
             print(f"{what} stay frozen.")
             return
-        keeper = PurseKeeper(store, archive.purse_owner(store, found), lambda text: say(sentence(shown((text,)))))
+        keeper = _keeper(store, found)
         keeper.own.forfeit(frozen.match)
         left = keeper.own.purse
     print(f"You have given up {what}. Your purse has {_coins(left.balance)} now.")
 
 
+@app.command("new", epilog=EPILOG)
+def begin_anew(
+    ctx: typer.Context,
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Give up your purse, with all that is in it, and begin another one without coins. It cannot be taken back.
+
+    This helps if entries of your purse were lost with an old backup, and people who knew it before do not take it any
+    more. Matches that are not settled bring nothing into the new purse. You win coins again from those who have some.
+    """
+    from protocol import Home
+    from protocol.storage import archive
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    with closing(archive.open_store(home)) as store:
+        found = archive.purse(home, store)
+        if found is None:
+            raise Failure("You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.")
+        frozen = f", {found.balance - found.funds:,} of them frozen," if found.frozen else ""
+        if not is_sure and not _wants_to(f"your purse with {_coins(found.balance)}{frozen}"):
+            print("You keep your purse.")
+            return
+        keeper = _keeper(store, found)
+        keeper.begin_anew()
+        left = keeper.own.purse
+    print(f"You have given up your purse. You have a new one with {_coins(left.balance)}.")
+
+
+def _keeper(store: Store, found: Purse) -> PurseKeeper:
+    from protocol import PurseKeeper
+    from protocol.storage import archive
+
+    return PurseKeeper(store, archive.purse_owner(store, found), lambda text: say(sentence(shown((text,)))))
+
+
 def _wants_to(what: str) -> bool:
     if not is_interactive():
         hint = "If you are sure: --yes"
-        raise Failure(f"{what} were not given up: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
+        raise Failure("Nothing was given up: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
     try:
         answer = input(f"Give up {what} for ever? [y/N] ")
     except EOFError:

@@ -109,9 +109,13 @@ class PurseKeeper:
         """Freeze a stake by this entry, and return the signature; None if the purse was brought in another state."""
         return self.own.freeze(entry)
 
-    def _end_own(self) -> None:
+    def begin_anew(self) -> None:
+        """End the purse. The next one has no grant."""
         self._store.end(self.own.key.public)
         self._own = None
+
+    def _end_own(self) -> None:
+        self.begin_anew()
         self._tell(
             "Two entries of your purse contradict each other, as after going back to a backup, so it has ended. You"
             " begin a new one, without coins. Nobody takes this for cheating."

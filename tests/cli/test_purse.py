@@ -115,6 +115,27 @@ def test_what_is_frozen_can_be_given_up(here: Run, home: Home) -> None:
     assert "Nothing of yours is frozen" in again.stderr
 
 
+def test_a_new_purse_begins_without_coins(here: Run, home: Home) -> None:
+    """Everybody knows that it comes after another one: the grant in its OPENING is 0."""
+    before = read(here)["purse"]
+    asked = here("purse", "new")
+    assert asked.returncode == ExitCode.USAGE
+    assert read(here)["purse"] == before
+    done = here("purse", "new", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "You have given up your purse. You have a new one with 0 coins.\n"
+    new = read(here)
+    assert new["purse"] != before
+    assert (new["balance"], new["frozen"], [entry["coins"] for entry in new["entries"]]) == (0, [], [0])
+
+
+def test_whoever_has_no_purse_cannot_give_one_up(here: Run) -> None:
+    refused = here("purse", "new", "--yes")
+    assert refused.returncode == ExitCode.FAILURE
+    assert "You have no purse yet" in refused.stderr
+    assert read(here) == {"purse": None}
+
+
 def test_the_help_says_what_coins_are_worth(here: Run) -> None:
     told = " ".join(here("purse", "--help").stdout.split())
     assert "Keys are free, and every new key begins with 1,000 coins" in told
