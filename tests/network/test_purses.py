@@ -257,7 +257,8 @@ async def test_entries_that_were_lost_with_a_backup_are_missed_by_old_acquaintan
         await evening(people, "AB")
     put_back(people, "B", "kept")
     again, _ = await people.table(2, "AB", WAITING, STAKES)
-    await again[0].until(MatchResult)
+    for player in again:
+        await player.until(MatchResult)
     assert purse(again[1]).height == 11  # A has handed back the newest entries, and those before are lost
     for player in again:
         await player.leave()
