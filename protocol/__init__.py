@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from protocol.storage.store import StoredMatch as StoredMatch
     from protocol.storage.store import StoreError as StoreError
     from protocol.storage.store import hold_file as hold_file
+    from protocol.storage.voiding import Voiding as Voiding
     from protocol.version import PROTOCOL_VERSION as PROTOCOL_VERSION
     from protocol.wire.genesis import Genesis as Genesis
     from protocol.wire.genesis import MalformedGenesisError as MalformedGenesisError
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from protocol.wire.nicknames import is_unseen as is_unseen
     from protocol.wire.nicknames import outline as outline
     from protocol.wire.nicknames import which_are_alike as which_are_alike
+    from protocol.wire.purses import Frozen as Frozen
     from protocol.wire.purses import Purse as Purse
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label

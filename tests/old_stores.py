@@ -23,6 +23,7 @@ STORES: Final = {
     "store-2": ("84e81fd", OLD),
     "store-3": ("24eaf41", NEW),
     "store-4": ("35ed04a", NEW),
+    "store-5": ("25dfbe6", NEW),
 }
 """By file name: the commit, and the transcript of the match. The first program of version 2 did not note who hosts."""
 CREATED: Final = 1_763_812_800

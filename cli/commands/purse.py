@@ -17,13 +17,15 @@ from cli.render import command_line, counted, escape, sentence, shown
 from cli.settings import Settings, home_words, is_interactive
 
 if TYPE_CHECKING:
-    from protocol import Home, Purse, PurseKeeper, PurseLine, PursePartner, Store
+    from protocol import Frozen, Home, Purse, PurseKeeper, PurseLine, PursePartner, Store
 
 EPILOG: Final = """\b
 Examples:
   p2pdice purse
   p2pdice purse --json
   p2pdice purse forfeit 2026-10-03-friday
+  p2pdice purse void 2026-10-03-friday             your line for the others
+  p2pdice purse void 2026-10-03-friday VOID-K… VOID-Q…  with the others' lines
   p2pdice purse new
 
 \b
@@ -31,6 +33,7 @@ MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
 ENTRIES: Final = 12
 """Entries that are listed."""
+NO_PURSE: Final = "You have no purse yet. Your first match for stakes gives you one, with 1,000 coins."
 WORTH: Final = (
     "Anybody can make new keys, and each begins with 1,000 coins. So coins mean something only among people who know"
     " each other's keys: see where they came from."
@@ -84,7 +87,7 @@ def purse(
     if as_json:
         print(json.dumps(_json(account)))
     elif account is None:
-        print("You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.")
+        print(NO_PURSE)
     else:
         say("\n".join(_described(home, account)))
 
@@ -192,19 +195,61 @@ def forfeit(
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
-        found = archive.purse(home, store)
-        frozen = None if found is None else archive.frozen(store, found, match)
-        if found is None or frozen is None:
-            hint = f"What is frozen: {command_line('purse', *home_words(home.path))}"
-            raise Failure(f"Nothing of yours is frozen for a match called {escape(match)}.", hint=hint)
-        what = _coins(frozen.bet) + (f" and {counted(frozen.tickets, 'run ticket')}" if frozen.tickets else "")
-        if not is_sure and not _wants_to(what):
+        found, frozen = _frozen(home, store, match)
+        what = _stake(frozen)
+        if not is_sure and not _wants_to(f"Give up {what} for ever?"):
             print(f"{what} stay frozen.")
             return
         keeper = _keeper(store, found)
         keeper.own.forfeit(frozen.match)
         left = keeper.own.purse
     print(f"You have given up {what}. Your purse has {_coins(left.balance)} now.")
+
+
+@app.command(epilog=EPILOG)
+def void(
+    ctx: typer.Context,
+    match: MatchArgument,
+    lines: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[LINE]...", help="What the other players sent you.", show_default=False),
+    ] = None,
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Take back what is frozen for a match that nobody will finish. All its players have to agree.
+
+    Each player runs this once, and sends the line that it prints to all the others, by whatever means. With the lines
+    of all the others, everybody runs it again, and has the coins and run tickets back.
+
+    Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake.
+    """
+    from protocol import Home, Voiding
+    from protocol.storage import archive
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    with closing(archive.open_store(home)) as store:
+        found, frozen = _frozen(home, store, match)
+        what = _stake(frozen)
+        voiding = Voiding(store, frozen.match)
+        for line in lines or ():
+            try:
+                voiding.take(line)
+            except ValueError as error:
+                raise Failure(f"{escape(line[:20])}… cannot be taken: {error}.", code=ExitCode.USAGE) from None
+        question = f"Sign that the match is void? You cannot play on in it then. {what} come back when all have signed."
+        if not (voiding.has_signed or is_sure or _wants_to(question)):
+            print(f"{what} stay frozen.")
+            return
+        own = voiding.sign()
+        if not voiding.missing:
+            _keeper(store, found).own.void(frozen.match, voiding.evidence)
+    print(f"Your line, for all the others:\n{own}")
+    if voiding.missing:
+        others = ["LINE"] * (len(voiding.players) - 1)
+        again = command_line("purse", "void", match, *others, *home_words(home.path))
+        say(f"Still to sign: {', '.join(map(escape, voiding.missing))}. When you have their lines:\n    {again}")
+    else:
+        say(f"The match is void. {what} are yours again.")
 
 
 @app.command("new", epilog=EPILOG)
@@ -224,9 +269,9 @@ def begin_anew(
     with closing(archive.open_store(home)) as store:
         found = archive.purse(home, store)
         if found is None:
-            raise Failure("You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.")
+            raise Failure(NO_PURSE)
         frozen = f", {found.balance - found.funds:,} of them frozen," if found.frozen else ""
-        if not is_sure and not _wants_to(f"your purse with {_coins(found.balance)}{frozen}"):
+        if not is_sure and not _wants_to(f"Give up your purse with {_coins(found.balance)}{frozen} for ever?"):
             print("You keep your purse.")
             return
         keeper = _keeper(store, found)
@@ -242,12 +287,28 @@ def _keeper(store: Store, found: Purse) -> PurseKeeper:
     return PurseKeeper(store, archive.purse_owner(store, found), lambda text: say(sentence(shown((text,)))))
 
 
-def _wants_to(what: str) -> bool:
+def _frozen(home: Home, store: Store, match: str) -> tuple[Purse, Frozen]:
+    """Return the purse, and what is frozen in it for the match that a person names."""
+    from protocol.storage import archive
+
+    found = archive.purse(home, store)
+    frozen = None if found is None else archive.frozen(store, found, match)
+    if found is None or frozen is None:
+        hint = f"What is frozen: {command_line('purse', *home_words(home.path))}"
+        raise Failure(f"Nothing of yours is frozen for a match called {escape(match)}.", hint=hint)
+    return found, frozen
+
+
+def _stake(frozen: Frozen) -> str:
+    return _coins(frozen.bet) + (f" and {counted(frozen.tickets, 'run ticket')}" if frozen.tickets else "")
+
+
+def _wants_to(question: str) -> bool:
     if not is_interactive():
         hint = "If you are sure: --yes"
-        raise Failure("Nothing was given up: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
+        raise Failure("Nothing was done: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
     try:
-        answer = input(f"Give up {what} for ever? [y/N] ")
+        answer = input(f"{question} [y/N] ")
     except EOFError:
         print()
         answer = ""

@@ -28,8 +28,8 @@ class Listed(NamedTuple):
     match: bytes
     genesis: bytes
     state: str
-    """``unfinished``, ``proposed``, ``finished``; ``transcript`` for a match that was only watched, or is forgotten;
-    ``old`` for any match of another version of the protocol."""
+    """``unfinished``, ``proposed``, ``finished``; ``void`` if the owner has signed so; ``transcript`` for a match that
+    was only watched, or is forgotten; ``old`` for any match of another version of the protocol."""
     begun: int | None
     """Seconds since 1970, if that is known."""
     table: str
@@ -114,7 +114,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
             name_of(each, kept),
             each.match,
             each.genesis,
-            _OLD if is_old(each) else "finished" if each.over else "unfinished" if each.formed else "proposed",
+            _OLD if is_old(each) else _state(each),
             each.created,
             each.table_name,
             each.winners,
@@ -122,6 +122,12 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
         )
         for each in stored
     ]
+
+
+def _state(stored: StoredMatch) -> str:
+    if stored.void:
+        return "void"
+    return "finished" if stored.over else "unfinished" if stored.formed else "proposed"
 
 
 def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:

@@ -12,11 +12,10 @@ from typing import Final, NamedTuple, cast
 
 from p2pdice.moves import MAX_COINS
 from protocol.consensus.settlements import Ended, read_evidence
-from protocol.crypto.keys import PublicKey
+from protocol.consensus.voids import check_void
 from protocol.limits import FROZEN, PURSE, SOULS
 from protocol.version import tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
-from protocol.wire.genesis import MalformedGenesisError, match_id, parse_genesis
 from protocol.wire.purses import (
     Entry,
     EntryKind,
@@ -35,7 +34,6 @@ from protocol.wire.purses import (
 
 PROOF_TAG: Final = tag("purse-proof")
 FORK_TAG: Final = tag("purse-fork")
-VOID_TAG: Final = tag("void")
 
 
 # The fold
@@ -209,7 +207,7 @@ def _follow(entries: tuple[SignedEntry, ...], evidence: tuple[bytes, ...]) -> Sh
         if isinstance(body, Settled | Void):
             proof, ended = next(rest)
             if ended is None:
-                _check_void(proof, cast("Void", body), first.purse)
+                check_void(proof, cast("Void", body).match, first.purse)
             elif purse is None or settlement(purse, ended) != signed.entry:
                 raise MalformedPurseError("a settlement that differs from the account of its match")
         purse = after(purse, signed)
@@ -219,29 +217,6 @@ def _follow(entries: tuple[SignedEntry, ...], evidence: tuple[bytes, ...]) -> Sh
 
 def _is_before(purse: Purse | None, first: Entry) -> bool:
     return purse is not None and following(purse, first.body) == first
-
-
-def _check_void(data: bytes, body: Void, key: bytes) -> None:
-    match _decoded(data):
-        case (bytes() as genesis_data, tuple() as signatures):
-            try:
-                genesis = parse_genesis(genesis_data)
-            except MalformedGenesisError as error:
-                raise MalformedPurseError(f"a void match that cannot be: {error}") from None
-            purses = [record.join.purse for record in genesis.roster]
-            if match_id(genesis_data) != body.match or not any(each and each.key == key for each in purses):
-                raise MalformedPurseError("a void match without this purse")
-            if len(signatures) == len(genesis.roster) and all(
-                type(signature) is bytes and PublicKey(record.join.match_key).verifies(signature, void_data(body.match))
-                for record, signature in zip(genesis.roster, signatures, strict=True)
-            ):
-                return
-    raise MalformedPurseError("a match is void only if all its players have signed so")
-
-
-def void_data(match: bytes) -> bytes:
-    """Return what all players of a match sign, with their match keys, to make it void."""
-    return encode((VOID_TAG, match))
 
 
 def _entry(value: Value) -> SignedEntry:

@@ -12,6 +12,7 @@ from p2pdice import NEWCOMER_COINS
 from p2pdice.moves import MAX_COINS
 from protocol.consensus.purse_proofs import Relation, Shown, after, begins_at, compare, needs_evidence, settlement
 from protocol.consensus.settlements import read_evidence
+from protocol.consensus.voids import check_void
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES, PurseKey
 from protocol.errors import LocalError
@@ -27,6 +28,7 @@ from protocol.wire.purses import (
     Opening,
     Purse,
     SignedEntry,
+    Void,
     following,
     sign_entry,
 )
@@ -116,6 +118,17 @@ class OwnPurse:
         if self.purse.frozen_for(match) is None:
             raise PurseError("nothing is frozen for that match")
         return self._append(Forfeit(match))
+
+    def void(self, match: bytes, evidence: bytes) -> SignedEntry:
+        """Take back what is frozen for a match, as all its players have signed that it is void.
+
+        :raises MalformedPurseError: if the evidence is not right.
+        :raises PurseError: if nothing is frozen, or the purse could not be shown after that.
+        """
+        if self.purse.frozen_for(match) is None:
+            raise PurseError("nothing is frozen for that match")
+        check_void(evidence, match, self.key.public)
+        return self._append(Void(match), evidence)
 
     def _append(self, body: Body, evidence: bytes = b"") -> SignedEntry:
         signed = sign_entry(following(self.purse, body), self.key)

@@ -59,7 +59,7 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 
     The newest proposal is among them even if this node never saw it formed: the others may have formed it.
     """
-    open_ones = [stored for stored in matches if not stored.over and not is_old(stored)]
+    open_ones = [stored for stored in matches if not (stored.over or stored.void or is_old(stored))]
     return tuple(stored for index, stored in enumerate(open_ones) if stored.formed or index == 0)
 
 
@@ -114,6 +114,9 @@ def to_resume(store: Store, name: str | None) -> StoredMatch:
     if name is not None and name.strip().lower() != LAST:
         found = find(matches, name)
         check_version(found)
+        if found.void:
+            reason = f"you have signed that {name_of(found, matches)} is void, so you cannot play on in it"
+            raise NodeError(ErrorCode.FAILED, reason)
         return found
     open_ones = unfinished(matches)
     loss, finished = store.loss, (stored for stored in matches if stored.over)

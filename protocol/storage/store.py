@@ -47,7 +47,7 @@ CREATE TABLE matches (
     match_key BLOB NOT NULL REFERENCES seeds,
     created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL,
     table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT '',
-    hosted INTEGER NOT NULL DEFAULT 0
+    hosted INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL);
 CREATE TABLE choices (
@@ -66,10 +66,10 @@ only added at the end and need no other index, so a turn changes the fewest page
 """
 
 
-_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int)
+_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int)
 """What the columns of a match hold; SQLite keeps values of any type in any column."""
 _MATCHES: Final = (
-    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted"
+    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted, void"
     " FROM matches LEFT JOIN seeds USING (match_key)"
 )
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
@@ -121,6 +121,8 @@ class StoredMatch(NamedTuple):
     """Roster indices of the winners. Empty as long as the match is not over, or if they were not kept."""
     hosted: bool = False
     """The owner opened the table, as far as this store knows."""
+    void: bool = False
+    """The owner has signed that the match is void, and signs nothing else in it any more."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
@@ -322,6 +324,10 @@ class Store:
             "UPDATE matches SET over = 1, winners = ? WHERE match = ?", (",".join(map(str, sorted(winners))), match)
         )
 
+    def mark_void(self, match: bytes) -> None:
+        """Note that the owner signs that the match is void; called before anybody can see the signature."""
+        self._write("UPDATE matches SET void = 1 WHERE match = ?", (match,))
+
     def forget(self, match: bytes) -> None:
         """Delete everything about a match, also the seed of its keys. Nobody can return to it after that.
 
@@ -492,7 +498,7 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
 
     :raises StoreError: if it has no id.
     """
-    match, genesis, seed, formed, created, over, port, table, name, winners, hosted = row
+    match, genesis, seed, formed, created, over, port, table, name, winners, hosted, void = row
     if type(match) is not bytes or len(match) != HASH_BYTES:
         raise DamagedStoreError("the store is damaged: the id of a match is invalid")
     if (
@@ -504,7 +510,7 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
         return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0)
     authors = tuple(map(int, filter(None, winners.split(","))))
     times = bool(formed), calendar(created), bool(over)
-    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted))
+    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted), bool(void))
 
 
 def hold_file(path: Path) -> sqlite3.Connection:

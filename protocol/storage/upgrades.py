@@ -97,6 +97,11 @@ def _to_5(database: sqlite3.Connection) -> None:
         database.execute(statement)
 
 
+def _to_6(database: sqlite3.Connection) -> None:
+    """Note that the owner has signed that a match is void."""
+    _add_column(database, "matches", "void INTEGER NOT NULL DEFAULT 0")
+
+
 def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
     """Add a column to a table that lacks it."""
     names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
@@ -104,7 +109,7 @@ def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
         database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
 
-_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5)
+_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5, _to_6)
 
 SCHEMA_VERSION: Final = len(_UPGRADES) + 1
 """The version of the store."""

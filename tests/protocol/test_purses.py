@@ -24,10 +24,10 @@ from protocol.consensus.purse_proofs import (
     read_fork,
     read_proof,
     settlement,
-    void_data,
     write_fork,
 )
 from protocol.consensus.settlements import Evidence, gather, read_evidence
+from protocol.consensus.voids import void_data
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey
 from protocol.limits import FROZEN, PURSE

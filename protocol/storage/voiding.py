@@ -1,0 +1,67 @@
+"""How one player makes a match void together with all the others, by lines of text that they send each other."""
+
+from __future__ import annotations
+
+from protocol.consensus.settlements import gather
+from protocol.consensus.voids import signer, void_data, write_void
+from protocol.crypto.keys import MatchKey
+from protocol.errors import ErrorCode, NodeError
+from protocol.storage.archive import replica, roster_index
+from protocol.storage.store import Store
+from protocol.wire.void_lines import parse_void_line, write_void_line
+
+
+class Voiding:
+    """A match that its players make void.
+
+    :raises NodeError: if the match is not kept here, or can be settled.
+    :raises StoreError: if what is kept of it is damaged.
+    """
+
+    def __init__(self, store: Store, match: bytes) -> None:
+        stored = store.match(match)
+        if stored is None:
+            reason = "that match is not kept here, so you cannot sign that it is void"
+            raise NodeError(ErrorCode.NO_MATCH, reason, "you can only give up what is frozen for it")
+        history = replica(store, stored).history
+        if gather(history) is not None:
+            hint = "it is settled when you next sit down at a table with stakes"
+            raise NodeError(ErrorCode.FAILED, "that match is over", hint)
+        self.has_signed = stored.void
+        """The owner has done so before."""
+        self.players = tuple(record.join.nickname for record in history.genesis.roster)
+        self._store = store
+        self._stored = stored
+        self._genesis = history.genesis
+        self._signatures: dict[int, bytes] = {}
+
+    def take(self, line: str) -> None:
+        """Take the line of a player.
+
+        :raises ValueError: naming what is wrong with it.
+        """
+        match, signature = parse_void_line(line)
+        if match != self._stored.match:
+            raise ValueError("that line is for another match")
+        author = signer(self._genesis, match, signature)
+        if author is None:
+            raise ValueError("that line is from none of the players, or was copied wrongly")
+        self._signatures[author] = signature
+
+    def sign(self) -> str:
+        """Sign that the match is void, and return the line for the others. The owner cannot play on in it then."""
+        match = self._stored.match
+        self._store.mark_void(match)
+        signature = MatchKey(self._stored.seed).sign(void_data(match))
+        self._signatures[roster_index(self._stored)] = signature
+        return write_void_line(match, signature)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The players whose lines are not there."""
+        return tuple(name for author, name in enumerate(self.players) if author not in self._signatures)
+
+    @property
+    def evidence(self) -> bytes:
+        """The evidence for purses, once nobody is missing."""
+        return write_void(self._stored.genesis, self._signatures)

@@ -1,0 +1,165 @@
+"""``p2pdice purse void``: all players agree that a match is void, and have back what they staked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from protocol.consensus.purse_proofs import read_proof
+from protocol.crypto.keys import MatchKey
+from protocol.match.own_purse import PurseError
+from protocol.node.purse_keeper import PurseKeeper
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from protocol.storage.voiding import Voiding
+from protocol.wire.genesis import match_id
+from protocol.wire.purses import MalformedPurseError
+from protocol.wire.void_lines import write_void_line
+from tests.programs import Done, run_here
+from tests.protocol.test_purse_store import RULES
+from tests.simulation.world import World, identity_of
+
+NAMES = "abc"
+Command = Callable[..., Done]
+
+
+def keeper(store: Store, name: str) -> PurseKeeper:
+    return PurseKeeper(store, identity_of(name.encode(), 0).public, lambda _: None)
+
+
+@pytest.fixture
+def match(tmp_path: Path) -> bytes:
+    """Three players have opened their stakes in a match, and broke off: each has a home with it."""
+    stores = [Store(Home(tmp_path / name).store) for name in NAMES]
+    owners = [
+        (identity_of(name.encode(), 0), keeper(store, name).own) for name, store in zip(NAMES, stores, strict=True)
+    ]
+    world = World(RULES, 3, 7, owners=owners)
+    world.run()
+    found = match_id(world.data)
+    for machine, seed, store, (identity, own) in zip(world.machines, world.seeds, stores, owners, strict=True):
+        store.add_seed(MatchKey(seed).public, seed)
+        store.add_match(found, world.data, MatchKey(seed).public, created=0, port=0)
+        store.mark_formed(found)
+        store.write(found, [*machine.disk, *machine.unwritten][:20])
+        store.close()
+        assert own.purse.frozen_for(found) is not None
+        identity.save(Home(tmp_path / identity_name(identity.public)).identity)
+    return found
+
+
+def identity_name(key: bytes) -> str:
+    return next(name for name in NAMES if identity_of(name.encode(), 0).public == key)
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Command:
+    return lambda name, *arguments: run_here(*arguments, home=tmp_path / name)
+
+
+def line_of(done: Done) -> str:
+    assert done.returncode == 0, done.stderr
+    return next(line for line in done.stdout.splitlines() if line.startswith("VOID-"))
+
+
+def funds(at: Command, name: str) -> int:
+    return int(json.loads(at(name, "purse", "--json").stdout)["funds"])
+
+
+def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Command, tmp_path: Path) -> None:
+    lines = {name: line_of(at(name, "purse", "void", match.hex(), "--yes")) for name in NAMES}
+    assert all(funds(at, name) < 1000 for name in NAMES)
+    for name in NAMES:
+        others = [line for other, line in lines.items() if other != name]
+        done = at(name, "purse", "void", match.hex(), *others)
+        assert "The match is void" in done.stdout
+        assert line_of(done) == lines[name]
+        assert funds(at, name) == 1000
+        with closing(Store(Home(tmp_path / name).store)) as store:  # and anybody takes it
+            purse = read_proof(keeper(store, name).own.proof()).purse
+        assert (purse.funds, purse.frozen) == (1000, ())
+
+
+def test_whoever_is_missing_is_named(match: bytes, at: Command) -> None:
+    first = at("a", "purse", "void", match.hex(), "--yes")
+    assert "Still to sign: player " in first.stdout
+    assert first.stdout.count("player ") == 2
+    second = at("b", "purse", "void", match.hex(), "--yes", line_of(first))
+    assert second.stdout.count("player ") == 1
+    assert funds(at, "b") < 1000
+
+
+def test_nothing_is_signed_before_it_is_confirmed(match: bytes, at: Command, tmp_path: Path) -> None:
+    asked = at("a", "purse", "void", match.hex())
+    assert asked.returncode == ExitCode.USAGE
+    assert "VOID-" not in asked.stdout
+    with closing(Store(Home(tmp_path / "a").store)) as store:
+        assert not store.matches()[0].void
+
+
+def test_whoever_has_signed_cannot_play_on(match: bytes, at: Command, tmp_path: Path) -> None:
+    """Else they could win the match, and take back the stake that they had lost in it."""
+    assert "To play on" in at("a", "purse").stdout
+    at("a", "purse", "void", match.hex(), "--yes")
+    assert "To play on" not in at("a", "purse").stdout
+    assert [each["state"] for each in json.loads(at("a", "matches", "--json").stdout)["matches"]] == ["void"]
+    resumed = at("a", "resume", match.hex())
+    assert resumed.returncode != 0
+    assert "You have signed that" in resumed.stderr
+    assert "no unfinished match" in at("a", "resume").stderr
+
+
+def test_the_mark_is_kept_before_the_line_is_shown(
+    match: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    with closing(Store(Home(tmp_path / "a").store)) as store:
+        monkeypatch.setattr(store, "mark_void", fail)
+        with pytest.raises(OSError, match="full"):
+            Voiding(store, match).sign()
+
+
+def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> None:
+    line = line_of(at("b", "purse", "void", match.hex(), "--yes"))
+    stranger = write_void_line(match, MatchKey(bytes(32)).sign(b"anything"))
+    elsewhere = write_void_line(bytes(32), bytes(64))
+    for wrong, reason in (
+        ("hello", "begins with VOID-"),
+        (line[:-1], "and this one 153"),
+        (line[:-1] + "1", "only the letters"),
+        (elsewhere, "another match"),
+        (stranger, "none of the players"),
+    ):
+        refused = at("a", "purse", "void", match.hex(), "--yes", wrong)
+        assert refused.returncode == ExitCode.USAGE
+        assert reason in " ".join(refused.stderr.split())
+        assert "VOID-" not in refused.stdout
+    spaced = at("a", "purse", "void", match.hex(), "--yes", f" {line[:40].lower()} {line[40:]}")
+    assert spaced.stdout.count("player ") == 1
+
+
+def test_a_match_that_is_not_kept_here_cannot_be_made_void(match: bytes, at: Command, tmp_path: Path) -> None:
+    with closing(Store(Home(tmp_path / "a").store)) as store:
+        store.forget(match)
+    refused = at("a", "purse", "void", match.hex(), "--yes")
+    assert refused.returncode != 0
+    assert "not kept here" in refused.stderr
+
+
+def test_no_purse_takes_a_void_that_not_all_have_signed(match: bytes, tmp_path: Path) -> None:
+    with closing(Store(Home(tmp_path / "a").store)) as store:
+        voiding = Voiding(store, match)
+        voiding.sign()
+        own = keeper(store, "a").own
+        with pytest.raises(MalformedPurseError, match="all its players"):
+            own.void(match, voiding.evidence)
+        with pytest.raises(PurseError):
+            own.void(bytes(32), b"")
+        assert own.purse.frozen_for(match) is not None
