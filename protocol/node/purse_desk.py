@@ -94,7 +94,9 @@ class PurseDesk:
         :raises MalformedPurseError: if it is not right.
         """
         purses = self._runtime.purses
-        if not self.has_stakes or self._record(identity) is None or purses.knows(proof):
+        if not self.has_stakes or self._record(identity) is None:
+            return None
+        if purses.knows(proof) and not self._asking:  # but a guest who asks may not know it
             return None
         now = self._runtime.loop.time()
         if not self._paces.bucket(identity, now).admits(now):

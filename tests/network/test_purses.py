@@ -15,6 +15,7 @@ from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
+from protocol.node import purse_keeper
 from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.node import Node
@@ -203,6 +204,19 @@ async def test_old_acquaintances_are_shown_how_the_purse_goes_on(people: Company
     assert known is not None
     assert known.shown is not None
     assert known.shown.purse.height >= 9
+
+
+async def test_several_proofs_that_close_a_long_gap_reach_the_guest_who_asked(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host knows the last of them already."""
+    monkeypatch.setattr(purse_keeper, "PURSE_LINKS", 2)
+    await evening(people, "AB")
+    for _ in range(4):
+        await evening(people, "CB")
+    players, _ = await people.table(3, "CAB", WAITING, STAKES, bounds=HASTY)
+    await finish(players)
+    assert purse(players[2]).height == 12
 
 
 @pytest.mark.parametrize("answer", ["nothing", "another chain"])
