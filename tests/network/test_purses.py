@@ -62,6 +62,16 @@ def put_back(people: Company, name: str, kept: str) -> None:
     shutil.copytree(people.folder / kept, people.folder / name)
 
 
+async def two_branches(people: Company) -> None:
+    """Let A see one branch of B's purse, and C the other, which has gone on for three matches."""
+    await evening(people, "AB")
+    back_up(people, "B", "kept")
+    await evening(people, "AB")
+    put_back(people, "B", "kept")
+    for _ in range(3):
+        await evening(people, "CB")
+
+
 async def test_coins_are_kept_and_bet_again(people: Company) -> None:
     first, _ = await people.table(3, "ABC", WAITING, STAKES)
     end = await finish(first)
@@ -179,12 +189,7 @@ async def test_fork_ends_the_purse_and_its_owner_begins_without_a_grant(people: 
 
 async def test_a_fork_is_seen_after_many_matches_with_others(people: Company) -> None:
     """A's last word of the purse is on one branch, and the proof that is shown begins later on the other."""
-    await evening(people, "AB")
-    back_up(people, "B", "kept")
-    await evening(people, "AB")
-    put_back(people, "B", "kept")
-    for _ in range(3):
-        await evening(people, "CB")
+    await two_branches(people)
     players, _ = await people.table(2, "AB", WAITING, STAKES)
     await players[1].until(Notice, lambda notice: "has ended" in notice.text)
     await finish(players)
@@ -221,12 +226,7 @@ async def test_several_proofs_that_close_a_long_gap_reach_the_guest_who_asked(
 
 @pytest.mark.parametrize("answer", ["nothing", "another chain"])
 async def test_whoever_hides_a_branch_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    await evening(people, "AB")
-    back_up(people, "B", "kept")
-    await evening(people, "AB")
-    put_back(people, "B", "kept")
-    for _ in range(3):
-        await evening(people, "CB")
+    await two_branches(people)
     host = await people.sit("A", bounds=HASTY)
     opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
     cheat = await people.sit("B")
@@ -247,12 +247,7 @@ async def test_whoever_hides_a_branch_is_refused(people: Company, monkeypatch: p
 
 async def test_whoever_hides_a_branch_from_a_guest_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host has not met the purse before, so only the guest can ask."""
-    await evening(people, "AB")
-    back_up(people, "B", "kept")
-    await evening(people, "AB")
-    put_back(people, "B", "kept")
-    for _ in range(3):
-        await evening(people, "CB")
+    await two_branches(people)
     host = await people.sit("D", bounds=HASTY)
     opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
     guest, cheat = await people.sit("A"), await people.sit("B")
