@@ -36,6 +36,8 @@ def escape(text: str) -> str:
     """
     from protocol import is_unseen  # not needed for help, which is to come at once
 
+    if text.isascii() and text.isprintable() and "\\" not in text:
+        return text  # as nearly all texts are: a list of 10,000 people is to come at once
     shown = []
     marks = 0
     for character in text:

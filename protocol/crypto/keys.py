@@ -49,6 +49,7 @@ _READING: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NO
 """Follow no link, do not wait for a writer of a pipe, and change no byte, as far as the system has such flags."""
 
 FINGERPRINT_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_VALUES: Final = {character: value for value, character in enumerate(FINGERPRINT_ALPHABET)}
 _FINGERPRINT_DATA: Final = 19
 """Characters of five bits: 95 bits, far beyond a search for a second key with the same fingerprint."""
 _LOOKALIKES: Final = str.maketrans("018", "OIB", "- \t:")
@@ -174,7 +175,7 @@ def _check_character(text: str) -> str:
     # Luhn's algorithm in base 32: it catches every single wrong character and every swap of neighbours but one pair.
     total = 0
     for position, character in enumerate(reversed(text)):
-        value = FINGERPRINT_ALPHABET.index(character) * (2 - position % 2)
+        value = _VALUES[character] * (2 - position % 2)
         total += value // 32 + value % 32
     return FINGERPRINT_ALPHABET[-total % 32]
 
@@ -198,7 +199,7 @@ def parse_fingerprint(text: str) -> str:
     :raises ValueError: if it has another length, a foreign character, or a wrong check character.
     """
     compact = text.upper().translate(_LOOKALIKES)
-    if len(compact) != _FINGERPRINT_DATA + 1 or any(character not in FINGERPRINT_ALPHABET for character in compact):
+    if len(compact) != _FINGERPRINT_DATA + 1 or not _VALUES.keys() >= set(compact):
         raise ValueError(f"a fingerprint has {_FINGERPRINT_DATA + 1} letters and digits 2-7")
     if _check_character(compact[:-1]) != compact[-1]:
         raise ValueError("the fingerprint has a typing error: its check character does not fit")

@@ -16,7 +16,8 @@ from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.wire.purses import Freeze, following
 from tests.cli.conftest import Run
-from tests.protocol.test_purse_store import OWNER, settled, stored_match
+from tests.protocol.long_purses import OWNER, settled
+from tests.protocol.test_purse_store import stored_match
 
 STUCK = b"\xab" * 32
 

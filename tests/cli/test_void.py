@@ -21,7 +21,7 @@ from protocol.wire.genesis import match_id
 from protocol.wire.purses import MalformedPurseError
 from protocol.wire.void_lines import write_void_line
 from tests.programs import Done, run_here
-from tests.protocol.test_purse_store import RULES
+from tests.protocol.long_purses import RULES
 from tests.simulation.world import World, identity_of
 
 NAMES = "abc"

@@ -18,7 +18,8 @@ from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.purses import EntryKind, Freeze, MalformedPurseError, SignedEntry, following
-from tests.protocol.test_purse_store import OWNER, keeper, settled
+from tests.protocol.long_purses import OWNER, settled
+from tests.protocol.test_purse_store import keeper
 from tests.protocol.test_purses import Owner, matches
 
 
