@@ -310,7 +310,16 @@ def describe(report: Report) -> list[str]:
         checked = f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')}"
         lines.append(f"{checked[:1].upper()}{checked[1:]} checked and valid.")
     title = report.path.stem if report.is_kept else str(report.path)
-    return [f"{escape(title)}: {headline(verdict)}", *(f"  {line}" for line in lines)]
+    return [f"{escape(title)}: {_headline(report)}", *(f"  {line}" for line in lines)]
+
+
+def _headline(report: Report) -> str:
+    """Return the verdict and, if that is why the exit code is not 0, that players are not trusted."""
+    verdict = headline(report.verdict)
+    if report.verdict.verdict not in ("fair", "unproven") or not report.strangers:
+        return verdict
+    before = ", but" if report.verdict.verdict == "fair" else ", and"
+    return f"{verdict[:-1]}{before} --trust does not name {counted(len(report.strangers), 'player')}."
 
 
 def _purses(verdict: Verdict) -> Iterator[str]:
