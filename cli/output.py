@@ -24,6 +24,16 @@ def say(text: str, stream: TextIO | None = None) -> None:
     print(wrapped(text, get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)
 
 
+def agrees(question: str) -> bool:
+    """Ask the person at the terminal; no answer is a no."""
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:
+        print()
+        return False
+    return answer.strip().lower() in ("y", "yes")
+
+
 def complain(text: str) -> None:
     """Print a line that is not a result: to standard error, so that it never mixes with data."""
     say(text, sys.stderr)

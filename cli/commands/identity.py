@@ -13,7 +13,7 @@ import typer
 from cli.commands.nickname import NameOption, nickname
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import say
+from cli.output import agrees, say
 from cli.passphrases import new_passphrase, unlocked
 from cli.render import command_line, counted, sentence, shown, shown_path
 from cli.settings import Settings, home_words, is_interactive
@@ -98,11 +98,8 @@ def _unlocked(home: Home) -> tuple[Identity, bool]:
         return me, False
     if home.identity.exists() or not home.store.exists():
         return Identity.load_or_create(home.path)
-    store = archive.open_store(home)
-    try:
+    with closing(archive.open_store(home)) as store:
         return archive.unlock(home, store)
-    finally:
-        store.close()
 
 
 @app.command(epilog=EPILOG)
@@ -218,13 +215,14 @@ def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
     """Say what becomes of the matches and people that are kept here already."""
     from protocol import StoreError
     from protocol.storage import archive
+    from protocol.storage import backup as backups
 
     if not home.store.exists():
         return
     try:
         with archive.read_store(home) as store:
             unfinished = len(archive.unfinished(store.matches()))
-            remembers = bool(store.matches() or store.people.everybody())
+            remembers = backups.remembers(store)
     except StoreError:
         say("The store that is here cannot be read. If it is damaged, it is put aside.")
         return
@@ -233,7 +231,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
         began = "it" if unfinished == 1 else "them"
         say(f"You can return to {matches} kept here only with the key that began {began}.")
     if remembers and found.made is not None:
-        say("The matches and people that are kept here stay; those of the backup are not added.")
+        say("The matches, people and purses that are kept here stay; those of the backup are not added.")
         say("To get those, restore into another home:")
         say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
 
@@ -277,11 +275,6 @@ def _confirm(question: str, is_sure: bool, *words: str) -> None:
     if not is_interactive():
         hint = f"If you are sure: {command_line(*words)}"
         raise Failure("Nothing was changed: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
-    try:
-        answer = input(f"{question} [y/N] ")
-    except EOFError:
-        print()
-        answer = ""
-    if answer.strip().lower() not in ("y", "yes"):
+    if not agrees(question):
         print("Nothing was changed.")
         raise typer.Exit(ExitCode.DONE)

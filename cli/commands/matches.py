@@ -11,7 +11,7 @@ import typer
 
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import complain, say
+from cli.output import agrees, complain, say
 from cli.render import command_line, counted, sentence, shown, shown_path
 from cli.settings import Settings, home_words, is_interactive
 from cli.text.match_list import Listed, listed, only_on_disk, show
@@ -138,6 +138,8 @@ def forget(
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         name = archive.name_of(stored, stored_matches)
+        if not is_sure and archive.has_frozen(store, stored.match):
+            say("A stake of yours is frozen for it. Once the match is forgotten, you can only give the stake up.")
         if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0]):
             print(f"{name} is kept.")
             return
@@ -165,12 +167,7 @@ def _wants_to_forget(match: Listed) -> bool:
     if match.can_go_on:
         say("It is unfinished. If you forget it, you can never return. The others wait for you, or go on without you.")
         print(f"To keep its transcript so far: {command_line('matches', 'save', match.name)}")
-    try:
-        answer = input("Forget it? [y/N] ")
-    except EOFError:
-        print()
-        answer = ""
-    return answer.strip().lower() in ("y", "yes")
+    return agrees("Forget it?")
 
 
 @contextmanager

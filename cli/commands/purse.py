@@ -12,7 +12,7 @@ import typer
 from cli.commands.matches import MatchArgument
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import say
+from cli.output import agrees, say
 from cli.render import command_line, counted, escape, sentence, shown
 from cli.settings import Settings, home_words, is_interactive
 
@@ -54,6 +54,8 @@ class _Account(NamedTuple):
     """Of the matches for which something is frozen."""
     to_resume: Sequence[bytes]
     """Those among them that can be played on."""
+    void: Sequence[bytes]
+    """Those among them that the owner has signed to be void."""
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -104,25 +106,31 @@ def _read(home: Home, last: int) -> _Account | None:
             return None
         lines = store.purses.lines(found.key, last)
         names = {each.match: store.name(each.match) for each in found.frozen}
-        stored = filter(None, (store.match(each.match) for each in found.frozen))
-        to_resume = [each.match for each in archive.unfinished(tuple(stored)) if each.formed]
-        return _Account(found, lines, store.purses.partners(found.key), names, to_resume)
+        stored = tuple(filter(None, (store.match(each.match) for each in found.frozen)))
+        to_resume = [each.match for each in archive.unfinished(stored) if each.formed]
+        void = [each.match for each in stored if each.void]
+        return _Account(found, lines, store.purses.partners(found.key), names, to_resume, void)
 
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
-    found, lines, partners, names, to_resume = account
-    frozen = f", {found.balance - found.funds:,} of them frozen" if found.balance > found.funds else ""
-    yield f"{_coins(found.balance)}{frozen}; {counted(found.owned, 'run ticket')}."
+    found, lines, partners, names, to_resume, _ = account
+    coins, tickets = found.balance - found.funds, found.tickets - found.owned
+    frozen_coins = f", {coins:,} of them frozen" if coins else ""
+    frozen_tickets = f" ({tickets:,} frozen)" if tickets else ""
+    yield f"{_coins(found.balance)}{frozen_coins}; {counted(found.tickets, 'run ticket')}{frozen_tickets}."
     if found.souls:
         souls = ", ".join(f"{escape(name)}{f' ({number} times)' if number > 1 else ''}" for name, number in found.souls)
         yield f"Twin Souls: {souls}."
     if found.frozen:
         yield "Frozen until their matches are over:"
         for each in found.frozen:
-            tickets = f" and {counted(each.tickets, 'run ticket')}" if each.tickets else ""
-            yield f"  {_name(each.match, names)}: {_coins(each.bet)}{tickets}"
-        for match in to_resume[:1]:
-            yield f"To play on:\n    {command_line('resume', _name(match, names), *home_words(home.path))}"
+            signed = ", void once all have signed that" if each.match in account.void else ""
+            yield f"  {_name(each.match, names)}: {_stake(each)}{signed}"
+        if to_resume:
+            yield f"To play on:\n    {command_line('resume', _name(to_resume[0], names), *home_words(home.path))}"
+        if voidable := (*to_resume, *account.void):
+            words = command_line("purse", "void", _name(voidable[0], names), *home_words(home.path))
+            yield f"To take back what is frozen for a match, if all its players agree:\n    {words}"
         words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
         yield f"To give up what is frozen for a match that will never end:\n    {words}"
     yield f"Entries, {found.height + 1:,} in all, the last first:"
@@ -151,8 +159,7 @@ def _name(match: bytes, names: dict[bytes, str]) -> str:
 def _json(account: _Account | None) -> dict[str, Any]:
     if account is None:
         return {"purse": None}
-    found, lines, partners, names, _ = account
-    kinds = {1: "opening", 2: "freeze", 3: "settlement", 4: "void", 5: "forfeit"}
+    found, lines, partners, names, *_ = account
     return {
         "purse": found.key.hex(),
         "height": found.height,
@@ -169,7 +176,7 @@ def _json(account: _Account | None) -> dict[str, Any]:
         "entries": [
             {
                 "height": line.height,
-                "kind": kinds[line.kind],
+                "kind": line.kind.name.lower(),
                 "match": line.match.hex() or None,
                 "name": line.name or None,
                 "coins": line.change,
@@ -198,7 +205,7 @@ def forfeit(
         found, frozen = _frozen(home, store, match)
         what = _stake(frozen)
         if not is_sure and not _wants_to(f"Give up {what} for ever?"):
-            print(f"{what} stay frozen.")
+            print("Nothing was changed.")
             return
         keeper = _keeper(store, found)
         keeper.own.forfeit(frozen.match)
@@ -236,9 +243,11 @@ def void(
                 voiding.take(line)
             except ValueError as error:
                 raise Failure(f"{escape(line[:20])}… cannot be taken: {error}.", code=ExitCode.USAGE) from None
-        question = f"Sign that the match is void? You cannot play on in it then. {what} come back when all have signed."
+        question = (
+            f"Sign that the match is void? You cannot play on in it then. You get {what} back when all have signed."
+        )
         if not (voiding.has_signed or is_sure or _wants_to(question)):
-            print(f"{what} stay frozen.")
+            print("Nothing was changed.")
             return
         own = voiding.sign()
         if not voiding.missing:
@@ -249,7 +258,7 @@ def void(
         again = command_line("purse", "void", match, *others, *home_words(home.path))
         say(f"Still to sign: {', '.join(map(escape, voiding.missing))}. When you have their lines:\n    {again}")
     else:
-        say(f"The match is void. {what} are yours again.")
+        say(f"The match is void. You have {what} back.")
 
 
 @app.command("new", epilog=EPILOG)
@@ -306,10 +315,5 @@ def _stake(frozen: Frozen) -> str:
 def _wants_to(question: str) -> bool:
     if not is_interactive():
         hint = "If you are sure: --yes"
-        raise Failure("Nothing was done: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
-    try:
-        answer = input(f"{question} [y/N] ")
-    except EOFError:
-        print()
-        answer = ""
-    return answer.strip().lower() in ("y", "yes")
+        raise Failure("Nothing was changed: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
+    return agrees(question)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _OLD: Final = "old"
+_VOID: Final = "void"
 
 
 class Listed(NamedTuple):
@@ -125,9 +126,9 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
 
 def _state(stored: StoredMatch) -> str:
-    if stored.void:
-        return "void"
-    return "finished" if stored.over else "unfinished" if stored.formed else "proposed"
+    if stored.over:
+        return "finished"
+    return _VOID if stored.void else "unfinished" if stored.formed else "proposed"
 
 
 def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
@@ -150,6 +151,7 @@ def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
         say(each.line(width))
     commands = (("resume", "Return to", True), ("replay", "See again", False), ("verify", "Verify", False))
     for command, what, can_go_on in commands:
-        newest = next((each.name for each in matches if each.state != _OLD and each.can_go_on is can_go_on), None)
+        fitting = (each.name for each in matches if each.state not in (_OLD, _VOID) and each.can_go_on is can_go_on)
+        newest = next(fitting, None)
         if newest is not None:
             print(f"{what + ':':10} {command_line(command, newest, *home_words(home.path))}")

@@ -47,7 +47,7 @@ def read_shown(data: bytes) -> Shown:
     """
     if len(data) > SHOWN_PURSE:
         raise MalformedPurseError(f"what is shown of a purse has at most {SHOWN_PURSE} bytes")
-    if data[: len(_LINKS)] != _LINKS:
+    if not data.startswith(_LINKS):
         return read_proof(data)
     try:
         value = decode(data)
@@ -82,4 +82,5 @@ def _follow(shown: Shown, height: int, known: bytes, links: tuple[Value, ...]) -
     return tuple(ids)
 
 
-_LINKS: Final = encode((LINKS_TAG, 0, b"", (), b""))[: len(encode(LINKS_TAG)) + 1]
+_LINKS: Final = encode((LINKS_TAG, 0, b"", (), b""))[: 1 + len(encode(LINKS_TAG))]
+"""The first bytes of all links: the head of the array, and the tag."""

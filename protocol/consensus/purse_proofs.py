@@ -228,14 +228,14 @@ def _entry(value: Value) -> SignedEntry:
 
 def _check_length(data: bytes) -> None:
     if len(data) > PURSE:
-        raise MalformedPurseError(f"what is shown of a purse has at most {PURSE} bytes")
+        raise MalformedPurseError(f"a proof or fork of a purse has at most {PURSE} bytes")
 
 
 def _decoded(data: bytes) -> Value:
     try:
         return decode(data)
     except NotCanonicalError as error:
-        raise MalformedPurseError(f"a proof of a purse cannot be read: {error}") from None
+        raise MalformedPurseError(f"a proof or fork of a purse cannot be read: {error}") from None
 
 
 # Two proofs of one purse
@@ -314,7 +314,8 @@ def read_fork(data: bytes) -> Fork:
 
 def is_fork(data: bytes) -> bool:
     """Tell whether these bytes claim to be a fork, not a proof."""
-    return data[: len(_FORK)] == _FORK
+    return data.startswith(_FORK)
 
 
 _FORK: Final = encode((FORK_TAG, (), ()))[:-2]
+"""The first bytes of every fork: all but the two entries."""

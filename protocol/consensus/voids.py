@@ -45,7 +45,7 @@ def check_void(data: bytes, match: bytes, key: bytes) -> None:
     try:
         value = decode(data)
     except NotCanonicalError as error:
-        raise MalformedPurseError(f"a proof of a purse cannot be read: {error}") from None
+        raise MalformedPurseError(f"the evidence of a void match cannot be read: {error}") from None
     match value:
         case (bytes() as genesis_data, tuple() as signatures):
             try:

@@ -54,19 +54,13 @@ class OwnPurse:
 
     @classmethod
     def opened(cls, seed: bytes, identity: bytes, keep: Keep, grant: int = NEWCOMER_COINS) -> OwnPurse:
-        """Open a purse.
+        """Open a purse. The caller keeps its first entry.
 
         :param grant: a newcomer's coins; 0 after another purse of the same owner.
         """
         key = PurseKey(seed)
         signed = sign_entry(Entry(key.public, 0, b"", Opening(identity, grant)), key)
-        purse = after(None, signed)
-        keep([(signed, b"")], purse)
-        return cls(key, Shown(identity, purse, (signed,), (), grant), keep)
-
-    def kept_by(self, keep: Keep) -> OwnPurse:
-        """Return this purse, kept in another way from now on."""
-        return OwnPurse(self.key, self.shown, keep)
+        return cls(key, Shown(identity, after(None, signed), (signed,), (), grant), keep)
 
     @property
     def purse(self) -> Purse:

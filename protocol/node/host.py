@@ -293,7 +293,7 @@ class Host:
         try:
             taken = self._purses.take(identity, frame.proof)
         except MalformedPurseError as error:
-            self._runtime.refuse(identity, RefuseCode.REFUSED, f"your purse cannot be accepted: {error}")
+            self._runtime.refuse(identity, RefuseCode.REFUSED, f"what you show of a purse cannot be accepted: {error}")
             self._give_away(identity)
             return
         if taken is None:

@@ -140,12 +140,17 @@ class PurseDesk:
                     self._answered.add(pair)
 
     def release(self, identity: bytes) -> None:
-        """Forget a guest who has left."""
+        """Forget a guest who leaves, what they have asked, and what was asked about their purse."""
         if (timer := self._expecting.pop(identity, None)) is not None:
             timer.cancel()
+        record = self._record(identity)
+        purse = record.join.purse if record is not None else None
+        own = purse.key if purse is not None else b""
         self._shown = {each for each in self._shown if each[0] != identity}
         self._answered = {each for each in self._answered if each[0] != identity}
-        self._asking = {each: known for each, known in self._asking.items() if each[0] != identity}
+        self._asking = {
+            (guest, key): known for (guest, key), known in self._asking.items() if guest != identity and key != own
+        }
 
     def close(self) -> None:
         """Cancel all timers."""

@@ -24,7 +24,7 @@ from protocol.limits import FROZEN, PURSE, PURSE_LINKS, PURSE_SERIES, PURSES_SEE
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.storage import archive
 from protocol.storage.purses import Met
-from protocol.storage.store import DamagedStoreError, Store, StoredMatch, StoreError
+from protocol.storage.store import DamagedPurseError, Store, StoredMatch, StoreError
 from protocol.wire.genesis import Join
 from protocol.wire.purses import Entry, MalformedPurseError, Purse, Settled, following, verified
 
@@ -54,13 +54,16 @@ class PurseKeeper:
     """
 
     def __init__(self, store: Store, identity: bytes, tell: Callable[[str], None]) -> None:
-        self._matches = store
-        self._store = store.purses
+        self._store = store
+        self._kept = store.purses
         self._identity = identity
         self._tell = tell
         self._own: OwnPurse | None = None
         self._seen: OrderedDict[bytes, Met] = OrderedDict()
         """What is known of the purses of others that were shown of late, by their keys."""
+        self._tried_at = b""
+        """The head at which matches were last settled late: looking through them takes time, and a table is shown
+        often."""
 
     # One's own
 
@@ -72,18 +75,18 @@ class PurseKeeper:
         """
         if self._own is None:
             try:
-                known = self._store.own(self._identity)
+                known = self._kept.own(self._identity)
             except MalformedPurseError as error:  # no peer's doing
-                raise DamagedStoreError(f"the store is damaged: {error}") from None
+                raise DamagedPurseError(f"the store is damaged: {error}") from None
             if known is not None:
                 seed, shown = known
-                self._own = OwnPurse(PurseKey(seed), shown, self._store.keep)
+                self._own = OwnPurse(PurseKey(seed), shown, self._kept.keep)
             else:
                 seed = secrets.token_bytes(32)
-                grant = 0 if self._store.had_one(self._identity) else NEWCOMER_COINS
-                self._own = OwnPurse.opened(
-                    seed, self._identity, lambda entries, purse: self._store.add(seed, entries[0][0], purse), grant
-                ).kept_by(self._store.keep)
+                grant = 0 if self._kept.had_one(self._identity) else NEWCOMER_COINS
+                opened = OwnPurse.opened(seed, self._identity, self._kept.keep, grant)
+                self._kept.add(seed, opened.shown.entries[0], opened.purse)
+                self._own = opened
         return self._own
 
     def bring(self) -> tuple[Purse, bytes]:
@@ -110,8 +113,8 @@ class PurseKeeper:
         return self.own.freeze(entry)
 
     def begin_anew(self) -> None:
-        """End the purse. The next one has no grant."""
-        self._store.end(self.own.key.public)
+        """End the purse, also one that cannot be read. The next one has no grant."""
+        self._kept.end(self._identity)
         self._own = None
 
     def _end_own(self) -> None:
@@ -164,17 +167,18 @@ class PurseKeeper:
     def settle_late(self) -> None:
         """Settle the matches in the store that are over and for which something is frozen still: too few had signed the
         end, the purse had no room, or the power failed."""
-        frozen = [self._matches.match(each.match) for each in self.own.purse.frozen]
-        histories = [found for each in frozen if each is not None and each.over and (found := self._history(each))]
-        before = len(frozen) + 1
-        while len(self.own.purse.frozen) < before:  # each settlement can make room for another
-            before = len(self.own.purse.frozen)
-            for history in histories:
-                self.settle(history)
+        if self.own.purse.head == self._tried_at:
+            return  # nothing has changed since
+        frozen = [self._store.match(each.match) for each in self.own.purse.frozen]
+        left = [found for each in frozen if each is not None and each.over and (found := self._history(each))]
+        tried: list[History] | None = None
+        while left != tried:  # each settlement can make room for another
+            tried, left = left, [history for history in left if not self.settle(history)]
+        self._tried_at = self.own.purse.head
 
     def _history(self, stored: StoredMatch) -> History | None:
         try:
-            return archive.replica(self._matches, stored).history
+            return archive.replica(self._store, stored).history
         except (NodeError, StoreError) as error:
             log.warning("match %s cannot be settled: %s", stored.match.hex()[:8], error)
             return None
@@ -186,7 +190,7 @@ class PurseKeeper:
         return any(met.proof == data for met in self._seen.values())
 
     def _met(self, key: bytes) -> Met | None:
-        met = self._seen.get(key) or self._store.met(key)
+        met = self._seen.get(key) or self._kept.met(key)
         if met is not None:
             self._remember(key, met)
         return met
@@ -195,7 +199,7 @@ class PurseKeeper:
         """Take a purse as the newest that is known."""
         shown = shown._replace(links=())
         if is_kept:
-            self._store.remember(shown)
+            self._kept.remember(shown)
         self._remember(shown.purse.key, Met(shown, shown.encoded(), is_kept=is_kept))
 
     def _remember(self, key: bytes, met: Met) -> None:
@@ -240,7 +244,7 @@ class PurseKeeper:
     def _take_own(self, shown: Shown, data: bytes) -> Taken:
         """Take over newer entries of one's own purse, or show how it goes on from older ones."""
         key, height = shown.purse.key, shown.purse.height
-        mine = self._store.entry(key, height)
+        mine = self._kept.entry(key, height)
         try:
             if mine is not None and fork_of((mine,), shown.entries) is not None:
                 raise PurseError("two entries of the purse contradict each other")
@@ -266,7 +270,7 @@ class PurseKeeper:
         nothing if entries are missing."""
         series: list[bytes] = []
         while len(series) < PURSE_SERIES and height < self.own.purse.height:
-            found = self._store.continued(self.own.key.public, height, PURSE_LINKS)
+            found = self._kept.continued(self.own.key.public, height, PURSE_LINKS)
             if found is None:
                 break
             between, proof = found
@@ -289,7 +293,7 @@ class PurseKeeper:
     def _end(self, key: bytes, fork: bytes) -> None:
         met = self._met(key)
         if met is not None and met.is_kept:
-            self._store.end_met(key, fork)
+            self._kept.end_met(key, fork)
         self._remember(key, met._replace(fork=fork) if met is not None else Met(None, b"", fork))
 
     def flaw(self, join: Join) -> str:
@@ -298,7 +302,9 @@ class PurseKeeper:
         if purse is None:
             return "no purse was shown"
         if purse.key == self.own.key.public:
-            return "" if purse == self.own.purse and join.identity == self._identity else "this is not your purse"
+            if join.identity != self._identity:
+                return "the purse is somebody else's"
+            return "" if purse == self.own.purse else "the purse has changed since"
         met = self._met(purse.key)
         if met is None or (met.shown is None and not met.fork):
             return "the purse was not shown"
@@ -307,8 +313,8 @@ class PurseKeeper:
         assert met.shown is not None
         if met.shown.identity != join.identity:
             return "the purse is somebody else's"
-        if met.shown.grant and self._store.had_grant(join.identity, purse.key):
-            return "its owner has had the coins of a newcomer in another purse"
+        if met.shown.grant and self._kept.had_grant(join.identity, purse.key):
+            return "its owner has had the coins of a newcomer in another purse; one without coins would be accepted"
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"
         if purse.height > met.shown.purse.height:

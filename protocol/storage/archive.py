@@ -314,6 +314,13 @@ def frozen(store: Store, purse: Purse, name: str) -> Frozen | None:
     return None if match is None else purse.frozen_for(match)
 
 
+def has_frozen(store: Store, match: bytes) -> bool:
+    """Tell whether something is frozen for a match in a purse of the store. A damaged purse has nothing frozen."""
+    with suppress(MalformedPurseError):
+        return any(own.frozen_for(match) is not None for _, own in store.purses.all_own())
+    return False
+
+
 def check_owner(stored: StoredMatch, identity: Identity) -> None:
     """Refuse to return to a match with another key than it was begun with: the seat belongs to that key.
 

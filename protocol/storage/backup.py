@@ -268,9 +268,14 @@ def _condition(home: Home) -> tuple[bool, bool]:
         return False, False
     try:
         with closing(Store(home.store, is_reader=True)) as store:
-            return False, bool(store.matches() or store.people.everybody())
+            return False, remembers(store)
     except DamagedStoreError:
         return True, False
+
+
+def remembers(store: Store) -> bool:
+    """Tell whether a store holds anything that the store of a backup must not replace."""
+    return bool(store.matches() or store.people.everybody() or store.purses.were_used())
 
 
 def _put_aside(home: Home) -> Path:

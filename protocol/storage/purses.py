@@ -112,14 +112,15 @@ class Purses:
         query = "SELECT number, seed, state FROM purses WHERE identity = ? AND NOT ended ORDER BY number DESC LIMIT 1"
         for number, seed, state in self._read(query, (identity,), (int, bytes, bytes)):
             purse = _purse(state)
-            entries, evidence = self._provable(number, purse.height)
-            if not entries or entries[-1].id != purse.head:
+            since, entries, evidence = self._provable(number, purse.height)
+            is_whole = len(entries) == purse.height - since and len(evidence) == sum(map(needs_evidence, entries))
+            if not is_whole or not entries or entries[-1].id != purse.head:
                 raise MalformedPurseError("the entries of the purse in the store are not all there")
             return seed, Shown(identity, purse, entries, evidence, None)
         return None
 
-    def _provable(self, number: int, last: int) -> tuple[tuple[SignedEntry, ...], tuple[bytes, ...]]:
-        """Return the entries and the evidence of the latest proof that ends at this height."""
+    def _provable(self, number: int, last: int) -> tuple[int, tuple[SignedEntry, ...], tuple[bytes, ...]]:
+        """Return the latest proof that ends at this height: the height before it, its entries and its evidence."""
         ((since,),) = self._read(
             "SELECT COALESCE(MAX(begins), -1) FROM purse_entries WHERE purse = ? AND height <= ?",
             (number, last),
@@ -130,7 +131,7 @@ class Purses:
             (number, since, last),
             (bytes,),
         )
-        return self._entries(number, since, last), tuple(proof for (proof,) in proofs)
+        return since, self._entries(number, since, last), tuple(proof for (proof,) in proofs)
 
     def _entries(self, number: int, after: int, last: int) -> tuple[SignedEntry, ...]:
         rows = self._read(
@@ -157,7 +158,7 @@ class Purses:
             (number, height + most),
             (int,),
         )
-        entries, evidence = self._provable(number, last)
+        _, entries, evidence = self._provable(number, last)
         first = entries[0].entry.height if entries else height
         between = self._entries(number, height, first - 1)
         if len(between) != max(first - 1 - height, 0) or len(entries) != last - first + 1:
@@ -175,6 +176,11 @@ class Purses:
         """
         rows = self._read("SELECT identity, state FROM purses WHERE NOT ended ORDER BY number DESC", (), (bytes, bytes))
         return tuple((identity, _purse(state)) for identity, state in rows)
+
+    def were_used(self) -> bool:
+        """Tell whether a purse of one's own has an entry after its first, or somebody else's was in a match."""
+        query = "SELECT 1 FROM purse_entries WHERE height > 0 UNION SELECT 1 FROM purses_met"
+        return bool(self._read(query, (), (int,)))
 
     def had_one(self, identity: bytes) -> bool:
         """Tell whether an identity had a purse here, ended or not: the next one begins without a grant."""
@@ -198,10 +204,10 @@ class Purses:
             for signed, evidence in entries:
                 _insert(database, signed, evidence, purse)
 
-    def end(self, key: bytes) -> None:
-        """Note that a purse of one's own has ended: two of its entries contradict each other."""
+    def end(self, identity: bytes) -> None:
+        """End the purse of an identity: two of its entries contradict each other, or its owner gives it up."""
         with self._transaction() as database:
-            database.execute("UPDATE purses SET ended = 1 WHERE key = ?", (key,))
+            database.execute("UPDATE purses SET ended = 1 WHERE identity = ?", (identity,))
 
     def lines(self, key: bytes, last: int) -> tuple[PurseLine, ...]:
         """Return the last entries of a purse of one's own, the newest first; all of them for -1."""

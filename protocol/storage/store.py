@@ -100,6 +100,15 @@ class DamagedStoreError(StoreError):
     )
 
 
+class DamagedPurseError(DamagedStoreError):
+    """Entries of the owner's purse are damaged or missing. The rest of the store may be whole."""
+
+    hint = (
+        "put a backup into another home with p2pdice identity restore BACKUP --home DIR, or begin another purse,"
+        " without coins: p2pdice purse new"
+    )
+
+
 class StoredMatch(NamedTuple):
     """A stored match, with everything needed to go on after a restart."""
 

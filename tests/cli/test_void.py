@@ -42,19 +42,17 @@ def match(tmp_path: Path) -> bytes:
     world = World(RULES, 3, 7, owners=owners)
     world.run()
     found = match_id(world.data)
-    for machine, seed, store, (identity, own) in zip(world.machines, world.seeds, stores, owners, strict=True):
+    for name, machine, seed, store, (identity, own) in zip(
+        NAMES, world.machines, world.seeds, stores, owners, strict=True
+    ):
         store.add_seed(MatchKey(seed).public, seed)
         store.add_match(found, world.data, MatchKey(seed).public, created=0, port=0)
         store.mark_formed(found)
         store.write(found, [*machine.disk, *machine.unwritten][:20])
         store.close()
         assert own.purse.frozen_for(found) is not None
-        identity.save(Home(tmp_path / identity_name(identity.public)).identity)
+        identity.save(Home(tmp_path / name).identity)
     return found
-
-
-def identity_name(key: bytes) -> str:
-    return next(name for name in NAMES if identity_of(name.encode(), 0).public == key)
 
 
 @pytest.fixture
@@ -108,6 +106,7 @@ def test_whoever_has_signed_cannot_play_on(match: bytes, at: Command, tmp_path: 
     at("a", "purse", "void", match.hex(), "--yes")
     assert "To play on" not in at("a", "purse").stdout
     assert [each["state"] for each in json.loads(at("a", "matches", "--json").stdout)["matches"]] == ["void"]
+    assert "p2pdice" not in at("a", "matches").stdout  # there is nothing to return to, and no transcript
     resumed = at("a", "resume", match.hex())
     assert resumed.returncode != 0
     assert "You have signed that" in resumed.stderr

@@ -131,7 +131,7 @@ async def test_what_is_handed_back_begins_no_match_before_the_table_is_full(peop
     b, c = await people.join(opened.join_line, "B", "C")
     await host.until_true(lambda: keeper(host)._met(purse(c).key) is not None)
     keeper_of_c = keeper(c)
-    known = keeper_of_c._store.met(purse(b).key)
+    known = keeper_of_c._kept.met(purse(b).key)
     assert known is not None
     c.node._runtime.post(host.node.identity.public, ShowPurse(known.proof))
     await b.until(Notice, lambda notice: "newer entries" in notice.text)
@@ -232,7 +232,7 @@ async def test_whoever_hides_a_branch_is_refused(people: Company, monkeypatch: p
     cheat = await people.sit("B")
 
     def take_own(self: PurseKeeper, shown: Shown, data: bytes) -> Taken:
-        entry = self._store.entry(shown.purse.key, shown.purse.height)
+        entry = self._kept.entry(shown.purse.key, shown.purse.height)
         assert entry is not None
         series = self._continued(shown.purse.height, entry.id) if answer == "another chain" else ()
         return Taken(shown.purse.key, shown, series)
@@ -257,6 +257,26 @@ async def test_whoever_hides_a_branch_from_a_guest_is_refused(people: Company, m
     closed = await cheat.until(TableClosed)
     assert "what others at the table know" in closed.reason
     assert not guest.told(TableClosed)
+
+
+async def test_an_owner_who_left_without_an_answer_is_asked_again(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await evening(people, "AB")
+    for _ in range(3):
+        await evening(people, "CB")
+    host = await people.sit("D", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    guest, owner = await people.sit("A"), await people.sit("B")
+    with monkeypatch.context() as patch:
+        patch.setattr(PurseKeeper, "_take_own", lambda _, shown, __: Taken(shown.purse.key, shown))
+        await guest.node.join(opened.join_line)
+        await owner.node.join(opened.join_line)
+        await owner.until(TableClosed)
+        await owner.leave()
+    owner = await people.sit("B")
+    await owner.node.join(opened.join_line)
+    await finish([host, guest, owner])
 
 
 async def test_entries_that_were_lost_with_a_backup_are_missed_by_old_acquaintances_only(people: Company) -> None:

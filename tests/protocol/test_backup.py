@@ -14,11 +14,13 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.crypto.keys import Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
+from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage import backup
 from protocol.storage.backup import BackupError
 from protocol.storage.home import Home
 from protocol.storage.store import DamagedStoreError, HomeInUseError, Store
 from protocol.wire.genesis import match_id
+from protocol.wire.purses import Freeze, following
 from tests.protocol.test_store import message
 from tests.simulation.world import IDENTITIES, genesis
 
@@ -155,6 +157,21 @@ def test_a_home_that_remembers_something_keeps_it_and_its_former_key(home: Home,
     assert restored.former_key.read_bytes() == before
     assert Identity.load(other.identity).public == OWNER.public
     assert people(other) == [(ZOE, 0)]
+
+
+def test_a_purse_that_was_used_is_kept_though_its_matches_are_forgotten(home: Home, tmp_path: Path) -> None:
+    """An older purse would contradict it, and be ended for that."""
+    backup.back_up(home, tmp_path / "backup")
+    with closing(Store(home.store)) as store:
+        own = PurseKeeper(store, OWNER.public, lambda _: None).own
+        own.freeze(following(own.purse, Freeze(bytes(32), 1, 0)))
+        for match in store.matches():
+            store.forget(match.match)
+        for person in store.people.everybody():
+            store.people.untrust(person.fingerprint)
+    assert not backup.restore(home, tmp_path / "backup").has_store
+    with closing(Store(home.store)) as store:
+        assert PurseKeeper(store, OWNER.public, lambda _: None).own.purse == own.purse
 
 
 def test_a_key_file_alone_can_be_restored(home: Home, tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_the_longest_links_fit_into_a_frame() -> None:
 
 
 def _met_long_ago(own: PurseKeeper, height: int) -> Shown:
-    signed = own._store.entry(own.own.key.public, height)
+    signed = own._kept.entry(own.own.key.public, height)
     assert signed is not None
     purse = own.own.purse._replace(height=height, head=signed.id)
     return Shown(OWNER.public, purse, (signed,), (), None)

@@ -92,9 +92,7 @@ def test_after_an_end_the_next_purse_has_no_grant(store: Store) -> None:
     told: list[str] = []
     first = keeper(store, told)
     ended = first.own.purse.key
-    one, other = (
-        OwnPurse(PurseKey(seed(store)), first.own.shown, lambda *_: None).kept_by(lambda *_: None) for _ in range(2)
-    )
+    one, other = (OwnPurse(PurseKey(seed(store)), first.own.shown, lambda *_: None) for _ in range(2))
     one.freeze(following(one.purse, Freeze(bytes(32), 1, 0)))
     other.freeze(following(other.purse, Freeze(b"1" * 32, 1, 0)))
     fork = write_fork((one.shown.entries[1], other.shown.entries[1]))
@@ -307,6 +305,16 @@ def test_damage_is_told_from_an_empty_purse(home: Home) -> None:
         own.freeze(following(own.purse, Freeze(bytes(32), 1, 0)))
     with closing(sqlite3.connect(home.store)) as database:
         database.execute("DELETE FROM purse_entries WHERE height = 1")
+        database.commit()
+    with closing(Store(home.store)) as store, pytest.raises(StoreError, match="not all there"):
+        _ = keeper(store).own
+    with closing(Store(home.store)) as store:
+        keeper(store).begin_anew()  # that helps
+        own = keeper(store).own
+        for number in (1, 2):
+            own.freeze(following(own.purse, Freeze(bytes(31) + bytes((number,)), 0, 0)))
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("DELETE FROM purse_entries WHERE purse = 2 AND height = 1")
         database.commit()
     with closing(Store(home.store)) as store, pytest.raises(StoreError, match="not all there"):
         _ = keeper(store).own

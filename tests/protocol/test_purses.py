@@ -68,6 +68,7 @@ class Owner:
         self.own = OwnPurse.opened(
             seed, self.identity.public, lambda entries, _: self.kept.extend(signed for signed, _ in entries), grant
         )
+        self.kept.extend(self.own.shown.entries)
 
     @property
     def seat(self) -> tuple[Identity, OwnPurse]:
