@@ -34,6 +34,7 @@ from protocol.wire.purses import (
 
 PROOF_TAG: Final = tag("purse-proof")
 FORK_TAG: Final = tag("purse-fork")
+END_TAG: Final = tag("purse-end")
 
 
 # The fold
@@ -228,14 +229,14 @@ def _entry(value: Value) -> SignedEntry:
 
 def _check_length(data: bytes) -> None:
     if len(data) > PURSE:
-        raise MalformedPurseError(f"a proof or fork of a purse has at most {PURSE} bytes")
+        raise MalformedPurseError(f"a proof, fork or end has at most {PURSE} bytes")
 
 
 def _decoded(data: bytes) -> Value:
     try:
         return decode(data)
     except NotCanonicalError as error:
-        raise MalformedPurseError(f"a proof or fork of a purse cannot be read: {error}") from None
+        raise MalformedPurseError(f"a proof, fork or end cannot be read: {error}") from None
 
 
 # Two proofs of one purse
@@ -319,3 +320,44 @@ def is_fork(data: bytes) -> bool:
 
 _FORK: Final = encode((FORK_TAG, (), ()))[:-2]
 """The first bytes of every fork: all but the two entries."""
+
+
+# The end of a match that an owner lacks
+
+
+class End(NamedTuple):
+    """The end of a match to which a purse was brought, for an owner who has lost it."""
+
+    key: bytes
+    """Of the purse."""
+    evidence: bytes
+    """Of any settlement of the match."""
+    ended: Ended
+    """What the evidence shows."""
+
+    def encoded(self) -> bytes:
+        """Return the bytes."""
+        return encode((END_TAG, self.key, self.evidence))
+
+
+def read_end(data: bytes) -> End:
+    """Return the end of a match for the owner of a purse, all of it checked.
+
+    :raises MalformedPurseError: if it is none, or the purse was not brought to that match.
+    """
+    _check_length(data)
+    match _decoded(data):
+        case (str() as name, bytes() as key, bytes() as evidence) if name == END_TAG:
+            end = End(key, evidence, read_evidence(evidence))
+            _author(key, end.ended)
+            return end
+    raise MalformedPurseError("not the end of a match for a purse")
+
+
+def is_end(data: bytes) -> bool:
+    """Tell whether these bytes claim to be the end of a match."""
+    return data.startswith(_END)
+
+
+_END: Final = encode((END_TAG, b"", b""))[: 1 + len(encode(END_TAG))]
+"""The first bytes of every end: all but the key and the evidence."""

@@ -52,6 +52,8 @@ class Guest:
         """Of purses that are looked at."""
         self._proposed: Propose | None = None
         """The match that was proposed last, as long as not all purses in it are in order here."""
+        self._handed_back: set[bytes] = set()
+        """Ends of matches that others at the table may lack."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._refused: RefusedError | None = None
@@ -111,7 +113,7 @@ class Guest:
                 self._runtime.mesh.disconnect(identity)
                 return
             record = self._sign_on(aim.table, False)
-            self._seat, self._proposed = GuestTable(record, identity), None
+            self._seat, self._proposed, self._handed_back = GuestTable(record, identity), None, set()
             self._runtime.post(identity, JoinTable(record.wire))
 
     def take(self, identity: bytes, frame: Table | Propose | Refuse | ShowPurse) -> None:
@@ -204,6 +206,10 @@ class Guest:
                 if not differing:
                     raise MalformedGenesisError(f"{record.join.nickname} cannot play for stakes here: {flaw}")
                 self._runtime.post(seat.host, ShowPurse(differing))
+            for end in purses.ends(record.join) if not flaw else ():
+                if (data := end.encoded()) not in self._handed_back:
+                    self._handed_back.add(data)
+                    self._runtime.post(seat.host, ShowPurse(data))
         return is_in_order
 
     def lost(self, identity: bytes, reason: str) -> None:

@@ -263,6 +263,7 @@ class Host:
         if self._proposal is not None and identity in self._proposal.authors:
             self._withdraw()
         self._purses.expect()
+        self._purses.hand_back(identity)
         if self.table.is_full or (self._is_wanted and len(self.table.records) > 1):
             self.propose()
 
@@ -301,6 +302,8 @@ class Host:
         if taken.news:
             self._hand_on(identity, taken.key, ShowPurse(taken.news))
         self._purses.expect()
+        if self._proposal is None:
+            self._purses.hand_back(identity)
         if self._is_wanted and len(self.table.records) > 1:
             self.propose()
 

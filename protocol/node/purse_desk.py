@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from protocol import limits
-from protocol.consensus.purse_proofs import Relation, Shown, compare
+from protocol.consensus.purse_proofs import End, Relation, Shown, compare
 from protocol.match.lobby import HostedTable
 from protocol.node.purse_keeper import Taken
 from protocol.node.runtime import Runtime
@@ -30,7 +30,7 @@ class PurseDesk:
         self._expecting: dict[bytes, asyncio.TimerHandle] = {}
         """Guests whose purse is not in order."""
         self._shown: set[tuple[bytes, bytes]] = set()
-        """Guests, and what they were shown of the purses of others."""
+        """Guests, and what they were shown of the purses of others; owners, and matches whose end they were shown."""
         self._asking: dict[tuple[bytes, bytes], Shown] = {}
         """Guests who know a purse from long ago, with its key, and what they know. Its owner has to show the rest."""
         self._answered: set[tuple[bytes, bytes]] = set()
@@ -102,6 +102,8 @@ class PurseDesk:
         if not self._paces.bucket(identity, now).admits(now):
             return None  # then the guest's purse does not get in order
         taken = purses.take(proof)
+        if taken.end is not None and not self._lacks(taken.end):
+            return None
         shown = taken.shown
         if shown is not None and taken.has_gap and shown.identity != identity:
             if not taken.news:
@@ -112,6 +114,24 @@ class PurseDesk:
         if shown is not None:
             self._answer(identity, taken.key, shown, proof)
         return taken
+
+    def _lacks(self, end: End) -> bool:
+        """Tell whether an owner at the table has yet to see this end of a match; it is shown to them once."""
+        for record in self._table.records:
+            purse, pair = record.join.purse, (record.join.identity, end.ended.match)
+            if purse is not None and purse.key == end.key and purse.frozen_for(pair[1]) and pair not in self._shown:
+                self._shown.add(pair)
+                return True
+        return False
+
+    def hand_back(self, identity: bytes) -> None:
+        """Show a guest how matches have ended for which something is frozen in their purse, if it is in order."""
+        record = self._record(identity)
+        if not self.has_stakes or record is None or self._flaw(record):
+            return
+        for end in self._runtime.purses.ends(record.join):
+            if self._lacks(end):
+                self._runtime.post(identity, ShowPurse(end.encoded()))
 
     def _ask(self, identity: bytes, key: bytes, known: Shown, proof: bytes) -> None:
         """Show the owner what a guest knows of a purse, so that the owner shows the rest."""

@@ -11,13 +11,26 @@ import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from p2pdice import NEWCOMER_COINS
 from protocol.consensus.history import History
 from protocol.consensus.purse_links import read_shown, write_links
-from protocol.consensus.purse_proofs import Relation, Shown, compare, fork_of, is_fork, read_fork, write_fork
-from protocol.consensus.settlements import gather, stakes_of
+from protocol.consensus.purse_proofs import (
+    End,
+    Relation,
+    Shown,
+    compare,
+    fork_of,
+    is_end,
+    is_fork,
+    read_end,
+    read_fork,
+    settlement,
+    write_fork,
+)
+from protocol.consensus.settlements import gather, read_evidence, stakes_of
 from protocol.crypto.keys import PurseKey
 from protocol.errors import NodeError
 from protocol.limits import FROZEN, PURSE, PURSE_LINKS, PURSE_SERIES, PURSES_SEEN
@@ -36,7 +49,7 @@ class Taken(NamedTuple):
 
     key: bytes
     shown: Shown | None = None
-    """The purse; None for a fork."""
+    """The purse; None for a fork or an end."""
     back: tuple[bytes, ...] = ()
     """To be sent back to whoever showed it: newer entries, a fork, or what is known here, from which the owner has to
     show how the purse goes on."""
@@ -44,6 +57,8 @@ class Taken(NamedTuple):
     """What the owner has to see of it, if this node did not know it."""
     has_gap: bool = False
     """What was shown and what is known are so far apart that only the owner can show what is between."""
+    end: End | None = None
+    """The end of a match, for somebody else."""
 
 
 class PurseKeeper:
@@ -146,18 +161,20 @@ class PurseKeeper:
 
     def settle(self, history: History) -> bool:
         """Settle a match that is over; tell whether there is nothing more to settle in it."""
+        if self.own.purse.frozen_for(history.match) is None:
+            return True
+        evidence = gather(history)
+        return evidence is not None and self._settle(history.match, evidence.encoded())
+
+    def _settle(self, match: bytes, evidence: bytes) -> bool:
+        """Settle a match by evidence; tell whether there is nothing more to settle in it."""
         try:
-            if self.own.purse.frozen_for(history.match) is None:
-                return True
-            evidence = gather(history)
-            if evidence is None:
-                return False
-            signed = self.own.settle(evidence.encoded())
+            signed = self.own.settle(evidence)
         except PurseError as error:
-            log.warning("match %s cannot be settled yet: %s", history.match.hex()[:8], error)
+            log.warning("match %s cannot be settled yet: %s", match.hex()[:8], error)
             return False
         except MalformedPurseError as error:
-            log.warning("match %s cannot be settled: %s", history.match.hex()[:8], error)
+            log.warning("match %s cannot be settled: %s", match.hex()[:8], error)
             return True
         if signed is not None and isinstance(signed.entry.body, Settled):
             body = signed.entry.body
@@ -211,10 +228,12 @@ class PurseKeeper:
     def take(self, data: bytes) -> Taken:
         """Take what somebody has shown or handed back.
 
-        :raises MalformedPurseError: if it is no right proof or fork.
+        :raises MalformedPurseError: if it is no right proof, fork or end of a match.
         """
         if is_fork(data):
             return self._take_fork(data)
+        if is_end(data):
+            return self._take_end(data)
         shown = read_shown(data)
         key = shown.purse.key
         if key == self.own.key.public:
@@ -290,6 +309,27 @@ class PurseKeeper:
         self._end(key, data)
         return Taken(key, news=data)
 
+    def _take_end(self, data: bytes) -> Taken:
+        end, before = read_end(data), self.own.purse
+        if end.key != before.key:
+            return Taken(end.key, news=data, end=end)
+        self._settle(end.ended.match, end.evidence)
+        return Taken(end.key, news=data if self.own.purse != before else b"")
+
+    def ends(self, join: Join) -> tuple[End, ...]:
+        """Return, for the owner of a purse that is brought, the ends of matches for which something is frozen in it: of
+        those that this node's player has settled."""
+        purse = join.purse
+        if purse is None or not purse.frozen or purse.key == self.own.key.public:
+            return ()
+        found = []
+        for evidence in self._kept.evidence([each.match for each in purse.frozen]):
+            with suppress(MalformedPurseError):  # anybody can freeze something for a match that they were not in
+                ended = read_evidence(evidence)
+                settlement(purse, ended)
+                found.append(End(purse.key, evidence, ended))
+        return tuple(found)
+
     def _end(self, key: bytes, fork: bytes) -> None:
         met = self._met(key)
         if met is not None and met.is_kept:
@@ -313,7 +353,7 @@ class PurseKeeper:
         assert met.shown is not None
         if met.shown.identity != join.identity:
             return "the purse is somebody else's"
-        if met.shown.grant and self._kept.has_brought_another(join.identity, purse.key):
+        if met.shown.grant and self._kept.had_grant(join.identity, purse.key):
             return "its owner has had the coins of a newcomer in another purse; one without coins would be accepted"
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"

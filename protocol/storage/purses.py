@@ -47,8 +47,6 @@ SCHEMA: Final = (
     " WITHOUT ROWID",
     "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
 )
-"""The present tables. ``granted`` of ``purses`` is not read any more. In ``purses_met`` it is NULL for a purse that an
-earlier program kept though it was never in a match: such a row counts for nothing."""
 
 
 class PurseLine(NamedTuple):
@@ -211,6 +209,14 @@ class Purses:
         with self._transaction() as database:
             database.execute("UPDATE purses SET ended = 1 WHERE identity = ?", (identity,))
 
+    def evidence(self, matches: Sequence[bytes]) -> tuple[bytes, ...]:
+        """Return the evidence by which purses of one's own have settled these matches, as far as they have."""
+        query = (
+            "SELECT evidence FROM purse_evidence WHERE (purse, height) IN (SELECT purse, height FROM purse_entries"  # noqa: S608 - no value in it
+            f" WHERE kind = ? AND match IN ({', '.join('?' * len(matches))})) ORDER BY purse, height"
+        )
+        return tuple(proof for (proof,) in self._read(query, (int(EntryKind.SETTLEMENT), *matches), (bytes,)))
+
     def lines(self, key: bytes, last: int) -> tuple[PurseLine, ...]:
         """Return the last entries of a purse of one's own, the newest first; all of them for -1."""
         query = (
@@ -259,9 +265,9 @@ class Purses:
         with self._transaction() as database:
             database.execute("UPDATE purses_met SET ended = ? WHERE key = ?", (fork, key))
 
-    def has_brought_another(self, identity: bytes, but: bytes) -> bool:
-        """Tell whether an identity has brought another purse to a match: it has had its grant, as a purse without one
-        comes after one with it."""
+    def had_grant(self, identity: bytes, but: bytes) -> bool:
+        """Tell whether an identity has had its grant in another purse: it has brought one to a match. A purse that was
+        opened without a grant comes after one with it."""
         query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted IS NOT NULL LIMIT 1"
         return bool(self._read(query, (identity, but), (bytes,)))
 

@@ -200,7 +200,7 @@ class CodeProof(NamedTuple):
 
 
 class ShowPurse(NamedTuple):
-    """What is shown of a purse: a proof, with links or without, or a fork. Not parsed yet."""
+    """The proof or fork of a purse, not parsed yet."""
 
     proof: bytes
 

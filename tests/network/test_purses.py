@@ -5,14 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
 from p2pdice import Ruleset
-from protocol.consensus.purse_proofs import Shown
+from protocol.consensus.purse_proofs import End, Shown
+from protocol.consensus.settlements import Evidence, read_evidence
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
-from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed, YourTurn
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
 from protocol.node import purse_keeper
@@ -20,6 +23,8 @@ from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.node import Node
 from protocol.node.purse_keeper import PurseKeeper, Taken
+from protocol.storage import archive, backup
+from protocol.wire.canonical import decode
 from protocol.wire.frames import ShowPurse
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
 from tests.network.company import CLASSIC, WAITING, Company, Player
@@ -117,8 +122,76 @@ async def test_old_head_is_handed_back_by_whoever_knows_a_newer_one(people: Comp
     restored = players[names.index("B")]
     told = await restored.until(Notice, lambda notice: "newer entries" in notice.text)
     assert told
-    await finish([players[names.index("A")]])
-    assert purse(players[names.index("A")]).height == 6
+    await finish(players)
+    assert [purse(player).height for player in players] == [6, 6]
+
+
+async def lose_an_end(people: Company) -> None:
+    """Let A and B play a match, and put back a backup of B's that was made while it ran: it tells of no end."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    owner = await people.sit("B")
+    owner.hold()
+    await owner.node.join(opened.join_line)
+    await owner.until(YourTurn)  # for the stake
+    owner.go_on()
+    owner.hold()
+    await owner.until_true(lambda: bool(purse(owner).frozen))
+    backup.back_up(owner.node.home, people.folder / "backup")
+    owner.go_on()
+    await finish([host, owner])
+    (lost,) = owner.node._store.matches()
+    for player in (host, owner):
+        await player.leave()
+    shutil.rmtree(owner.node.home.path)
+    assert backup.restore(owner.node.home, people.folder / "backup").has_store
+    with archive.read_store(owner.node.home) as store:
+        assert store.match(lost.match) is None
+
+
+@pytest.mark.parametrize("names", ["AB", "BA", "CAB", "BCA"])
+async def test_the_end_of_a_match_that_a_backup_lacks_is_handed_back(people: Company, names: str) -> None:
+    """By the host, or by a guest to the host or through it."""
+    await lose_an_end(people)
+    players, _ = await people.table(len(names), names, WAITING, STAKES)
+    await finish(players)
+    assert purse(players[names.index("B")]).height == 4
+
+
+@pytest.mark.parametrize("names", ["AB", "CAB"])
+async def test_an_owner_who_does_not_take_an_end_holds_up_no_table(
+    people: Company, monkeypatch: pytest.MonkeyPatch, names: str
+) -> None:
+    """Not even if somebody shows it again for each proposal."""
+    await lose_an_end(people)
+    host = await people.sit(names[0])
+    opened = await host.node.host(TableSettings("Friday", STAKES, len(names), WAITING))
+    monkeypatch.setattr(Guest, "_handed_back", property(lambda _: set(), lambda *_: None), raising=False)
+    await people.join(opened.join_line, *names[1:-1])
+    owner, settling = await people.sit("B"), Mock(return_value=False)
+    monkeypatch.setattr(keeper(owner), "_settle", settling)
+    await owner.node.join(opened.join_line)
+    await owner.until(MatchStarted)
+    settling.assert_called_once()
+    for player in people.players[2:]:
+        await player.until(MatchResult)
+    assert len(purse(owner).frozen) == 2
+
+
+async def test_a_forged_end_costs_the_seat(people: Company) -> None:
+    await lose_an_end(people)
+    host = await people.sit("C")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    cheat, owner = await people.join(opened.join_line, "A", "B")
+    await host.until_true(lambda: keeper(host)._met(purse(owner).key) is not None)
+    ((match, *_),) = purse(owner).frozen
+    (evidence,) = keeper(cheat)._kept.evidence([match])
+    good = Evidence(*cast("Any", decode(evidence)))
+    forged = End(purse(owner).key, good._replace(step=good.step + 1).encoded(), read_evidence(evidence)).encoded()
+    cheat.node._runtime.post(host.node.identity.public, ShowPurse(forged))
+    closed = await cheat.until(TableClosed)
+    assert "cannot be accepted" in closed.reason
+    assert purse(owner).frozen
 
 
 async def test_what_is_handed_back_begins_no_match_before_the_table_is_full(people: Company) -> None:
@@ -286,9 +359,8 @@ async def test_entries_that_were_lost_with_a_backup_are_missed_by_old_acquaintan
         await evening(people, "AB")
     put_back(people, "B", "kept")
     again, _ = await people.table(2, "AB", WAITING, STAKES)
-    for player in again:
-        await player.until(MatchResult)
-    assert purse(again[1]).height == 11  # A has handed back the newest entries, and those before are lost
+    await finish(again)
+    assert purse(again[1]).height == 12  # A has handed back the newest entries, and those before are lost
     for player in again:
         await player.leave()
     host = await people.sit("D", bounds=HASTY)

@@ -12,18 +12,19 @@ from typing import Any, cast
 
 import pytest
 
-from protocol.consensus.purse_proofs import read_proof, write_fork
+from protocol.consensus.purse_proofs import END_TAG, End, read_proof, write_fork
 from protocol.consensus.settlements import read_evidence
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey, fingerprint
 from protocol.limits import PURSES_SEEN
 from protocol.match.own_purse import OwnPurse, PurseError
-from protocol.node.purse_keeper import PurseKeeper
+from protocol.node.purse_keeper import PurseKeeper, Taken
 from protocol.storage import archive, purses
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
+from protocol.wire.canonical import encode
 from protocol.wire.genesis import Join, match_id
-from protocol.wire.purses import EntryKind, Freeze, following
+from protocol.wire.purses import EntryKind, Freeze, MalformedPurseError, following
 from tests.protocol.long_purses import OWNER, RULES, fill, settled
 from tests.protocol.test_purses import Owner, evidence_of, forked, matches, play
 from tests.simulation.world import World, identity_of
@@ -147,6 +148,52 @@ def test_a_settlement_that_was_put_off_is_made_up_when_the_purse_is_brought(stor
     assert purse.balance == 1000 + ended.account.changes(ended.genesis, 0)[0] != 1000
     assert read_proof(proof).purse == purse == keeper(store).own.purse
     assert "your purse has" in told[0]
+
+
+def test_an_end_that_somebody_hands_back_is_settled_once(store: Store) -> None:
+    own, other = keeper(store).own, Owner("other")
+    world = World(RULES, 2, 3, owners=[(OWNER, own), other.seat])
+    world.run()
+    evidence = evidence_of(world).encoded()
+    told: list[str] = []
+    mine = keeper(store, told)
+    elsewhere = evidence_of(play([Owner("x"), Owner("y")], 62)).encoded()
+    for wrong in (elsewhere, evidence[:-1]):
+        with pytest.raises(MalformedPurseError):
+            mine.take(encode((END_TAG, own.purse.key, wrong)))
+    of_other = End(other.purse.key, evidence, read_evidence(evidence))
+    taken = mine.take(of_other.encoded())
+    assert taken == Taken(other.purse.key, news=of_other.encoded(), end=of_other)
+    assert mine.own.purse.frozen
+    assert told == []
+    end = of_other._replace(key=own.purse.key).encoded()
+    assert mine.take(end) == Taken(own.purse.key, news=end)
+    assert not mine.own.purse.frozen
+    assert len(told) == 1
+    assert mine.take(end) == Taken(own.purse.key)
+    assert keeper(store).own.purse == mine.own.purse
+
+
+def test_only_ends_of_ones_own_matches_are_handed_back_and_only_to_who_was_in_them(store: Store) -> None:
+    mine, other = keeper(store), Owner("other")
+    world = World(RULES, 2, 1, owners=[(OWNER, mine.own), other.seat])
+    world.run()
+    evidence = evidence_of(world).encoded()
+    join = next(each.join for each in world.genesis.roster if each.join.identity == other.identity.public)
+    staked = join._replace(purse=other.purse)
+    assert mine.ends(staked) == ()
+    assert mine.own.settle(evidence) is not None
+    assert mine.ends(staked) == (End(other.purse.key, evidence, read_evidence(evidence)),)
+    (frozen,) = other.purse.frozen
+    for purse in (
+        None,
+        join.purse,
+        Owner("stranger").purse._replace(frozen=(frozen,)),
+        other.purse._replace(frozen=(frozen._replace(bet=frozen.bet + 1),)),
+        other.purse._replace(frozen=(frozen._replace(match=bytes(32)),)),
+        other.purse._replace(key=mine.own.purse.key),
+    ):
+        assert mine.ends(join._replace(purse=purse)) == ()
 
 
 def test_a_stake_stays_frozen_until_its_match_is_over(store: Store) -> None:

@@ -15,12 +15,16 @@ from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import Outcome
 from protocol.consensus.position import Purpose
 from protocol.consensus.purse_proofs import (
+    END_TAG,
+    End,
     Relation,
     Shown,
     after,
     compare,
     fork_of,
+    is_end,
     is_fork,
+    read_end,
     read_fork,
     read_proof,
     settlement,
@@ -338,6 +342,30 @@ def test_forged_settlement() -> None:
             read_proof(shown.encoded())
     with pytest.raises(MalformedPurseError, match="sums"):
         after(own.purse, sign_entry(following(own.purse, body._replace(balance=body.balance + 1)), own.key))
+
+
+def test_forged_end() -> None:
+    """What somebody hands back to an owner is judged like the evidence in a proof."""
+    world = evening()
+    key, good = world.purses[0].key.public, evidence_of(world)
+    ended = read_evidence(good.encoded())
+    end = End(key, good.encoded(), ended)
+    assert is_end(end.encoded())
+    assert read_end(end.encoded()) == end
+    for wrong, why in (
+        (end._replace(evidence=good._replace(results=good.results[:1]).encoded()), "too few"),
+        (end._replace(evidence=b""), "cannot be read"),
+        (end._replace(key=Owner("x").purse.key), "without this purse"),
+        (end._replace(key=b""), "without this purse"),
+        (end._replace(evidence=evidence_of(play([Owner("x"), Owner("y")], 62)).encoded()), "without this purse"),
+        (end._replace(evidence=bytes(PURSE)), f"at most {PURSE}"),
+    ):
+        with pytest.raises(MalformedPurseError, match=why):
+            read_end(wrong.encoded())
+    for data in (b"", end.encoded()[:-1], encode((END_TAG, key)), world.purses[0].proof()):
+        with pytest.raises(MalformedPurseError):
+            read_end(data)
+    assert not is_end(world.purses[0].proof())
 
 
 def test_who_resigned_need_not_sign_and_cannot_keep_the_pot() -> None:

@@ -1,11 +1,11 @@
-"""Proofs and forks of purses, as anybody at a table may show them: read, or refused with the documented error."""
+"""What anybody at a table may show of purses and ends of matches: read, or refused with the documented error."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from protocol.consensus.purse_links import read_shown, write_links
-from protocol.consensus.purse_proofs import is_fork, read_fork, write_fork
+from protocol.consensus.purse_proofs import End, is_end, is_fork, read_end, read_fork, write_fork
 from protocol.consensus.settlements import read_evidence
 from protocol.wire.canonical import NotCanonicalError, decode
 from protocol.wire.purses import MalformedPurseError, parse_purse
@@ -14,7 +14,7 @@ from tests.protocol.test_purses import Owner, evidence_of, forked, matches
 
 
 def check(data: bytes) -> None:
-    for read in (read_evidence, read_fork if is_fork(data) else read_shown):
+    for read in (read_evidence, read_fork if is_fork(data) else read_end if is_end(data) else read_shown):
         try:
             read(data)
         except MalformedPurseError as error:
@@ -41,11 +41,13 @@ def examples() -> tuple[bytes, ...]:
     world = matches(owners, range(2))
     kept = owners[0].kept
     one, other = forked()
+    evidence = evidence_of(world).encoded()
     return (
         newcomer,
         owners[0].own.proof(),
         write_links((0, kept[0].id), kept[1:3], owners[0].own.proof()),
-        evidence_of(world).encoded(),
+        evidence,
+        End(owners[0].purse.key, evidence, read_evidence(evidence)).encoded(),
         write_fork((one.entries[1], other.entries[1])),
     )
 
