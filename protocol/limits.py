@@ -336,7 +336,8 @@ leave the field to a forger for as long."""
 KNOWN_ANSWERS: Final = 20
 """Tables that a question names as known, so that they do not answer: as many as fit into its packet."""
 
-# Purses. Enforced by wire/purses.py, consensus/purse_proofs.py and node/purses.py.
+# Purses. Enforced by wire/purses.py, wire/frames.py, consensus/purse_proofs.py, consensus/purse_links.py,
+# consensus/settlements.py, match/own_purse.py, node/purse_keeper.py, node/purse_desk.py and node/guest.py.
 
 PURSE: Final = 32 * KIB
 """Bytes of what is shown of a purse: the last settlement of a match of ten players takes some ten thousand, one of two

@@ -119,6 +119,7 @@ def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
         if has_key := home.identity.exists():
             say("To others you will be somebody new, even under the same name.")
             say("The present key is kept beside the new one. You can go back to it.")
+            say("Your purse belongs to the present key. With the new one you begin another.")
         if has_key or unfinished:
             _confirm("Make a new key?", is_sure, "identity", "new", "--yes", *home_words(home.path))
         me = Identity.generate()
@@ -173,7 +174,7 @@ def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="A backup, or a key file.")],
     is_sure: YesOption = False,
 ) -> None:
-    """Restore the key of a backup, and its people and matches if none are kept here.
+    """Restore the key of a backup, and its purse, people and matches if none are kept here.
 
     A key that is here already is kept in a file beside it. FILE can also be a key file alone. You cannot return to
     matches that were not over when the backup was made: they are not in it, and their seats are lost if the home in
@@ -206,7 +207,9 @@ def restore(
         print(f"The former key is {shown_path(restored.former_key)}")
     if restored.former_store is not None:
         print(f"The damaged store is {shown_path(restored.former_store)}")
-    print("Your key is restored, with its people and matches." if restored.has_store else "Your key is restored.")
+    print(
+        "Your key is restored, with its purse, people and matches." if restored.has_store else "Your key is restored."
+    )
     if is_protected(found.key):
         print("It is protected by the passphrase that it had.")
 
@@ -234,6 +237,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
         say("The matches, people and purses that are kept here stay; those of the backup are not added.")
         say("To get those, restore into another home:")
         say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
+        say("Without the purse of the backup, whoever has met it refuses another one with a newcomer's coins.")
 
 
 @app.command(epilog=EPILOG)

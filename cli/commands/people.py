@@ -31,8 +31,8 @@ Examples:
 \b
 NAME is a name that the person has used. FINGERPRINT is in letters or in nine
 words; of a listed one the first eight letters are enough. To trust somebody
-whom you have not met yet, give the whole fingerprint. By a name, you trust
-the key under that name.
+whom you have not met yet, give the whole fingerprint. If you give a name, you
+trust the key that you met under it.
 """
 SHOWN: Final = 8
 """How many people are listed if a name means several."""
@@ -58,7 +58,7 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     if ctx.invoked_subcommand is not None:
         if as_json:
-            instead = command_line("people", "--json")
+            instead = command_line("people", "--json", *home_words(ctx.ensure_object(Settings).private_home()))
             raise typer.BadParameter(f"it is only for the list, as in: {instead}", param_hint="--json")
         return
     known = _known(Home(ctx.ensure_object(Settings).private_home()))
@@ -133,7 +133,7 @@ def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
-        person, name = find(store.people.everybody(), who)
+        person, name = find(store.people.everybody(), who, home)
         if is_trusted:
             store.people.trust(person.fingerprint, name, int(time.time()))
         elif person.is_trusted:
@@ -153,13 +153,14 @@ def _called(person: Person, name: str) -> str:
     return f"{escape(name)} ({person.fingerprint})" if name else person.fingerprint
 
 
-def find(known: Sequence[Person], who: str) -> tuple[Person, str]:
+def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
     """Return the person that somebody means, and the name to call them by: if they were named, that name of theirs.
 
     A text is a whole fingerprint, or else everybody's who has used it as a name or whose fingerprint begins with it:
     anybody can take a name that looks like a fingerprint.
 
     :param who: a name, the beginning of a fingerprint, or a whole fingerprint, also of somebody unknown.
+    :param home: where the people are known, for the hint.
     :raises Failure: if it means nobody, or more than one.
     """
     from protocol import Person, outline, parse_fingerprint, parse_words
@@ -183,7 +184,7 @@ def find(known: Sequence[Person], who: str) -> tuple[Person, str]:
     if len(found) == 1:
         return found[0]
     if not found:
-        hint = f"The people whom you have met: {command_line('people')}"
+        hint = f"The people whom you have met: {command_line('people', *home_words(home.path))}"
         raise Failure(f"You have met nobody called {escape(who)}.", hint=hint, code=ExitCode.USAGE)
     choices = "\n".join(_line(person) for person, _ in found[:SHOWN])
     hint = f"Name one by more of the fingerprint:\n{choices}"

@@ -73,15 +73,15 @@ def purse(
     playing against keys of their own, and from winning as many coins as they like. So coins mean something only among
     people who know each other's keys (see p2pdice people).
 
-    The others remember the newest entry of every purse that they have met. If you go back to a backup, they hand back
-    what you lack. If you have played from the backup by then, your purse has two ends. Then it is over, and you begin
-    another one without coins.
+    The others remember the newest entry of every purse that was in a match with them. If you go back to a backup, they
+    hand back what you lack. If you have played from the backup by then, your purse has two ends. Then it is over, and
+    you begin another one without coins.
     """
     from protocol import Home
 
     if ctx.invoked_subcommand is not None:
         if as_json:
-            instead = command_line("purse", "--json")
+            instead = command_line("purse", "--json", *home_words(ctx.ensure_object(Settings).private_home()))
             raise typer.BadParameter(f"it is only for the purse itself, as in: {instead}", param_hint="--json")
         return
     home = Home(ctx.ensure_object(Settings).private_home())
@@ -228,7 +228,8 @@ def void(
     Each player runs this once, and sends the line that it prints to all the others, by whatever means. With the lines
     of all the others, everybody runs it again, and has the coins and run tickets back.
 
-    Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake.
+    Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake, and you
+    can only give it up.
     """
     from protocol import Home, Voiding
     from protocol.storage import archive

@@ -28,7 +28,7 @@ _FIRST_RESIGN: Final = 2
 
 
 class Evidence(NamedTuple):
-    """Everything that shows the end of a match to others. As an array of these it is part of a proof."""
+    """Everything that shows the end of a match to others. A proof holds it as an encoded array."""
 
     genesis: bytes
     step: int

@@ -84,7 +84,7 @@ class OwnPurse:
         Once more gives the same signature.
         """
         for signed in self.shown.entries:
-            if signed.entry == entry and signed.entry.kind is entry.kind:
+            if signed.entry == entry and signed.entry.kind is entry.kind:  # bodies of two kinds can be equal as tuples
                 return signed.signature
         if entry != following(self.purse, entry.body):
             return None
@@ -150,6 +150,7 @@ class OwnPurse:
         relation = compare(self.shown, shown)
         if relation is Relation.FORK:
             raise PurseError("two entries of the purse contradict each other")
+        # Across a gap, too: the entries between are lost, but nobody else can have signed those that come after.
         if relation not in (Relation.NEWER, Relation.GAP):
             return False
         evidence = iter(shown.evidence)

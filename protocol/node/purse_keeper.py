@@ -353,7 +353,7 @@ class PurseKeeper:
         assert met.shown is not None
         if met.shown.identity != join.identity:
             return "the purse is somebody else's"
-        if met.shown.grant and self._kept.had_grant(join.identity, purse.key):
+        if met.shown.grant and self._kept.has_brought_another(join.identity, purse.key):
             return "its owner has had the coins of a newcomer in another purse; one without coins would be accepted"
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"

@@ -47,6 +47,8 @@ SCHEMA: Final = (
     " WITHOUT ROWID",
     "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
 )
+"""The present tables. ``granted`` of ``purses`` is not read any more. In ``purses_met`` it is NULL for a purse that an
+earlier program kept though it was never in a match: such a row counts for nothing."""
 
 
 class PurseLine(NamedTuple):
@@ -265,9 +267,9 @@ class Purses:
         with self._transaction() as database:
             database.execute("UPDATE purses_met SET ended = ? WHERE key = ?", (fork, key))
 
-    def had_grant(self, identity: bytes, but: bytes) -> bool:
-        """Tell whether an identity has had its grant in another purse: it has brought one to a match. A purse that was
-        opened without a grant comes after one with it."""
+    def has_brought_another(self, identity: bytes, but: bytes) -> bool:
+        """Tell whether an identity has brought another purse to a match: it has had its grant, as a purse without one
+        comes after one with it."""
         query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted IS NOT NULL LIMIT 1"
         return bool(self._read(query, (identity, but), (bytes,)))
 

@@ -96,7 +96,7 @@ class DamagedStoreError(StoreError):
 
     hint = (
         "the file is damaged, not empty, and was left as it is: put it back with p2pdice identity restore BACKUP, or"
-        " move it away to go on without the matches and people in it; your key and transcripts are other files"
+        " move it away to go on without the matches, people and purse in it; your key and transcripts are other files"
     )
 
 

@@ -200,7 +200,7 @@ class CodeProof(NamedTuple):
 
 
 class ShowPurse(NamedTuple):
-    """The proof or fork of a purse, not parsed yet."""
+    """What is shown of a purse: a proof, with links or without, or a fork. Not parsed yet."""
 
     proof: bytes
 

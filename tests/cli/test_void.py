@@ -48,7 +48,7 @@ def match(tmp_path: Path) -> bytes:
         store.add_seed(MatchKey(seed).public, seed)
         store.add_match(found, world.data, MatchKey(seed).public, created=0, port=0)
         store.mark_formed(found)
-        store.write(found, [*machine.disk, *machine.unwritten][:20])
+        store.write(found, [*machine.disk, *machine.unwritten][:20])  # the stakes are open, the match is not over
         store.close()
         assert own.purse.frozen_for(found) is not None
         identity.save(Home(tmp_path / name).identity)
@@ -101,7 +101,7 @@ def test_nothing_is_signed_before_it_is_confirmed(match: bytes, at: Command, tmp
 
 
 def test_whoever_has_signed_cannot_play_on(match: bytes, at: Command, tmp_path: Path) -> None:
-    """Else they could win the match, and take back the stake that they had lost in it."""
+    """Else they could lose the match, and take their stake back all the same."""
     assert "To play on" in at("a", "purse").stdout
     at("a", "purse", "void", match.hex(), "--yes")
     assert "To play on" not in at("a", "purse").stdout
