@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from protocol.storage.people import Mismatch as Mismatch
     from protocol.storage.people import Person as Person
     from protocol.storage.purses import PurseLine as PurseLine
+    from protocol.storage.purses import PurseOrigin as PurseOrigin
     from protocol.storage.purses import PursePartner as PursePartner
     from protocol.storage.store import HomeInUseError as HomeInUseError
     from protocol.storage.store import Store as Store

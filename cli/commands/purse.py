@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from cli.commands.matches import MatchArgument
+from cli.commands.matches import JsonOption, MatchArgument
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import agrees, say
@@ -17,7 +17,7 @@ from cli.render import command_line, counted, escape, sentence, shown
 from cli.settings import Settings, home_words, is_interactive
 
 if TYPE_CHECKING:
-    from protocol import Frozen, Home, Purse, PurseKeeper, PurseLine, PursePartner, Store
+    from protocol import Frozen, Home, Purse, PurseKeeper, PurseLine, PurseOrigin, PursePartner, Store
 
 EPILOG: Final = """\b
 Examples:
@@ -33,6 +33,8 @@ MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
 ENTRIES: Final = 12
 """Entries that are listed."""
+ORIGINS: Final = ("won and lost in matches", "given up", "by entries that were lost with an old backup")
+"""What is said of where coins came from, after those to begin with."""
 NO_PURSE: Final = "You have no purse yet. Your first match for stakes gives you one, with 1,000 coins."
 WORTH: Final = (
     "Anybody can make new keys, and each begins with 1,000 coins. So coins mean something only among people who know"
@@ -41,6 +43,8 @@ WORTH: Final = (
 
 app = application()
 
+SureOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
 
 class _Account(NamedTuple):
     """What there is to show of a purse."""
@@ -48,6 +52,7 @@ class _Account(NamedTuple):
     purse: Purse
     lines: Sequence[PurseLine]
     """Its last entries."""
+    origin: PurseOrigin
     partners: Sequence[PursePartner]
     """With whom its matches were settled."""
     names: dict[bytes, str]
@@ -82,7 +87,7 @@ def purse(
     if ctx.invoked_subcommand is not None:
         if as_json:
             instead = command_line("purse", "--json", *home_words(ctx.ensure_object(Settings).private_home()))
-            raise typer.BadParameter(f"it is only for the purse itself, as in: {instead}", param_hint="--json")
+            raise typer.BadParameter(f"here it is only for the purse itself, as in: {instead}", param_hint="--json")
         return
     home = Home(ctx.ensure_object(Settings).private_home())
     account = _read(home, -1 if as_json else ENTRIES)
@@ -109,11 +114,12 @@ def _read(home: Home, last: int) -> _Account | None:
         stored = tuple(filter(None, (store.match(each.match) for each in found.frozen)))
         to_resume = [each.match for each in archive.unfinished(stored) if each.formed]
         void = [each.match for each in stored if each.void]
-        return _Account(found, lines, store.purses.partners(found.key), names, to_resume, void)
+        origin, partners = store.purses.origin(found), store.purses.partners(found.key)
+        return _Account(found, lines, origin, partners, names, to_resume, void)
 
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
-    found, lines, partners, names, to_resume, _ = account
+    found, lines, origin, partners, names, to_resume, _ = account
     coins, tickets = found.balance - found.funds, found.tickets - found.owned
     frozen_coins = f", {coins:,} of them frozen" if coins else ""
     frozen_tickets = f" ({tickets:,} frozen)" if tickets else ""
@@ -138,6 +144,11 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
         what = {1: "opened", 2: "frozen", 3: "settled", 4: "void", 5: "forfeited"}[line.kind]
         amount = f"{line.change:,d}" if line.kind <= 2 else f"{line.change:+,d}"
         yield f"  {line.height:>5}  {what:<9}  {amount:>10}  {line.name or line.match.hex()[:8]}".rstrip()
+    yield "Where the coins came from:"
+    yield f"  {origin.grant:>10,d}  to begin with"
+    for change, words in zip(origin[1:], ORIGINS, strict=True):
+        if change:
+            yield f"  {change:>+10,d}  {words}"
     if partners:
         yield "Won and lost in matches with (a match counts for each of the others in it):"
         for partner in partners:
@@ -159,7 +170,7 @@ def _name(match: bytes, names: dict[bytes, str]) -> str:
 def _json(account: _Account | None) -> dict[str, Any]:
     if account is None:
         return {"purse": None}
-    found, lines, partners, names, *_ = account
+    found, lines, origin, partners, names, *_ = account
     return {
         "purse": found.key.hex(),
         "height": found.height,
@@ -169,10 +180,7 @@ def _json(account: _Account | None) -> dict[str, Any]:
         "tickets": found.tickets,
         "free_tickets": found.owned,
         "souls": dict(found.souls),
-        "frozen": [
-            {"match": each.match.hex(), "name": names.get(each.match) or None, "bet": each.bet, "tickets": each.tickets}
-            for each in found.frozen
-        ],
+        "frozen": [{**_as_json(each), "name": names.get(each.match) or None} for each in found.frozen],
         "entries": [
             {
                 "height": line.height,
@@ -183,6 +191,7 @@ def _json(account: _Account | None) -> dict[str, Any]:
             }
             for line in lines
         ],
+        "origin": origin._asdict(),
         "partners": [partner._asdict() for partner in partners],
     }
 
@@ -191,7 +200,8 @@ def _json(account: _Account | None) -> dict[str, Any]:
 def forfeit(
     ctx: typer.Context,
     match: MatchArgument,
-    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    is_sure: SureOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Give up the coins and run tickets that are frozen for a match. It cannot be taken back.
 
@@ -204,12 +214,15 @@ def forfeit(
     with closing(archive.open_store(home)) as store:
         found, frozen = _frozen(home, store, match)
         what = _stake(frozen)
-        if not is_sure and not _wants_to(f"Give up {what} for ever?"):
+        if not is_sure and not _wants_to(f"Give up {what} for ever?", as_json):
             print("Nothing was changed.")
             return
         keeper = _keeper(store, found)
         keeper.own.forfeit(frozen.match)
         left = keeper.own.purse
+    if as_json:
+        print(json.dumps({**_as_json(frozen), "balance": left.balance}))
+        return
     print(f"You have given up {what}. Your purse has {_coins(left.balance)} now.")
 
 
@@ -221,7 +234,8 @@ def void(
         list[str] | None,
         typer.Argument(metavar="[LINE]...", help="What the other players sent you.", show_default=False),
     ] = None,
-    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    is_sure: SureOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Take back what is frozen for a match that nobody will finish. All its players have to agree.
 
@@ -247,12 +261,16 @@ def void(
         question = (
             f"Sign that the match is void? You cannot play on in it then. You get {what} back when all have signed."
         )
-        if not (voiding.has_signed or is_sure or _wants_to(question)):
+        if not (voiding.has_signed or is_sure or _wants_to(question, as_json)):
             print("Nothing was changed.")
             return
         own = voiding.sign()
         if not voiding.missing:
             _keeper(store, found).own.void(frozen.match, voiding.evidence)
+    if as_json:
+        missing = list(voiding.missing)
+        print(json.dumps({**_as_json(frozen), "line": own, "missing": missing, "void": not missing}))
+        return
     print(f"Your line, for all the others:\n{own}")
     if voiding.missing:
         others = ["LINE"] * (len(voiding.players) - 1)
@@ -265,7 +283,7 @@ def void(
 @app.command("new", epilog=EPILOG)
 def begin_anew(
     ctx: typer.Context,
-    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    is_sure: SureOption = False,
 ) -> None:
     """Give up your purse, with all that is in it, and begin another one without coins. It cannot be taken back.
 
@@ -313,8 +331,13 @@ def _stake(frozen: Frozen) -> str:
     return _coins(frozen.bet) + (f" and {counted(frozen.tickets, 'run ticket')}" if frozen.tickets else "")
 
 
-def _wants_to(question: str) -> bool:
-    if not is_interactive():
+def _as_json(frozen: Frozen) -> dict[str, Any]:
+    return {"match": frozen.match.hex(), "bet": frozen.bet, "tickets": frozen.tickets}
+
+
+def _wants_to(question: str, as_json: bool = False) -> bool:
+    if as_json or not is_interactive():
+        why = "with --json nothing is asked" if as_json else "there is no terminal to ask at"
         hint = "If you are sure: --yes"
-        raise Failure("Nothing was changed: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
+        raise Failure(f"Nothing was changed: {why}.", hint=hint, code=ExitCode.USAGE)
     return agrees(question)

@@ -75,6 +75,19 @@ class PursePartner(NamedTuple):
     """Coins that the purse won in these matches, less those that it lost; others may have been in them."""
 
 
+class PurseOrigin(NamedTuple):
+    """Where the coins of a purse came from. The sum is its balance."""
+
+    grant: int
+    """With them it was opened."""
+    matches: int
+    """Won in matches that are settled, less those lost."""
+    forfeits: int
+    """Given up: not above 0."""
+    lost_entries: int
+    """Changed by entries that are not kept here, as they were lost with an old backup."""
+
+
 class Met(NamedTuple):
     """What is known of another's purse."""
 
@@ -227,6 +240,17 @@ class Purses:
         )
         rows = self._read(query, (key, last), (int, int, bytes, int, str))
         return tuple(PurseLine(height, EntryKind(kind), *rest) for height, kind, *rest in rows)
+
+    def origin(self, purse: Purse) -> PurseOrigin:
+        """Return where the coins of a purse of one's own came from."""
+        query = (
+            "SELECT kind, SUM(change) FROM purse_entries WHERE purse = (SELECT number FROM purses WHERE key = ?)"
+            " GROUP BY kind"
+        )
+        sums = dict(self._read(query, (purse.key,), (int, int)))
+        kinds = EntryKind.OPENING, EntryKind.SETTLEMENT, EntryKind.FORFEIT
+        grant, matches, forfeits = (int(sums.get(kind, 0)) for kind in kinds)
+        return PurseOrigin(grant, matches, forfeits, purse.balance - grant - matches - forfeits)
 
     def partners(self, key: bytes) -> tuple[PursePartner, ...]:
         """Return those with whom matches of a purse of one's own were settled, who brought it the most coins first."""

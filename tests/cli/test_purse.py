@@ -60,7 +60,33 @@ def test_it_shows_what_there_is_and_where_it_came_from(here: Run, home: Home) ->
     assert "p2pdice purse forfeit abababab" in shown
     assert "Entries, 6 in all" in shown
     assert shown.count("player 1") == 2
+    assert "\n       1,000  to begin with\n" in shown
+    assert f"\n  {balance(home) - 1000:>+10,d}  won and lost in matches\n" in shown
+    assert "given up" not in shown
+    assert "lost with" not in shown
     assert "Anybody can make new keys" in shown
+
+
+def test_every_coin_is_accounted_for_also_after_more_entries_than_are_listed(here: Run, home: Home) -> None:
+    with closing(Store(home.store)) as store:
+        own = PurseKeeper(store, OWNER.public, lambda _: None).own
+        own.forfeit(STUCK)
+        for seed in range(2, 7):
+            settled(own, seed)
+        end = own.purse.balance
+    shown = here("purse").stdout
+    assert "opened" not in shown
+    assert "1,000  to begin with" in shown
+    assert "-70  given up" in shown
+    found = read(here)["origin"]
+    assert found == {"grant": 1000, "matches": end - 930, "forfeits": -70, "lost_entries": 0}
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("DELETE FROM purse_entries WHERE height BETWEEN 1 AND 4")
+        database.commit()
+    assert "lost with an old backup" in here("purse").stdout
+    found = read(here)["origin"]
+    assert found["lost_entries"] != 0
+    assert sum(found.values()) == end
 
 
 def test_a_match_that_broke_off_can_be_played_on(here: Run, home: Home) -> None:
@@ -86,7 +112,7 @@ def test_as_data(here: Run, home: Home) -> None:
     assert sum(partner["change"] for partner in found["partners"]) == found["balance"] - 1000
     assert set(found) == {
         *("purse", "height", "head", "balance", "funds", "tickets", "free_tickets", "souls", "frozen", "entries"),
-        "partners",
+        *("origin", "partners"),
     }
 
 
@@ -107,6 +133,9 @@ def test_what_is_frozen_can_be_given_up(here: Run, home: Home) -> None:
     assert asked.returncode == ExitCode.USAGE
     assert "no terminal to ask at" in asked.stderr
     assert balance(home) == before
+    asked = here("purse", "forfeit", "abab", "--json")
+    assert asked.returncode == ExitCode.USAGE
+    assert asked.stdout == ""
     done = here("purse", "forfeit", "abab", "--yes")
     assert done.returncode == 0
     assert done.stdout == f"You have given up 70 coins. Your purse has {before - 70:,} coins now.\n"
@@ -114,6 +143,13 @@ def test_what_is_frozen_can_be_given_up(here: Run, home: Home) -> None:
     again = here("purse", "forfeit", "abab", "--yes")
     assert again.returncode == ExitCode.FAILURE
     assert "Nothing of yours is frozen" in again.stderr
+
+
+def test_what_was_given_up_as_data(here: Run, home: Home) -> None:
+    before = balance(home)
+    done = json.loads(here("purse", "forfeit", "abab", "--yes", "--json").stdout)
+    assert done == {"match": STUCK.hex(), "bet": 70, "tickets": 0, "balance": before - 70}
+    assert balance(home) == before - 70
 
 
 def test_a_new_purse_begins_without_coins(here: Run, home: Home) -> None:

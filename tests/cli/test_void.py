@@ -83,6 +83,21 @@ def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Co
         assert (purse.funds, purse.frozen) == (1000, ())
 
 
+def test_as_data(match: bytes, at: Command) -> None:
+    asked = at("a", "purse", "void", match.hex(), "--json")
+    assert asked.returncode == ExitCode.USAGE
+    assert asked.stdout == ""
+    first = json.loads(at("a", "purse", "void", match.hex(), "--yes", "--json").stdout)
+    (frozen,) = json.loads(at("a", "purse", "--json").stdout)["frozen"]
+    assert (first["match"], first["bet"], first["tickets"]) == (match.hex(), frozen["bet"], frozen["tickets"])
+    assert first["line"].startswith("VOID-")
+    assert (len(first["missing"]), first["void"]) == (2, False)
+    lines = [json.loads(at(name, "purse", "void", match.hex(), "--yes", "--json").stdout)["line"] for name in "bc"]
+    last = json.loads(at("a", "purse", "void", match.hex(), *lines, "--json").stdout)
+    assert last == {**first, "missing": [], "void": True}
+    assert funds(at, "a") == 1000
+
+
 def test_whoever_is_missing_is_named(match: bytes, at: Command) -> None:
     first = at("a", "purse", "void", match.hex(), "--yes")
     assert "Still to sign: player " in first.stdout
