@@ -14,13 +14,14 @@ from protocol.consensus.purse_proofs import Shown, read_proof
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.limits import PURSE_LINKS, SHOWN_PURSE
 from protocol.version import tag
-from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.canonical import Value, encode
 from protocol.wire.purses import (
     HEIGHTS,
     Entry,
     MalformedPurseError,
     Opening,
     SignedEntry,
+    decode_shown,
     entry_id,
     is_bytes,
     is_number,
@@ -49,11 +50,7 @@ def read_shown(data: bytes) -> Shown:
         raise MalformedPurseError(f"what is shown of a purse has at most {SHOWN_PURSE} bytes")
     if not data.startswith(_LINKS):
         return read_proof(data)
-    try:
-        value = decode(data)
-    except NotCanonicalError as error:
-        raise MalformedPurseError(f"the links of a purse cannot be read: {error}") from None
-    match value:
+    match decode_shown(data, "the links of a purse"):
         case (str(), int() as height, bytes() as known, tuple() as links, bytes() as proof) if (
             is_number(height, HEIGHTS - 1) and is_bytes(known, HASH_BYTES) and 0 < len(links) <= PURSE_LINKS
         ):

@@ -15,7 +15,7 @@ from protocol.consensus.settlements import Ended, read_evidence
 from protocol.consensus.voids import check_void
 from protocol.limits import FROZEN, PURSE, SOULS
 from protocol.version import tag
-from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.canonical import Value, encode
 from protocol.wire.purses import (
     Entry,
     EntryKind,
@@ -28,6 +28,7 @@ from protocol.wire.purses import (
     Settled,
     SignedEntry,
     Void,
+    decode_shown,
     following,
     parse_entry,
 )
@@ -175,7 +176,6 @@ def read_proof(data: bytes) -> Shown:
 
     :raises MalformedPurseError: if it is no proof, or what it shows is not right.
     """
-    _check_length(data)
     match _decoded(data):
         case (str() as name, tuple() as entries, tuple() as evidence) if name == PROOF_TAG and entries:
             if all(type(each) is bytes for each in evidence):
@@ -227,16 +227,10 @@ def _entry(value: Value) -> SignedEntry:
     raise MalformedPurseError("an entry of a purse is not a pair")
 
 
-def _check_length(data: bytes) -> None:
+def _decoded(data: bytes) -> Value:
     if len(data) > PURSE:
         raise MalformedPurseError(f"a proof, fork or end has at most {PURSE} bytes")
-
-
-def _decoded(data: bytes) -> Value:
-    try:
-        return decode(data)
-    except NotCanonicalError as error:
-        raise MalformedPurseError(f"a proof, fork or end cannot be read: {error}") from None
+    return decode_shown(data, "a proof, fork or end")
 
 
 # Two proofs of one purse
@@ -304,7 +298,6 @@ def read_fork(data: bytes) -> Fork:
 
     :raises MalformedPurseError: if they do not.
     """
-    _check_length(data)
     match _decoded(data):
         case (str() as name, tuple() as one, tuple() as other) if name == FORK_TAG:
             fork = _entry(one), _entry(other)
@@ -345,7 +338,6 @@ def read_end(data: bytes) -> End:
 
     :raises MalformedPurseError: if it is none, or the purse was not brought to that match.
     """
-    _check_length(data)
     match _decoded(data):
         case (str() as name, bytes() as key, bytes() as evidence) if name == END_TAG:
             end = End(key, evidence, read_evidence(evidence))

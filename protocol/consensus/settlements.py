@@ -18,10 +18,10 @@ from protocol.consensus.position import Purpose
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
 from protocol.limits import PURSE, STEPS
-from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.canonical import Value, encode
 from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis
 from protocol.wire.messages import Kind, Message
-from protocol.wire.purses import Freeze, MalformedPurseError, following, is_number, verified
+from protocol.wire.purses import Freeze, MalformedPurseError, decode_shown, following, is_number, verified
 
 _FIRST_RESIGN: Final = 2
 """Before this step a RESIGN declines the match, which then may never have been formed."""
@@ -162,11 +162,7 @@ def _check_stake(genesis: Genesis, match: bytes, author: int, stake: tuple[int, 
 
 
 def _parse(data: bytes) -> Evidence:
-    try:
-        value = decode(data)
-    except NotCanonicalError as error:
-        raise MalformedPurseError(f"the evidence of a settlement cannot be read: {error}") from None
-    match value:
+    match value := decode_shown(data, "the evidence of a settlement"):
         case (
             bytes(),
             int() as step,

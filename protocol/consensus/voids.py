@@ -7,9 +7,9 @@ from typing import Final
 
 from protocol.crypto.keys import PublicKey
 from protocol.version import tag
-from protocol.wire.canonical import NotCanonicalError, decode, encode
+from protocol.wire.canonical import encode
 from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis
-from protocol.wire.purses import MalformedPurseError
+from protocol.wire.purses import MalformedPurseError, decode_shown
 
 VOID_TAG: Final = tag("void")
 
@@ -42,11 +42,7 @@ def check_void(data: bytes, match: bytes, key: bytes) -> None:
 
     :raises MalformedPurseError: if it is not right.
     """
-    try:
-        value = decode(data)
-    except NotCanonicalError as error:
-        raise MalformedPurseError(f"the evidence of a void match cannot be read: {error}") from None
-    match value:
+    match decode_shown(data, "the evidence of a void match"):
         case (bytes() as genesis_data, tuple() as signatures):
             try:
                 genesis = parse_genesis(genesis_data)

@@ -264,14 +264,12 @@ class PurseKeeper:
         """Take over newer entries of one's own purse, or show how it goes on from older ones."""
         key, height = shown.purse.key, shown.purse.height
         mine = self._kept.entry(key, height)
-        try:
-            if mine is not None and fork_of((mine,), shown.entries) is not None:
-                raise PurseError("two entries of the purse contradict each other")
-            adopted = self.own.adopt(shown)
-        except PurseError:
+        known = self.own.shown.entries if mine is None else (*self.own.shown.entries, mine)
+        if (found := fork_of(known, shown.entries)) is not None:
+            fork = write_fork(found)
             self._end_own()
-            return Taken(key, shown, news=data)
-        if adopted:
+            return Taken(key, shown, (fork,), fork)
+        if self.own.adopt(shown):
             self._tell(f"Others knew newer entries of your purse. It has {self.own.purse.balance:,} coins now")
             return Taken(key, shown, news=data)
         if height == self.own.purse.height:
@@ -292,10 +290,9 @@ class PurseKeeper:
             found = self._kept.continued(self.own.key.public, height, PURSE_LINKS)
             if found is None:
                 break
-            between, proof = found
+            between, proof, last = found
             series.append(write_links((height, head), between, proof) if between else proof)
-            last = read_shown(proof).purse
-            height, head = last.height, last.head
+            height, head = last.entry.height, last.id
         return tuple(series)
 
     def _take_fork(self, data: bytes) -> Taken:

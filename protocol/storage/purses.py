@@ -160,9 +160,11 @@ class Purses:
         """Return an entry of a purse of one's own; None if it is not there, as after a backup was put back."""
         return next(iter(self._entries(self._number(key), height - 1, height)), None)
 
-    def continued(self, key: bytes, height: int, most: int) -> tuple[tuple[SignedEntry, ...], bytes] | None:
-        """Return how a purse of one's own goes on after this height: the entries that come before a proof, and the
-        proof. It goes as far as it can with so many entries before it; None if they are not all there.
+    def continued(
+        self, key: bytes, height: int, most: int
+    ) -> tuple[tuple[SignedEntry, ...], bytes, SignedEntry] | None:
+        """Return how a purse of one's own goes on after this height: the entries that come before a proof, the proof,
+        and its last entry. It goes as far as it can with so many entries before it; None if they are not all there.
 
         :param most: entries, more than one proof can hold.
         """
@@ -176,9 +178,9 @@ class Purses:
         _, entries, evidence = self._provable(number, last)
         first = entries[0].entry.height if entries else height
         between = self._entries(number, height, first - 1)
-        if len(between) != max(first - 1 - height, 0) or len(entries) != last - first + 1:
+        if not entries or len(between) != max(first - 1 - height, 0) or len(entries) != last - first + 1:
             return None
-        return between, encode_proof(entries, evidence)
+        return between, encode_proof(entries, evidence), entries[-1]
 
     def _number(self, key: bytes) -> int:
         rows = self._read("SELECT number FROM purses WHERE key = ?", (key,), (int,))

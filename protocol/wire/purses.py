@@ -26,6 +26,18 @@ class MalformedPurseError(PeerError, ValueError):
     """The bytes are not those of a purse, or break one of its rules. The text says which."""
 
 
+def decode_shown(data: bytes, what: str) -> Value:
+    """Return what somebody has encoded.
+
+    :param what: the bytes are meant to be; it begins the text of the error.
+    :raises MalformedPurseError: if they are no encoding.
+    """
+    try:
+        return decode(data)
+    except NotCanonicalError as error:
+        raise MalformedPurseError(f"{what} cannot be read: {error}") from None
+
+
 class Frozen(NamedTuple):
     """A stake in a match that is not settled."""
 
@@ -272,10 +284,7 @@ def parse_entry(data: bytes, signature: bytes) -> SignedEntry:
     """
     if len(data) > MESSAGE:
         raise MalformedPurseError("no entry of a purse is so long")
-    try:
-        fields = decode(data)
-    except NotCanonicalError as error:
-        raise MalformedPurseError(f"an entry of a purse cannot be read: {error}") from None
+    fields = decode_shown(data, "an entry of a purse")
     if type(fields) is not tuple or len(fields) != 6 or fields[0] != ENTRY_TAG:
         raise MalformedPurseError("not an entry of a purse")
     _, purse, height, predecessor, kind, values = fields

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from protocol.consensus.purse_links import LINKS_TAG, read_shown, write_links
-from protocol.consensus.purse_proofs import Relation, Shown, compare, read_proof
+from protocol.consensus.purse_proofs import Relation, Shown, compare, read_proof, write_fork
 from protocol.limits import PURSE, PURSE_LINKS, SHOWN_PURSE
 from protocol.node import purse_keeper
 from protocol.node.purse_keeper import PurseKeeper
@@ -232,7 +232,8 @@ def test_an_owner_who_is_shown_the_other_branch_ends_the_purse(store: Store) -> 
     assert signed is not None
     other: SignedEntry = signed._replace(id=bytes(32))
     purse = mine.own.purse._replace(height=1, head=other.id)
-    assert mine._take_own(Shown(OWNER.public, purse, (other,), (), None), b"fork").news
+    taken = mine._take_own(Shown(OWNER.public, purse, (other,), (), None), b"fork")
+    assert taken.back == (taken.news,) == (write_fork((signed, other)),)
     assert "has ended" in told[-1]
     assert mine.own.key.public != key.public
 
