@@ -301,6 +301,8 @@ class Host:
             return
         if taken.news:
             self._hand_on(identity, taken.key, ShowPurse(taken.news))
+        if not self._purses.are_in_order():
+            self._put_off()  # its players could only stay silent
         self._purses.expect()
         if self._proposal is None:
             self._purses.hand_back(identity)
@@ -313,10 +315,14 @@ class Host:
             join = record.join
             if join.purse is None or join.purse.key != key or join.identity == identity:
                 continue
-            self._is_wanted = self._is_wanted or self._proposal is not None
-            self._withdraw()
+            self._put_off()
             if join.identity != self._runtime.identity.public:
                 self._runtime.post(join.identity, news)
+
+    def _put_off(self) -> None:
+        """Withdraw the proposed match, if there is one, until all purses are in order again."""
+        self._is_wanted = self._is_wanted or self._proposal is not None
+        self._withdraw()
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""

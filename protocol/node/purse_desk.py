@@ -34,7 +34,8 @@ class PurseDesk:
         self._asking: dict[tuple[bytes, bytes], Shown] = {}
         """Guests who know a purse from long ago, with its key, and what they know. Its owner has to show the rest."""
         self._answered: set[tuple[bytes, bytes]] = set()
-        """Guests who have asked so, and were shown the rest: they do not hold up the table by asking again."""
+        """Guests who have asked so, and the head up to which they were shown the rest: they do not hold up the table by
+        asking again."""
 
     @property
     def has_stakes(self) -> bool:
@@ -135,11 +136,12 @@ class PurseDesk:
 
     def _ask(self, identity: bytes, key: bytes, known: Shown, proof: bytes) -> None:
         """Show the owner what a guest knows of a purse, so that the owner shows the rest."""
-        pair = identity, key
         for record in self._table.records[1:]:
             purse, owner = record.join.purse, record.join.identity
-            if purse is not None and purse.key == key and owner != identity and pair not in self._answered:
-                self._asking[pair] = known
+            if purse is None or purse.key != key or owner == identity:
+                continue
+            if (identity, purse.head) not in self._answered:
+                self._asking[identity, key] = known
                 self._runtime.post(owner, ShowPurse(proof))
 
     def _answer(self, owner: bytes, key: bytes, shown: Shown, proof: bytes) -> None:
@@ -157,7 +159,7 @@ class PurseDesk:
                 self._asking[pair] = shown
                 if shown.purse.height >= record.join.purse.height:
                     del self._asking[pair]
-                    self._answered.add(pair)
+                    self._answered.add((guest, record.join.purse.head))
 
     def release(self, identity: bytes) -> None:
         """Forget a guest who leaves, what they have asked, and what was asked about their purse."""

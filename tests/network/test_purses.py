@@ -352,6 +352,52 @@ async def test_an_owner_who_left_without_an_answer_is_asked_again(
     await finish([host, guest, owner])
 
 
+async def test_a_silent_owner_is_refused_and_not_the_guest_who_waits_for_an_answer(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The match was proposed when the guest asked. Its players are not counted as silent meanwhile."""
+    await two_branches(people)
+    host = await people.sit("D", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    monkeypatch.setattr(PurseKeeper, "_take_own", lambda _, shown, __: Taken(shown.purse.key, shown))
+    guest, cheat = await people.join(opened.join_line, "A", "B")
+    hosting = host.node._active.hosting
+    assert hosting is not None
+    await host.until_true(lambda: bool(hosting._purses._asking))
+    hosting._lose_patience()
+    closed = await cheat.until(TableClosed)
+    assert "what others at the table know" in closed.reason
+    assert hosting.seated == (guest.node.identity.public,)
+
+
+async def test_a_guest_can_ask_again_once_the_purse_is_another(people: Company) -> None:
+    """Else an owner could answer on one branch, and sit down with the other."""
+    await evening(people, "AB")
+    for _ in range(2):
+        await evening(people, "CB")
+    host = await people.sit("D")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    guest, owner = await people.join(opened.join_line, "A", "B")
+    asking, hosting = guest.node.identity.public, host.node._active.hosting
+    met = keeper(guest)._kept.met(purse(owner).key)
+    assert met is not None
+    assert hosting is not None
+    desk = hosting._purses
+    await host.until_true(lambda: bool(hosting.table.records[2].join.purse))
+    desk.take(asking, met.proof)
+    assert desk._asking
+    await host.until_true(lambda: not desk._asking)
+    desk.take(asking, met.proof)
+    assert not desk._asking
+    keeper(owner).freeze(following(purse(owner), Freeze(bytes(32), 1, 0)))
+    joining = owner.node._active.joining
+    assert joining._seat is not None
+    joining._show_purse(joining._seat)
+    await host.until_true(lambda: hosting.table.records[2].join.purse == purse(owner))
+    desk.take(asking, met.proof)
+    assert desk._asking
+
+
 async def test_entries_that_were_lost_with_a_backup_are_missed_by_old_acquaintances_only(people: Company) -> None:
     await evening(people, "BD")
     back_up(people, "B", "kept")
