@@ -132,10 +132,14 @@ class Shown(NamedTuple):
     entries: tuple[SignedEntry, ...]
     evidence: tuple[bytes, ...]
     """One for each SETTLEMENT and VOID among the entries."""
-    grant: int | None
-    """The coins with which it was opened; None if the proof begins later."""
     links: tuple[bytes, ...] = ()
     """Ids of entries before the first, in their order up to it, if they came with the proof."""
+
+    @property
+    def grant(self) -> int | None:
+        """The coins with which it was opened; None if the proof begins later."""
+        body = self.entries[0].entry.body
+        return body.grant if isinstance(body, Opening) else None
 
     @property
     def first(self) -> int:
@@ -193,9 +197,8 @@ def _follow(entries: tuple[SignedEntry, ...], evidence: tuple[bytes, ...]) -> Sh
         for entry, each in zip(needing, evidence, strict=True)
     ]
     purse: Purse | None = None
-    grant: int | None = None
     if isinstance(first.body, Opening):
-        identity, grant = first.body
+        identity = first.body.identity
     else:
         brought = [record.join for ended in ends if ended is not None for record in ended.genesis.roster]
         join = next((each for each in brought if _is_before(each.purse, first)), None)
@@ -213,7 +216,7 @@ def _follow(entries: tuple[SignedEntry, ...], evidence: tuple[bytes, ...]) -> Sh
                 raise MalformedPurseError("a settlement that differs from the account of its match")
         purse = after(purse, signed)
     assert purse is not None
-    return Shown(identity, purse, entries, evidence, grant)
+    return Shown(identity, purse, entries, evidence)
 
 
 def _is_before(purse: Purse | None, first: Entry) -> bool:

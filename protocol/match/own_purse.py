@@ -17,7 +17,6 @@ from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES, PurseKey
 from protocol.errors import LocalError
 from protocol.limits import PURSE
-from protocol.wire.canonical import encode
 from protocol.wire.purses import (
     Body,
     Entry,
@@ -60,7 +59,7 @@ class OwnPurse:
         """
         key = PurseKey(seed)
         signed = sign_entry(Entry(key.public, 0, b"", Opening(identity, grant)), key)
-        return cls(key, Shown(identity, after(None, signed), (signed,), (), grant), keep)
+        return cls(key, Shown(identity, after(None, signed), (signed,), ()), keep)
 
     @property
     def purse(self) -> Purse:
@@ -74,9 +73,9 @@ class OwnPurse:
     @property
     def has_room(self) -> bool:
         """Whether the purse can be shown after another FREEZE."""
-        largest = following(self.purse, Freeze(bytes(HASH_BYTES), MAX_COINS, MAX_COINS)).encoded()
-        header = 2  # by so much that of the entries can grow
-        return len(self.proof()) + len(encode((largest, bytes(SIGNATURE_BYTES)))) + header <= PURSE
+        entry = following(self.purse, Freeze(bytes(HASH_BYTES), MAX_COINS, MAX_COINS))
+        largest = SignedEntry(entry.encoded(), bytes(SIGNATURE_BYTES), entry, b"")
+        return len(self.shown._replace(entries=(*self.shown.entries, largest)).encoded()) <= PURSE
 
     def freeze(self, entry: Entry) -> bytes | None:
         """Freeze a stake by this entry, and return the signature; None if the purse was brought in another state.
@@ -84,7 +83,7 @@ class OwnPurse:
         Once more gives the same signature.
         """
         for signed in self.shown.entries:
-            if signed.entry == entry and signed.entry.kind is entry.kind:  # bodies of two kinds can be equal as tuples
+            if signed.entry == entry:
                 return signed.signature
         if entry != following(self.purse, entry.body):
             return None
@@ -162,8 +161,6 @@ class OwnPurse:
 
 def since(shown: Shown, height: int) -> Shown:
     """Return a purse with the entries after this height only, if there were more."""
-    if height < shown.first:
-        return shown
     entries = tuple(signed for signed in shown.entries if signed.entry.height > height)
     count = sum(map(needs_evidence, entries))
-    return shown._replace(entries=entries, evidence=shown.evidence[len(shown.evidence) - count :], grant=None)
+    return shown._replace(entries=entries, evidence=shown.evidence[len(shown.evidence) - count :])

@@ -131,7 +131,7 @@ class Purses:
             is_whole = len(entries) == purse.height - since and len(evidence) == sum(map(needs_evidence, entries))
             if not is_whole or not entries or entries[-1].id != purse.head:
                 raise MalformedPurseError("the entries of the purse in the store are not all there")
-            return seed, Shown(identity, purse, entries, evidence, None)
+            return seed, Shown(identity, purse, entries, evidence)
         return None
 
     def _provable(self, number: int, last: int) -> tuple[int, tuple[SignedEntry, ...], tuple[bytes, ...]]:

@@ -46,7 +46,7 @@ def known(owner: Owner, height: int) -> Shown:
     """Return what somebody knows who met the purse long ago."""
     entries = owner.kept[: height + 1]
     purse = owner.purse._replace(height=height, head=entries[-1].id)
-    return Shown(owner.identity.public, purse, tuple(entries), (), 1000)
+    return Shown(owner.identity.public, purse, tuple(entries), ())
 
 
 @pytest.mark.parametrize("height", range(11))
@@ -83,6 +83,8 @@ def _altered(owner: Owner, change: str) -> Value:
     match change:
         case "another id":
             head = bytes(32)
+        case "a short id":
+            head = head[:-1]
         case "another height":
             height = 3
         case "a link less":
@@ -109,28 +111,32 @@ def _altered(owner: Owner, change: str) -> Value:
             proof = b""
         case "a proof of somebody else":
             proof = Owner("c").own.proof()
+        case "links for a proof":
+            proof = links(owner, 4)
         case "a negative height":
             height = -1
     return (name, height, head, tuple(between), proof)
 
 
-ALTERED = (
-    "another id",
-    "another height",
-    "a link less",
-    "a link less and one higher",
-    "a link twice",
-    "links in another order",
-    "another kind",
-    "an unknown kind",
-    "an opening",
-    "no pair",
-    "other coins",
-    "no links",
-    "no proof",
-    "a proof of somebody else",
-    "a negative height",
-)
+ALTERED = {
+    "another id": "do not lead",
+    "a short id": "wrong form",
+    "another height": "do not end",
+    "a negative height": "wrong form",
+    "a link less": "do not end",
+    "a link less and one higher": "do not lead",
+    "a link twice": "do not lead",
+    "links in another order": "do not lead",
+    "another kind": "do not lead",
+    "an unknown kind": "entry of a purse has the wrong form",
+    "an opening": "opened twice",
+    "no pair": "not a pair",
+    "other coins": "do not lead",
+    "no links": "wrong form",
+    "no proof": "cannot be read",
+    "a proof of somebody else": "do not end",
+    "links for a proof": "not the proof",
+}
 
 
 @pytest.mark.parametrize("change", ALTERED)
@@ -138,7 +144,7 @@ def test_altered_links_are_refused(owner: Owner, change: str) -> None:
     assert encode(_altered(owner, "nothing")) == links(owner, 2)
     altered = encode(_altered(owner, change))
     assert altered != links(owner, 2)
-    with pytest.raises(MalformedPurseError):
+    with pytest.raises(MalformedPurseError, match=ALTERED[change]):
         read_shown(altered)
 
 
@@ -147,6 +153,8 @@ def test_links_are_refused_by_their_length_before_they_are_read() -> None:
         read_shown(bytes(SHOWN_PURSE + 1))
     with pytest.raises(MalformedPurseError, match=f"at most {PURSE}"):
         read_shown(bytes(PURSE + 1))
+    with pytest.raises(MalformedPurseError, match="links of a purse cannot be read"):
+        read_shown(encode((LINKS_TAG, 0, b"", (), b"")).ljust(SHOWN_PURSE, b"\0"))
 
 
 def test_so_many_links_are_read_and_no_more(owner: Owner) -> None:
@@ -178,7 +186,7 @@ def _met_long_ago(own: PurseKeeper, height: int) -> Shown:
     signed = own._kept.entry(own.own.key.public, height)
     assert signed is not None
     purse = own.own.purse._replace(height=height, head=signed.id)
-    return Shown(OWNER.public, purse, (signed,), (), None)
+    return Shown(OWNER.public, purse, (signed,), ())
 
 
 def _take_all(before: Shown, series: Sequence[bytes]) -> Shown:
@@ -232,7 +240,7 @@ def test_an_owner_who_is_shown_the_other_branch_ends_the_purse(store: Store) -> 
     assert signed is not None
     other: SignedEntry = signed._replace(id=bytes(32))
     purse = mine.own.purse._replace(height=1, head=other.id)
-    taken = mine._take_own(Shown(OWNER.public, purse, (other,), (), None), b"fork")
+    taken = mine._take_own(Shown(OWNER.public, purse, (other,), ()), b"fork")
     assert taken.back == (taken.news,) == (write_fork((signed, other)),)
     assert "has ended" in told[-1]
     assert mine.own.key.public != key.public

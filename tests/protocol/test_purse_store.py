@@ -250,6 +250,18 @@ def test_newer_entries_that_are_handed_back_are_kept_together_or_not_at_all(
     assert keeper(store).own.proof() == ahead.proof()
 
 
+def test_of_entries_that_are_handed_back_only_the_newer_ones_are_kept(store: Store) -> None:
+    """A proof can begin far below the head that is here."""
+    begun = keeper(store).own
+    ahead = OwnPurse(begun.key, begun.shown, lambda *_: None)
+    for number in range(4):
+        ahead.freeze(following(ahead.purse, Freeze(bytes((number,)) * 32, 1, 0)))
+        if number % 2:
+            assert keeper(store).take(ahead.proof()).news
+            assert keeper(store).own.shown == ahead.shown
+    assert [line.height for line in store.purses.lines(ahead.purse.key, -1)] == [4, 3, 2, 1, 0]
+
+
 def test_the_newest_that_was_seen_of_others_is_kept(store: Store) -> None:
     owners = [Owner(name) for name in "ab"]
     known = keeper(store)

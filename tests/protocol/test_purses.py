@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from p2pdice import PRESETS, Ruleset
+from p2pdice.moves import MAX_COINS
 from protocol.consensus.accounts import result_hash
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import Outcome
 from protocol.consensus.position import Purpose
 from protocol.consensus.purse_proofs import (
     END_TAG,
+    FORK_TAG,
+    PROOF_TAG,
     End,
     Relation,
     Shown,
@@ -31,16 +34,17 @@ from protocol.consensus.purse_proofs import (
     write_fork,
 )
 from protocol.consensus.settlements import Evidence, gather, read_evidence
-from protocol.consensus.voids import void_data
+from protocol.consensus.voids import check_void, void_data
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey
 from protocol.limits import FROZEN, PURSE
 from protocol.match.effects import Conceded
 from protocol.match.own_purse import OwnPurse, PurseError
-from protocol.wire.canonical import decode, encode
+from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import JoinRecord, MalformedGenesisError, make_join_record, parse_genesis
 from protocol.wire.messages import Kind, Message, Signed, sign
 from protocol.wire.purses import (
+    Body,
     Entry,
     Forfeit,
     Freeze,
@@ -207,9 +211,25 @@ def test_a_void_that_all_have_signed_gives_the_stake_back() -> None:
     voided = sign_entry(following(own.purse, Void(frozen.match)), own.key)
     shown = own.shown._replace(entries=(*own.shown.entries, voided), evidence=(encode((world.data, signatures)),))
     assert read_proof(shown.encoded()).purse.funds == 1000
-    for wrong in ((signatures[0], signatures[0]), signatures[:1]):
+    for wrong in ((signatures[0], signatures[0]), signatures[:1], (*signatures, signatures[0]), (1, 2)):
         with pytest.raises(MalformedPurseError, match="all its players"):
             read_proof(shown._replace(evidence=(encode((world.data, wrong)),)).encoded())
+
+
+def test_a_match_is_void_only_for_its_own_players_by_their_own_word() -> None:
+    """A cheat could sign for a match that they have made up among their own identities."""
+    owners = [Owner(name) for name in "ab"]
+    right, made_up = play(owners, 41), play([Owner("a"), Owner("c")], 42)
+    match = right.machines[0].match.id
+    assert void_data(match) == encode(("p2pdice/2/void", match))
+
+    def signed(world: World) -> bytes:
+        return encode((world.data, tuple(MatchKey(seed).sign(void_data(match)) for seed in world.seeds)))
+
+    check_void(signed(right), match, owners[0].purse.key)
+    for evidence, owner in ((signed(made_up), owners[0]), (signed(right), Owner("c"))):
+        with pytest.raises(MalformedPurseError, match="without this purse"):
+            check_void(evidence, match, owner.purse.key)
 
 
 def test_a_stake_is_frozen_by_the_same_signature_again_after_a_restart() -> None:
@@ -257,7 +277,7 @@ def test_an_owner_who_lost_entries_takes_them_back() -> None:
     assert restored.own.adopt(read_proof(owners[0].own.proof()))
     assert restored.purse == owners[0].purse
     assert not restored.own.adopt(read_proof(owners[0].own.proof()))
-    assert not restored.own.adopt(read_proof(owners[1].own.proof()))
+    assert not Owner("c").own.adopt(read_proof(owners[1].own.proof()))
     assert restored.own.proof() == owners[0].own.proof()
 
 
@@ -286,9 +306,18 @@ def test_fork() -> None:
 def test_entries_that_do_not_contradict_each_other_are_no_fork() -> None:
     one, _ = forked()
     stranger = Owner("b").own.shown
-    for pair in (one.entries, (one.entries[0], one.entries[0]), (one.entries[0], stranger.entries[0])):
+    far = sign_entry(Entry(one.purse.key, 2, b"x" * 32, Forfeit(bytes(32))), PurseKey(tagged_hash("test-purse", b"a")))
+    for pair in (one.entries, (one.entries[0],) * 2, (one.entries[0], stranger.entries[0]), (one.entries[0], far)):
         with pytest.raises(MalformedPurseError):
             read_fork(write_fork((pair[0], pair[1])))
+
+
+def test_two_entries_are_a_fork_only_by_its_name() -> None:
+    """Else a node could take for a fork what others take for something else."""
+    one, other = (shown.entries[1].wire for shown in forked())
+    assert read_fork(encode((FORK_TAG, one, other)))
+    with pytest.raises(MalformedPurseError):
+        read_fork(encode((PROOF_TAG, one, other)))
 
 
 def test_a_fork_further_back_is_seen_by_the_predecessor() -> None:
@@ -296,6 +325,7 @@ def test_a_fork_further_back_is_seen_by_the_predecessor() -> None:
     key = PurseKey(tagged_hash("test-purse", b"a"))
     later = sign_entry(Entry(key.public, 2, b"x" * 32, Forfeit(bytes(32))), key)
     assert fork_of(one.entries, (later,)) == (one.entries[1], later)
+    assert fork_of((later,), one.entries) == (later, one.entries[1])
     assert read_fork(write_fork((one.entries[1], later)))
 
 
@@ -398,9 +428,11 @@ def test_a_settlement_of_a_match_that_was_not_played() -> None:
     empty = good._replace(freezes=(good.freezes[0], good.freezes[0], good.freezes[2]))
     refused(empty, "no purse has frozen")
     assert honest.purse.frozen
-    # a match whose stake is not frozen here
-    with pytest.raises(MalformedPurseError, match="no such stake"):
-        settlement(cheat.purse._replace(frozen=()), read_evidence(good.encoded()))
+    # a match for which nothing is frozen here, or something else
+    (frozen,) = cheat.purse.frozen
+    for wrong in ((), (frozen._replace(bet=frozen.bet + 1),), (frozen._replace(tickets=frozen.tickets + 1),)):
+        with pytest.raises(MalformedPurseError, match="no such stake"):
+            settlement(cheat.purse._replace(frozen=wrong), read_evidence(good.encoded()))
 
 
 def test_a_resignation_before_the_match_was_formed_does_not_count() -> None:
@@ -608,6 +640,76 @@ def test_an_impossible_purse_is_refused(change: dict[str, Any]) -> None:
         parse_purse(decode(encode(purse.wire)))
 
 
+def _wrong(leaf: Value, *, is_signed: bool) -> tuple[Value, ...]:
+    """Return what cannot stand in the place of this part of a purse or an entry."""
+    if isinstance(leaf, bytes):
+        return leaf[:-1], leaf + b"x", 0, "x" * 32, ()
+    if isinstance(leaf, str):
+        return "x" * 41, "\u00e9" * 21, 0, b"", ()
+    if isinstance(leaf, int):
+        return 10**12 + 1, -(10**12) - 1 if is_signed else -1, "", b"", ()
+    return 0, "", b"", (*leaf, 0)
+
+
+def _altered(value: tuple[Value, ...], signed: Collection[int] = ()) -> Iterator[tuple[Value, ...]]:
+    """Yield a value with one part wrong, at any depth, or with one part less or more.
+
+    :param signed: the places of those numbers that can be negative.
+    """
+    yield value[:-1]
+    yield (*value, 0)
+    for place, part in enumerate(value):
+        for wrong in _wrong(part, is_signed=place in signed):
+            yield (*value[:place], wrong, *value[place + 1 :])
+        for inner in _altered(part) if isinstance(part, tuple) and part and not isinstance(part[0], tuple) else ():
+            yield (*value[:place], inner, *value[place + 1 :])
+
+
+PURSE_PARTS: tuple[Value, ...] = (bytes(32), 3, bytes(32), 900, ((bytes(32), 1, 1),), 2, (("Eclipse", 1),))
+
+
+def test_each_part_of_a_purse_has_its_form() -> None:
+    assert parse_purse(PURSE_PARTS).wire == PURSE_PARTS
+    frozen, souls = cast("Any", PURSE_PARTS[4])[0], cast("Any", PURSE_PARTS[6])[0]
+    wrong: list[Any] = [
+        *_altered(PURSE_PARTS),
+        *((*PURSE_PARTS[:4], (each,), *PURSE_PARTS[5:]) for each in (*_altered(frozen), 0)),
+        *((*PURSE_PARTS[:6], (each,)) for each in (*_altered(souls), 0)),
+    ]
+    for each in (*wrong, 0, "purse"):
+        with pytest.raises(MalformedPurseError):
+            parse_purse(each)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Opening(bytes(32), 1000),
+        Freeze(bytes(32), 1, 1),
+        Settled(bytes(32), bytes(32), 1, 1, "Eclipse", 1, 1),
+        Void(bytes(32)),
+        Forfeit(bytes(32)),
+    ],
+)
+def test_each_part_of_an_entry_has_its_form(body: Body) -> None:
+    """Whoever signs it: else an entry could be right for one node and wrong for another."""
+    key = PurseKey(bytes(32))
+    height, before = (0, b"") if isinstance(body, Opening) else (1, bytes(32))
+    right = Entry(key.public, height, before, body)
+    fields = cast("tuple[Value, ...]", decode(right.encoded()))
+    assert parse_entry(*sign_entry(right, key).wire).entry == right
+    signed = (2, 3) if isinstance(body, Settled) else ()
+    wrong = [
+        *((*fields[:5], each) for each in _altered(tuple(body), signed)),
+        *((*each, fields[5]) for each in _altered(fields[:5]) if each != fields[:5]),
+    ]
+    for each in wrong:
+        with pytest.raises(MalformedPurseError):
+            parse_entry(encode(each), key.sign(encode(each)))
+    with pytest.raises(MalformedPurseError, match="64 bytes"):
+        parse_entry(right.encoded(), bytes(63))
+
+
 def test_a_purse_that_is_brought_has_room_for_another_stake() -> None:
     full = tuple(Frozen(bytes((number,)) * 32, 0, 0) for number in range(FROZEN))
     purse = Owner("a").purse
@@ -633,6 +735,25 @@ def test_a_purse_can_always_be_shown() -> None:
         owner.own.forfeit(match)
     assert PURSE - 600 < len(owner.own.proof()) <= PURSE
     assert read_proof(owner.own.proof()).purse == owner.purse
+
+
+@pytest.mark.parametrize("room", range(-3, 4))
+def test_a_purse_has_room_exactly_if_it_can_be_shown_after_the_largest_stake(room: int) -> None:
+    """To the byte. What is in the way is evidence here, as that can have any length."""
+    owner = Owner("a")
+    rich = owner.purse._replace(balance=MAX_COINS, tickets=MAX_COINS)
+    largest = following(rich, Freeze(b"1" * 32, MAX_COINS, MAX_COINS))
+
+    def own(filling: int) -> OwnPurse:
+        shown = owner.own.shown._replace(purse=rich, evidence=(bytes(filling),))
+        return OwnPurse(owner.own.key, shown, lambda *_: None)
+
+    tried = own(PURSE // 2)
+    assert tried.freeze(largest) is not None
+    tight = own(PURSE // 2 + PURSE - len(tried.proof()) - room)
+    assert tight.has_room == (room >= 0)
+    assert (tight.freeze(largest) is not None) == (room >= 0)
+    assert tight.purse.height == (1 if room >= 0 else 0)
 
 
 # Forms
@@ -666,6 +787,8 @@ def test_a_proof_is_refused_by_its_length_before_it_is_read() -> None:
     for read in (read_proof, read_fork):
         with pytest.raises(MalformedPurseError, match="at most 32768 bytes"):
             read(bytes(PURSE + 1))
+        with pytest.raises(MalformedPurseError, match="cannot be read"):
+            read(bytes(PURSE))
 
 
 def test_mangled_proofs_are_refused_and_nothing_else_happens() -> None:
@@ -689,8 +812,17 @@ def test_a_proof_that_begins_in_the_middle_is_refused() -> None:
     cut = shown._replace(entries=shown.entries[1:])
     with pytest.raises(MalformedPurseError, match="nobody has signed"):
         read_proof(cut.encoded())
-    with pytest.raises(MalformedPurseError, match="lacks evidence"):
-        read_proof(shown._replace(evidence=()).encoded())
+    for evidence in ((), shown.evidence * 2):
+        with pytest.raises(MalformedPurseError, match="lacks evidence"):
+            read_proof(shown._replace(evidence=evidence).encoded())
+
+
+def test_a_proof_has_entries_and_evidence_in_bytes() -> None:
+    shown = Owner("a").own.shown
+    entries = tuple(signed.wire for signed in shown.entries)
+    for wrong in ((PROOF_TAG, (), ()), (FORK_TAG, entries, ()), (PROOF_TAG, entries, (1,))):
+        with pytest.raises(MalformedPurseError, match="not the proof"):
+            read_proof(encode(wrong))
 
 
 def test_the_opening_tells_grants() -> None:

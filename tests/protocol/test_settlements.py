@@ -6,6 +6,7 @@ So nothing but the rule that a test names can refuse it.
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 from typing import Any, cast
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from p2pdice.moves import MAX_COINS
 from protocol.consensus.accounts import Account, result_hash
 from protocol.consensus.purse_proofs import after
-from protocol.consensus.settlements import Evidence, read_evidence
+from protocol.consensus.settlements import Evidence, gather, read_evidence
 from protocol.crypto.keys import MatchKey
 from protocol.limits import FROZEN, PURSE, SOULS, STEPS
+from protocol.match.effects import Conceded
 from protocol.wire.canonical import Value, encode
 from protocol.wire.messages import Kind, Message, sign
 from protocol.wire.purses import (
@@ -42,7 +44,10 @@ PLAYERS = 5
 @cache
 def ended() -> World:
     """A match of five that nobody has settled yet."""
-    return play([Owner(f"five {number}") for number in range(PLAYERS)], 90)
+    owners = [Owner(f"five {number}") for number in range(PLAYERS)]
+    for owner in owners:  # so their funds are 600
+        assert owner.own.freeze(following(owner.purse, Freeze(b"elsewhere".ljust(32), 400, 0))) is not None
+    return play(owners, 90)
 
 
 def signed(world: World, author: int, kind: Kind, step: int, tip: bytes, body: Any) -> bytes:
@@ -129,8 +134,52 @@ def test_a_resignation_is_signed_by_its_author_for_its_step() -> None:
 
 def test_results_are_of_players_in_order_one_of_each() -> None:
     results = told(right_account()).results
-    for wrong in (results[::-1], (results[0], *results), (*results, (PLAYERS, results[0][1]))):
+    stranger, nobody = (PLAYERS, results[0][1]), (-1, results[0][1])
+    for wrong in (results[::-1], (results[0], *results), (*results, stranger), (nobody, *results)):
         refused(told(right_account())._replace(results=wrong), "out of order")
+
+
+def test_a_resignation_counts_from_the_second_step_on() -> None:
+    """Before that it declines the match."""
+    for step in (2, STEPS - 1):
+        read_evidence(told(right_account(), range(1, 4))._replace(resignations=(resigned(0, step),)).encoded())
+
+
+# What players gather
+
+
+def test_nothing_is_gathered_of_a_match_that_is_not_over_or_has_no_purses() -> None:
+    owners = [Owner(name) for name in "ab"]
+    begun = World(ONE_DIE, 2, 92, owners=[owner.seat for owner in owners])
+    assert gather(begun.machines[0].match.history) is None
+    without = World(ONE_DIE, 2, 91)
+    without.run()
+    history = without.machines[0].match.history
+    assert history.position.kind is None
+    assert gather(history) is None
+
+
+@pytest.mark.parametrize("moment", range(18, 60, 3))
+def test_others_accept_whatever_is_gathered(moment: int) -> None:
+    """Somebody resigns at any moment, and whichever RESULTs are missing: it is nothing, or enough."""
+    world = World(ONE_DIE, 3, 93, owners=[Owner(name).seat for name in "abc"])
+    for _ in range(moment):
+        world.step()
+    world.machines[0].turn = None
+    world.feed(0, Conceded())
+    world.run()
+    history = world.machines[1].match.history
+    if history.position.kind is not None:
+        return  # it was declined
+    results = dict(history.results)
+    for number in range(len(results) + 1):
+        for kept in combinations(sorted(results), number):
+            history.results.clear()
+            history.results.update({author: results[author] for author in kept})
+            found = gather(history)
+            assert (found is not None) or len(kept) < 2
+            if found is not None:
+                read_evidence(found.encoded())
 
 
 # Stakes
@@ -154,9 +203,9 @@ def test_who_staked_nothing_needs_no_freeze_and_a_wrong_one_is_refused() -> None
 
 
 def test_bets_and_tickets_are_within_what_was_brought() -> None:
-    read_evidence(staking(1000, 0).encoded())
-    refused(staking(1001, 0), "above funds")
-    refused(staking(1000, 1), "above funds")
+    read_evidence(staking(600, 0).encoded())
+    refused(staking(601, 0), "above funds")
+    refused(staking(600, 1), "above funds")
 
 
 def test_each_player_has_one_place_for_a_freeze() -> None:
@@ -197,6 +246,7 @@ def test_an_impossible_account_is_refused_though_all_have_signed_it(change: dict
         {"tip": bytes(31)},
         {"state": bytes(33)},
         {"freezes": (bytes(63),) * PLAYERS},
+        {"freezes": (0,) * PLAYERS},
         {"results": ((0,),)},
         {"results": ((0, bytes(64), 0),)},
         {"resignations": ((0, 3, bytes(32)),)},
@@ -321,6 +371,8 @@ def test_a_soul_is_put_in_and_a_thirty_third_kind_is_lost() -> None:
     full = purse(frozen=(Frozen(MATCH, 0, 0),), souls=souls)
     assert after(full, entry(settled(full, 0, soul="another"), full)).souls == souls
     assert after(full, entry(settled(full, 0, soul="05"), full)).souls[5] == ("05", 2)
+    most = full._replace(souls=(*souls[:-1], (souls[-1][0], MAX_COINS)))
+    assert after(most, entry(settled(most, 0, soul=souls[-1][0]), most)).souls == most.souls
     room = full._replace(souls=souls[1:])
     assert after(room, entry(settled(room, 0, soul="00"), room)).souls == souls
     assert after(room, entry(settled(room, 0), room)).souls == souls[1:]
