@@ -326,14 +326,15 @@ class End(NamedTuple):
 
     key: bytes
     """Of the purse."""
+    kind: EntryKind
+    """A SETTLEMENT, or a VOID."""
+    match: bytes
     evidence: bytes
-    """Of any settlement of the match."""
-    ended: Ended
-    """What the evidence shows."""
+    """That of any of its players."""
 
     def encoded(self) -> bytes:
         """Return the bytes."""
-        return encode((END_TAG, self.key, self.evidence))
+        return encode((END_TAG, self.key, int(self.kind), self.match, self.evidence))
 
 
 def read_end(data: bytes) -> End:
@@ -342,10 +343,15 @@ def read_end(data: bytes) -> End:
     :raises MalformedPurseError: if it is none, or the purse was not brought to that match.
     """
     match _decoded(data):
-        case (str() as name, bytes() as key, bytes() as evidence) if name == END_TAG:
-            end = End(key, evidence, read_evidence(evidence))
-            _author(key, end.ended)
-            return end
+        case (str() as name, bytes() as key, int() as kind, bytes() as played, bytes() as evidence) if name == END_TAG:
+            if kind == EntryKind.VOID:
+                check_void(evidence, played, key)
+                return End(key, EntryKind.VOID, played, evidence)
+            if kind == EntryKind.SETTLEMENT:
+                ended = read_evidence(evidence)
+                _author(key, ended)
+                if ended.match == played:
+                    return End(key, EntryKind.SETTLEMENT, played, evidence)
     raise MalformedPurseError("not the end of a match for a purse")
 
 
@@ -354,5 +360,5 @@ def is_end(data: bytes) -> bool:
     return data.startswith(_END)
 
 
-_END: Final = encode((END_TAG, b"", b""))[: 1 + len(encode(END_TAG))]
-"""The first bytes of every end: all but the key and the evidence."""
+_END: Final = encode((END_TAG, b"", 0, b"", b""))[: 1 + len(encode(END_TAG))]
+"""The first bytes of every end: the head of the array, and the tag."""

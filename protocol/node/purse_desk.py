@@ -119,8 +119,8 @@ class PurseDesk:
     def _lacks(self, end: End) -> bool:
         """Tell whether an owner at the table has yet to see this end of a match; it is shown to them once."""
         for record in self._table.records:
-            purse, pair = record.join.purse, (record.join.identity, end.ended.match)
-            if purse is not None and purse.key == end.key and purse.frozen_for(pair[1]) and pair not in self._shown:
+            purse, pair = record.join.purse, (record.join.identity, end.match)
+            if purse is not None and purse.key == end.key and purse.frozen_for(end.match) and pair not in self._shown:
                 self._shown.add(pair)
                 return True
         return False

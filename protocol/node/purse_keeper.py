@@ -27,10 +27,9 @@ from protocol.consensus.purse_proofs import (
     is_fork,
     read_end,
     read_fork,
-    settlement,
     write_fork,
 )
-from protocol.consensus.settlements import gather, read_evidence, stakes_of
+from protocol.consensus.settlements import gather, stakes_of
 from protocol.crypto.keys import PurseKey
 from protocol.errors import NodeError
 from protocol.limits import FROZEN, PURSE, PURSE_LINKS, PURSE_SERIES, PURSES_SEEN
@@ -39,7 +38,7 @@ from protocol.storage import archive
 from protocol.storage.purses import Met
 from protocol.storage.store import DamagedPurseError, Store, StoredMatch, StoreError
 from protocol.wire.genesis import Join
-from protocol.wire.purses import Entry, MalformedPurseError, Purse, Settled, following, verified
+from protocol.wire.purses import Entry, EntryKind, MalformedPurseError, Purse, Settled, following, verified
 
 log = logging.getLogger(__name__)
 
@@ -166,9 +165,16 @@ class PurseKeeper:
         evidence = gather(history)
         return evidence is not None and self._settle(history.match, evidence.encoded())
 
-    def _settle(self, match: bytes, evidence: bytes) -> bool:
-        """Settle a match by evidence; tell whether there is nothing more to settle in it."""
+    def _settle(self, match: bytes, evidence: bytes, kind: EntryKind = EntryKind.SETTLEMENT) -> bool:
+        """Settle a match by evidence, or take back what is frozen for it; tell whether there is nothing more to settle
+        in it."""
         try:
+            if kind is EntryKind.VOID:
+                self.own.void(match, evidence)
+                self._tell(
+                    f"A match is void, as all its players have signed: you can bet {self.own.purse.funds:,} coins"
+                )
+                return True
             signed = self.own.settle(evidence)
         except PurseError as error:
             log.warning("match %s cannot be settled yet: %s", match.hex()[:8], error)
@@ -310,21 +316,20 @@ class PurseKeeper:
         end, before = read_end(data), self.own.purse
         if end.key != before.key:
             return Taken(end.key, news=data, end=end)
-        self._settle(end.ended.match, end.evidence)
+        if before.frozen_for(end.match) is not None:
+            self._settle(end.match, end.evidence, end.kind)
         return Taken(end.key, news=data if self.own.purse != before else b"")
 
     def ends(self, join: Join) -> tuple[End, ...]:
         """Return, for the owner of a purse that is brought, the ends of matches for which something is frozen in it: of
-        those that this node's player has settled."""
+        those that are settled or void in a purse of this node's player."""
         purse = join.purse
         if purse is None or not purse.frozen or purse.key == self.own.key.public:
             return ()
         found = []
-        for evidence in self._kept.evidence([each.match for each in purse.frozen]):
+        for end in self._kept.ends([each.match for each in purse.frozen], purse.key):
             with suppress(MalformedPurseError):  # anybody can freeze something for a match that they were not in
-                ended = read_evidence(evidence)
-                settlement(purse, ended)
-                found.append(End(purse.key, evidence, ended))
+                found.append(read_end(end.encoded()))
         return tuple(found)
 
     def _end(self, key: bytes, fork: bytes) -> None:

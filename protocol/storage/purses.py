@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, cast
 
-from protocol.consensus.purse_proofs import Shown, begins_at, encode_proof, needs_evidence, read_proof
+from protocol.consensus.purse_proofs import End, Shown, begins_at, encode_proof, needs_evidence, read_proof
 from protocol.consensus.settlements import read_evidence
 from protocol.crypto.keys import fingerprint
 from protocol.wire.canonical import decode, encode
@@ -226,13 +226,17 @@ class Purses:
         with self._transaction() as database:
             database.execute("UPDATE purses SET ended = 1 WHERE identity = ?", (identity,))
 
-    def evidence(self, matches: Sequence[bytes]) -> tuple[bytes, ...]:
-        """Return the evidence by which purses of one's own have settled these matches, as far as they have."""
+    def ends(self, matches: Sequence[bytes], key: bytes) -> tuple[End, ...]:
+        """Return how purses of one's own have settled these matches, or taken back what was frozen for them.
+
+        :param key: of somebody else's purse, for which the ends are. Whether it was in these matches is not checked.
+        """
         query = (
-            "SELECT evidence FROM purse_evidence WHERE (purse, height) IN (SELECT purse, height FROM purse_entries"  # noqa: S608 - no value in it
-            f" WHERE kind = ? AND match IN ({', '.join('?' * len(matches))})) ORDER BY purse, height"
+            "SELECT kind, match, evidence FROM purse_entries CROSS JOIN purse_evidence USING (purse, height)"  # noqa: S608 - no value in it
+            f" WHERE match IN ({', '.join('?' * len(matches))}) ORDER BY purse, height"
         )
-        return tuple(proof for (proof,) in self._read(query, (int(EntryKind.SETTLEMENT), *matches), (bytes,)))
+        rows = self._read(query, tuple(matches), (int, bytes, bytes))
+        return tuple(End(key, EntryKind(kind), match, evidence) for kind, match, evidence in rows)
 
     def lines(self, key: bytes, last: int) -> tuple[PurseLine, ...]:
         """Return the last entries of a purse of one's own, the newest first; all of them for -1."""

@@ -21,8 +21,12 @@ class Voiding:
     def __init__(self, store: Store, match: bytes) -> None:
         stored = store.match(match)
         if stored is None:
-            reason = "that match is not kept here, so you cannot sign that it is void"
-            raise NodeError(ErrorCode.NO_MATCH, reason, "you can only give up what is frozen for it")
+            reason = "that match is not kept here, so you cannot sign that it is void: it may be over"
+            hint = (
+                "if it is over or void for others in it, play for stakes at a table with one of them: then it is over"
+                " for you, too; otherwise you can only give up what is frozen for it"
+            )
+            raise NodeError(ErrorCode.NO_MATCH, reason, hint)
         history = replica(store, stored).history
         if gather(history) is not None:
             hint = "it is settled when you next sit down at a table with stakes"

@@ -165,6 +165,7 @@ def test_a_match_that_is_not_kept_here_cannot_be_made_void(match: bytes, at: Com
     refused = at("a", "purse", "void", match.hex(), "--yes")
     assert refused.returncode != 0
     assert "not kept here" in refused.stderr
+    assert "table with one of them" in " ".join(refused.stderr.split())
 
 
 def test_no_purse_takes_a_void_that_not_all_have_signed(match: bytes, tmp_path: Path) -> None:

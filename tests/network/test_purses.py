@@ -11,8 +11,8 @@ from unittest.mock import Mock
 import pytest
 
 from p2pdice import Ruleset
-from protocol.consensus.purse_proofs import End, Shown
-from protocol.consensus.settlements import Evidence, read_evidence
+from protocol.consensus.purse_proofs import Shown
+from protocol.consensus.settlements import Evidence
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed, YourTurn
@@ -185,10 +185,10 @@ async def test_a_forged_end_costs_the_seat(people: Company) -> None:
     cheat, owner = await people.join(opened.join_line, "A", "B")
     await host.until_true(lambda: keeper(host)._met(purse(owner).key) is not None)
     ((match, *_),) = purse(owner).frozen
-    (evidence,) = keeper(cheat)._kept.evidence([match])
-    good = Evidence(*cast("Any", decode(evidence)))
-    forged = End(purse(owner).key, good._replace(step=good.step + 1).encoded(), read_evidence(evidence)).encoded()
-    cheat.node._runtime.post(host.node.identity.public, ShowPurse(forged))
+    (end,) = keeper(cheat)._kept.ends([match], purse(owner).key)
+    good = Evidence(*cast("Any", decode(end.evidence)))
+    forged = end._replace(evidence=good._replace(step=good.step + 1).encoded())
+    cheat.node._runtime.post(host.node.identity.public, ShowPurse(forged.encoded()))
     closed = await cheat.until(TableClosed)
     assert "cannot be accepted" in closed.reason
     assert purse(owner).frozen

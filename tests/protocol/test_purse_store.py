@@ -12,8 +12,9 @@ from typing import Any, cast
 
 import pytest
 
-from protocol.consensus.purse_proofs import END_TAG, End, read_proof, write_fork
+from protocol.consensus.purse_proofs import End, read_proof, write_fork
 from protocol.consensus.settlements import read_evidence
+from protocol.consensus.voids import void_data, write_void
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey, fingerprint
 from protocol.limits import PURSES_SEEN
@@ -22,7 +23,6 @@ from protocol.node.purse_keeper import PurseKeeper, Taken
 from protocol.storage import archive, purses
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
-from protocol.wire.canonical import encode
 from protocol.wire.genesis import Join, match_id
 from protocol.wire.purses import EntryKind, Freeze, MalformedPurseError, following
 from tests.protocol.long_purses import OWNER, RULES, fill, settled
@@ -157,11 +157,12 @@ def test_an_end_that_somebody_hands_back_is_settled_once(store: Store) -> None:
     evidence = evidence_of(world).encoded()
     told: list[str] = []
     mine = keeper(store, told)
+    match = match_id(world.data)
     elsewhere = evidence_of(play([Owner("x"), Owner("y")], 62)).encoded()
     for wrong in (elsewhere, evidence[:-1]):
         with pytest.raises(MalformedPurseError):
-            mine.take(encode((END_TAG, own.purse.key, wrong)))
-    of_other = End(other.purse.key, evidence, read_evidence(evidence))
+            mine.take(End(own.purse.key, EntryKind.SETTLEMENT, match, wrong).encoded())
+    of_other = End(other.purse.key, EntryKind.SETTLEMENT, match, evidence)
     taken = mine.take(of_other.encoded())
     assert taken == Taken(other.purse.key, news=of_other.encoded(), end=of_other)
     assert mine.own.purse.frozen
@@ -183,17 +184,32 @@ def test_only_ends_of_ones_own_matches_are_handed_back_and_only_to_who_was_in_th
     staked = join._replace(purse=other.purse)
     assert mine.ends(staked) == ()
     assert mine.own.settle(evidence) is not None
-    assert mine.ends(staked) == (End(other.purse.key, evidence, read_evidence(evidence)),)
+    assert mine.ends(staked) == (End(other.purse.key, EntryKind.SETTLEMENT, match_id(world.data), evidence),)
     (frozen,) = other.purse.frozen
     for purse in (
         None,
         join.purse,
         Owner("stranger").purse._replace(frozen=(frozen,)),
-        other.purse._replace(frozen=(frozen._replace(bet=frozen.bet + 1),)),
         other.purse._replace(frozen=(frozen._replace(match=bytes(32)),)),
         other.purse._replace(key=mine.own.purse.key),
     ):
         assert mine.ends(join._replace(purse=purse)) == ()
+
+
+def test_that_a_match_is_void_is_handed_back_too(store: Store) -> None:
+    told: list[str] = []
+    mine, other = keeper(store, told), Owner("other")
+    world = World(RULES, 2, 1, owners=[(OWNER, mine.own), other.seat])
+    world.run()
+    match = match_id(world.data)
+    signatures = {author: MatchKey(seed).sign(void_data(match)) for author, seed in enumerate(world.seeds)}
+    end = End(mine.own.purse.key, EntryKind.VOID, match, write_void(world.data, signatures))
+    assert mine.take(end.encoded()).news
+    assert (mine.own.purse.funds, mine.own.purse.frozen) == (1000, ())
+    assert "void" in told[0]
+    assert mine.take(end.encoded()) == Taken(end.key)
+    join = next(each.join for each in world.genesis.roster if each.join.identity == other.identity.public)
+    assert mine.ends(join._replace(purse=other.purse)) == (end._replace(key=other.purse.key),)
 
 
 def test_a_stake_stays_frozen_until_its_match_is_over(store: Store) -> None:

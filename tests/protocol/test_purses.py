@@ -34,7 +34,7 @@ from protocol.consensus.purse_proofs import (
     write_fork,
 )
 from protocol.consensus.settlements import Evidence, gather, read_evidence
-from protocol.consensus.voids import check_void, void_data
+from protocol.consensus.voids import check_void, void_data, write_void
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey
 from protocol.limits import FROZEN, PURSE
@@ -46,6 +46,7 @@ from protocol.wire.messages import Kind, Message, Signed, sign
 from protocol.wire.purses import (
     Body,
     Entry,
+    EntryKind,
     Forfeit,
     Freeze,
     Frozen,
@@ -378,8 +379,8 @@ def test_forged_end() -> None:
     """What somebody hands back to an owner is judged like the evidence in a proof."""
     world = evening()
     key, good = world.purses[0].key.public, evidence_of(world)
-    ended = read_evidence(good.encoded())
-    end = End(key, good.encoded(), ended)
+    match = read_evidence(good.encoded()).match
+    end = End(key, EntryKind.SETTLEMENT, match, good.encoded())
     assert is_end(end.encoded())
     assert read_end(end.encoded()) == end
     for wrong, why in (
@@ -389,6 +390,20 @@ def test_forged_end() -> None:
         (end._replace(key=b""), "without this purse"),
         (end._replace(evidence=evidence_of(play([Owner("x"), Owner("y")], 62)).encoded()), "without this purse"),
         (end._replace(evidence=bytes(PURSE)), f"at most {PURSE}"),
+        (end._replace(match=bytes(32)), "not the end"),
+        (end._replace(kind=EntryKind.FORFEIT), "not the end"),
+        (end._replace(kind=EntryKind.VOID), "all its players"),
+    ):
+        with pytest.raises(MalformedPurseError, match=why):
+            read_end(wrong.encoded())
+    signatures = {author: MatchKey(seed).sign(void_data(match)) for author, seed in enumerate(world.seeds)}
+    voided = End(key, EntryKind.VOID, match, write_void(good.genesis, signatures))
+    assert read_end(voided.encoded()) == voided
+    for wrong, why in (
+        (voided._replace(match=bytes(32)), "without this purse"),
+        (voided._replace(key=Owner("x").purse.key), "without this purse"),
+        (voided._replace(evidence=write_void(good.genesis, {**signatures, 1: signatures[0]})), "all its players"),
+        (voided._replace(kind=EntryKind.SETTLEMENT), "wrong form"),
     ):
         with pytest.raises(MalformedPurseError, match=why):
             read_end(wrong.encoded())

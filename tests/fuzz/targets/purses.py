@@ -8,7 +8,7 @@ from protocol.consensus.purse_links import read_shown, write_links
 from protocol.consensus.purse_proofs import End, is_end, is_fork, read_end, read_fork, write_fork
 from protocol.consensus.settlements import read_evidence
 from protocol.wire.canonical import NotCanonicalError, decode
-from protocol.wire.purses import MalformedPurseError, parse_purse
+from protocol.wire.purses import EntryKind, MalformedPurseError, parse_purse
 from tests.fuzz.target import Target
 from tests.protocol.test_purses import Owner, evidence_of, forked, matches
 
@@ -47,7 +47,7 @@ def examples() -> tuple[bytes, ...]:
         owners[0].own.proof(),
         write_links((0, kept[0].id), kept[1:3], owners[0].own.proof()),
         evidence,
-        End(owners[0].purse.key, evidence, read_evidence(evidence)).encoded(),
+        End(owners[0].purse.key, EntryKind.SETTLEMENT, read_evidence(evidence).match, evidence).encoded(),
         write_fork((one.entries[1], other.entries[1])),
     )
 
