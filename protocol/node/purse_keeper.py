@@ -21,6 +21,7 @@ from protocol.consensus.purse_proofs import (
     End,
     Relation,
     Shown,
+    after,
     compare,
     fork_of,
     is_end,
@@ -152,9 +153,7 @@ class PurseKeeper:
                 continue
             met, signed = self._met(entry.purse), verified(entry, stake.signature)
             if met is not None and met.shown is not None and signed is not None and met.shown.purse == brought:
-                longer = met.shown._replace(
-                    entries=(*met.shown.entries, signed), purse=brought._replace(height=entry.height, head=signed.id)
-                )
+                longer = met.shown._replace(entries=(*met.shown.entries, signed), purse=after(brought, signed))
                 is_short = len(longer.encoded()) <= PURSE
                 self._see(longer if is_short else met.shown, is_kept=True)
 
@@ -336,7 +335,7 @@ class PurseKeeper:
         met = self._met(key)
         if met is not None and met.is_kept:
             self._kept.end_met(key, fork)
-        self._remember(key, met._replace(fork=fork) if met is not None else Met(None, b"", fork))
+        self._remember(key, Met(None, b"", fork))
 
     def flaw(self, join: Join) -> str:
         """Return why a purse that is brought is not in order; empty if it is."""
