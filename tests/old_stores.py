@@ -24,6 +24,7 @@ STORES: Final = {
     "store-3": ("24eaf41", NEW),
     "store-4": ("35ed04a", NEW),
     "store-5": ("25dfbe6", NEW),
+    "store-6": ("fa87a1c", NEW),
 }
 """By file name: the commit, and the transcript of the match. The first program of version 2 did not note who hosts."""
 CREATED: Final = 1_763_812_800
@@ -59,6 +60,15 @@ store.mark_over(match_id(opened.genesis))
 store.write(match_id(opened.genesis), islice(opened.messages, int(count)))
 store.add_choice(bytes.fromhex(other), 4, "3x5")
 store.remember_address(b"i" * 32, "192.0.2.1", 7000, 1)
+try:
+    from protocol.node.purse_keeper import PurseKeeper
+    from protocol.wire.purses import Freeze, following
+except ImportError:
+    pass
+else:
+    own = PurseKeeper(store, b"i" * 32, print).own
+    for stake in (Freeze(b"n" * 32, 10, 0), Freeze(bytes.fromhex(other), 300, 0)):
+        own.freeze(following(own.purse, stake))
 store.close()
 database = sqlite3.connect(path, isolation_level=None)
 database.execute("PRAGMA journal_mode=DELETE")

@@ -56,7 +56,7 @@ def after(purse: Purse | None, signed: SignedEntry) -> Purse:
     if purse is None or entry != following(purse, body):
         raise MalformedPurseError("an entry of a purse does not follow the one before")
     if isinstance(body, Freeze):
-        return _advance(_freeze(purse, body), signed)
+        return _advance(_freeze(purse, body, entry.height), signed)
     stake = purse.frozen_for(body.match)
     if stake is None:
         raise MalformedPurseError("an entry of a purse is for a match without a frozen stake")
@@ -72,14 +72,14 @@ def _advance(purse: Purse, signed: SignedEntry) -> Purse:
     return purse._replace(height=signed.entry.height, head=signed.id)
 
 
-def _freeze(purse: Purse, body: Freeze) -> Purse:
+def _freeze(purse: Purse, body: Freeze, height: int) -> Purse:
     if purse.frozen_for(body.match) is not None:
         raise MalformedPurseError("a purse has frozen two stakes in one match")
     if body.bet > purse.funds or body.tickets > purse.owned:
         raise MalformedPurseError("a purse has frozen more than its funds")
     if len(purse.frozen) >= FROZEN:
         raise MalformedPurseError(f"a purse has frozen more than {FROZEN} stakes")
-    return purse._replace(frozen=tuple(sorted((*purse.frozen, Frozen(*body)))))
+    return purse._replace(frozen=tuple(sorted((*purse.frozen, Frozen(*body, height)))))
 
 
 def _settle(purse: Purse, body: Settled) -> Purse:
@@ -101,21 +101,35 @@ def settlement(purse: Purse, ended: Ended) -> Entry:
 
     :raises MalformedPurseError: if nothing is frozen for it, or something else.
     """
-    author = _author(purse.key, ended)
-    stake = purse.frozen_for(ended.match)
+    author, brought = _brought(purse.key, ended)
+    stake = stake_in(purse, ended.match, brought)
     # A stake that came too late, so that its owner was voted absent, is frozen and not in the match: it comes back.
-    if stake is None or (ended.has_staked[author] and stake[1:] != ended.account.bets[author]):
-        raise MalformedPurseError("a settlement of a match in which the purse has no such stake")
+    if ended.has_staked[author] and (stake.bet, stake.tickets) != ended.account.bets[author]:
+        raise MalformedPurseError("a match in which the purse has no such stake")
     change, ticket_change, soul = ended.account.changes(ended.genesis, author)
     change, ticket_change = min(change, MAX_COINS), min(ticket_change, MAX_COINS)
     balance, tickets = min(purse.balance + change, MAX_COINS), min(purse.tickets + ticket_change, MAX_COINS)
     return following(purse, Settled(ended.match, ended.result, change, ticket_change, soul, balance, tickets))
 
 
-def _author(key: bytes, ended: Ended) -> int:
+def stake_in(purse: Purse, match: bytes, brought: Purse) -> Frozen:
+    """Return what is frozen in a purse for a match to which it was brought.
+
+    There is one height at which that can be frozen: the next after the one that was brought. So what is frozen for a
+    match once more, after it was settled or void, is never free again.
+
+    :raises MalformedPurseError: if nothing is frozen, or not there.
+    """
+    stake = purse.frozen_for(match)
+    if stake is None or stake.height != brought.height + 1:
+        raise MalformedPurseError("a match in which the purse has no such stake")
+    return stake
+
+
+def _brought(key: bytes, ended: Ended) -> tuple[int, Purse]:
     for author, record in enumerate(ended.genesis.roster):
         if record.join.purse is not None and record.join.purse.key == key:
-            return author
+            return author, record.join.purse
     raise MalformedPurseError("a settlement of a match without this purse")
 
 
@@ -164,10 +178,8 @@ def encode_proof(entries: Iterable[SignedEntry], evidence: tuple[bytes, ...]) ->
 def begins_at(key: bytes, evidence: bytes) -> int:
     """Return the height of a purse in the join record of a match, from the evidence of its end: a proof can begin after
     it."""
-    ended = read_evidence(evidence)
-    purse = ended.genesis.roster[_author(key, ended)].join.purse
-    assert purse is not None
-    return purse.height
+    _, brought = _brought(key, read_evidence(evidence))
+    return brought.height
 
 
 def needs_evidence(signed: SignedEntry) -> bool:
@@ -210,9 +222,11 @@ def _follow(entries: tuple[SignedEntry, ...], evidence: tuple[bytes, ...]) -> Sh
         body = signed.entry.body
         if isinstance(body, Settled | Void):
             proof, ended = next(rest)
+            if purse is None:
+                raise MalformedPurseError("a purse begins with the end of a match")
             if ended is None:
-                check_void(proof, cast("Void", body).match, first.purse)
-            elif purse is None or settlement(purse, ended) != signed.entry:
+                stake_in(purse, body.match, check_void(proof, body.match, first.purse))
+            elif settlement(purse, ended) != signed.entry:
                 raise MalformedPurseError("a settlement that differs from the account of its match")
         purse = after(purse, signed)
     assert purse is not None
@@ -349,7 +363,7 @@ def read_end(data: bytes) -> End:
                 return End(key, EntryKind.VOID, played, evidence)
             if kind == EntryKind.SETTLEMENT:
                 ended = read_evidence(evidence)
-                _author(key, ended)
+                _brought(key, ended)
                 if ended.match == played:
                     return End(key, EntryKind.SETTLEMENT, played, evidence)
     raise MalformedPurseError("not the end of a match for a purse")

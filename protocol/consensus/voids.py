@@ -9,7 +9,7 @@ from protocol.crypto.keys import PublicKey
 from protocol.version import tag
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis
-from protocol.wire.purses import MalformedPurseError, decode_shown
+from protocol.wire.purses import MalformedPurseError, Purse, decode_shown
 
 VOID_TAG: Final = tag("void")
 
@@ -37,8 +37,8 @@ def write_void(genesis: bytes, signatures: Mapping[int, bytes]) -> bytes:
     return encode((genesis, tuple(signatures[author] for author in sorted(signatures))))
 
 
-def check_void(data: bytes, match: bytes, key: bytes) -> None:
-    """Check the evidence that a match is void, to which the purse with this key was brought.
+def check_void(data: bytes, match: bytes, key: bytes) -> Purse:
+    """Check the evidence that a match is void; return the purse with this key as it was brought to it.
 
     :raises MalformedPurseError: if it is not right.
     """
@@ -49,11 +49,12 @@ def check_void(data: bytes, match: bytes, key: bytes) -> None:
             except MalformedGenesisError as error:
                 raise MalformedPurseError(f"a void match that cannot be: {error}") from None
             purses = [record.join.purse for record in genesis.roster]
-            if match_id(genesis_data) != match or not any(each and each.key == key for each in purses):
+            brought = next((each for each in purses if each is not None and each.key == key), None)
+            if match_id(genesis_data) != match or brought is None:
                 raise MalformedPurseError("a void match without this purse")
             if len(signatures) == len(genesis.roster) and all(
                 type(signature) is bytes and PublicKey(record.join.match_key).verifies(signature, void_data(match))
                 for record, signature in zip(genesis.roster, signatures, strict=True)
             ):
-                return
+                return brought
     raise MalformedPurseError("a match is void only if all its players have signed so")

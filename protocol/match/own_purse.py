@@ -10,7 +10,16 @@ from collections.abc import Callable, Sequence
 
 from p2pdice import NEWCOMER_COINS
 from p2pdice.moves import MAX_COINS
-from protocol.consensus.purse_proofs import Relation, Shown, after, begins_at, compare, needs_evidence, settlement
+from protocol.consensus.purse_proofs import (
+    Relation,
+    Shown,
+    after,
+    begins_at,
+    compare,
+    needs_evidence,
+    settlement,
+    stake_in,
+)
 from protocol.consensus.settlements import read_evidence
 from protocol.consensus.voids import check_void
 from protocol.crypto.hashing import HASH_BYTES
@@ -120,7 +129,7 @@ class OwnPurse:
         """
         if self.purse.frozen_for(match) is None:
             raise PurseError("nothing is frozen for that match")
-        check_void(evidence, match, self.key.public)
+        stake_in(self.purse, match, check_void(evidence, match, self.key.public))
         return self._append(Void(match), evidence)
 
     def _append(self, body: Body, evidence: bytes = b"") -> SignedEntry:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, cast
 
 from protocol.crypto.keys import fingerprint
+from protocol.wire.canonical import decode, encode
 from protocol.wire.genesis import MalformedGenesisError, players_of
 from protocol.wire.nicknames import is_marked_as_bot, outline
 
@@ -102,6 +103,20 @@ def _to_6(database: sqlite3.Connection) -> None:
     _add_column(database, "matches", "void INTEGER NOT NULL DEFAULT 0")
 
 
+def _to_7(database: sqlite3.Connection) -> None:
+    """Note at which height each frozen stake was frozen."""
+    for number, state in database.execute("SELECT number, state FROM purses").fetchall():
+        with suppress(TypeError, ValueError):  # damaged: reading it raises the error
+            key, height, head, balance, frozen, *rest = cast("tuple[Any, ...]", decode(state))
+            heights = database.execute(
+                "SELECT match, MAX(height) FROM purse_entries WHERE purse = ? AND kind = 2 GROUP BY match", (number,)
+            )
+            at = dict(heights.fetchall())
+            stakes = tuple((*stake[:3], at.get(stake[0], 0)) for stake in frozen)
+            row = encode((key, height, head, balance, stakes, *rest)), number
+            database.execute("UPDATE purses SET state = ? WHERE number = ?", row)
+
+
 def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
     """Add a column to a table that lacks it."""
     names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
@@ -109,7 +124,7 @@ def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
         database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
 
-_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5, _to_6)
+_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7)
 
 SCHEMA_VERSION: Final = len(_UPGRADES) + 1
 """The version of the store."""

@@ -44,6 +44,8 @@ class Frozen(NamedTuple):
     match: bytes
     bet: int
     tickets: int
+    height: int
+    """Of the FREEZE."""
 
 
 class Purse(NamedTuple):
@@ -127,10 +129,10 @@ def parse_brought(value: Value) -> Purse:
 
 def _parse_frozen(value: Value) -> Frozen:
     match value:
-        case (bytes() as name, int() as bet, int() as tickets) if (
-            len(name) == HASH_BYTES and is_number(bet) and is_number(tickets)
+        case (bytes() as name, int() as bet, int() as tickets, int() as height) if (
+            len(name) == HASH_BYTES and is_number(bet) and is_number(tickets) and is_number(height, HEIGHTS - 1)
         ):
-            return Frozen(name, bet, tickets)
+            return Frozen(name, bet, tickets, height)
     raise MalformedPurseError("a frozen stake has the wrong form")
 
 

@@ -501,7 +501,7 @@ async def test_one_stake_in_two_matches_at_once_is_not_opened(people: Company) -
     guest.go_on()
     end = await host.until(MatchResult)
     assert [end.players[seat].name for seat in end.places[0]] == ["A"]
-    assert purse(guest).frozen == ((bytes(32), 10, 0),)
+    assert [each[:3] for each in purse(guest).frozen] == [(bytes(32), 10, 0)]
     assert verify(end.transcript.read_bytes()).verdict == "fair"
 
 

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from protocol.consensus.purse_proofs import read_proof
 from protocol.consensus.transcript import open_transcript
 from protocol.crypto.keys import fingerprint
+from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage import archive, backup, upgrades
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.storage.upgrades import SCHEMA_VERSION
 from protocol.wire.genesis import match_id, players_of
+from protocol.wire.purses import Frozen
 from tests.old_stores import CREATED, FOLDER, MESSAGES, OTHER, SEED, STORES
 from tests.protocol.test_backup import OWNER
 
@@ -78,6 +81,15 @@ def test_the_people_in_an_old_store_are_known(home: Home, name: str) -> None:
     with archive.read_store(home) as store:  # converted also for somebody who only reads
         known = {(each.fingerprint, each.name, each.matches, each.met) for each in store.people.everybody()}
     assert known == {(fingerprint(each.identity), each.nickname, 2, CREATED) for each in players_of(genesis)}
+
+
+@pytest.mark.parametrize("name", ["store-6"])
+def test_stakes_in_an_old_purse_get_the_heights_at_which_they_were_frozen(home: Home, name: str) -> None:
+    with closing(Store(home.store)) as store:
+        ((_, purse),) = store.purses.all_own()
+        assert purse.frozen == (Frozen(b"n" * 32, 10, 0, 1), Frozen(OTHER, 300, 0, 2))
+        own = PurseKeeper(store, b"i" * 32, lambda _: None).own
+    assert read_proof(own.proof()).purse == purse
 
 
 def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -191,6 +191,27 @@ def test_a_match_is_settled_once() -> None:
     assert owners[0].own.settle(evidence_of(world).encoded()) is None
 
 
+@pytest.mark.parametrize("is_hidden", [False, True], ids=["in the proof", "before the proof begins"])
+def test_a_match_for_which_a_stake_is_frozen_once_more_is_settled_no_more(is_hidden: bool) -> None:
+    owners = [Owner(name) for name in "ab"]
+    world = matches(owners, range(33, 34))
+    cheat, evidence = owners[0], evidence_of(world).encoded()
+    first = next(signed.entry for signed in cheat.kept if isinstance(signed.entry.body, Freeze))
+    cheat.own.freeze(following(cheat.purse, first.body))
+    if is_hidden:
+        matches([cheat, Owner("c")], range(34, 35))
+        assert all(signed.entry.body != first.body for signed in cheat.own.shown.entries)
+    with pytest.raises(MalformedPurseError, match="no such stake"):
+        cheat.own.settle(evidence)
+    ended = read_evidence(evidence)
+    alike = cheat.purse._replace(frozen=tuple(each._replace(height=first.height) for each in cheat.purse.frozen))
+    again = sign_entry(following(cheat.purse, settlement(alike, ended).body), cheat.own.key)
+    shown = cheat.own.shown
+    forged = shown._replace(entries=(*shown.entries, again), evidence=(*shown.evidence, evidence))
+    with pytest.raises(MalformedPurseError, match="no such stake"):
+        read_proof(forged.encoded())
+
+
 def test_a_forfeit_gives_up_what_was_frozen_and_no_settlement_follows() -> None:
     owners = [Owner(name) for name in "ab"]
     world = play(owners, 40)
@@ -215,6 +236,10 @@ def test_a_void_that_all_have_signed_gives_the_stake_back() -> None:
     for wrong in ((signatures[0], signatures[0]), signatures[:1], (*signatures, signatures[0]), (1, 2)):
         with pytest.raises(MalformedPurseError, match="all its players"):
             read_proof(shown._replace(evidence=(encode((world.data, wrong)),)).encoded())
+    own.void(frozen.match, encode((world.data, signatures)))
+    own.freeze(following(own.purse, Freeze(frozen.match, frozen.bet, frozen.tickets)))
+    with pytest.raises(MalformedPurseError, match="no such stake"):  # once is enough
+        own.void(frozen.match, encode((world.data, signatures)))
 
 
 def test_a_match_is_void_only_for_its_own_players_by_their_own_word() -> None:
@@ -227,7 +252,8 @@ def test_a_match_is_void_only_for_its_own_players_by_their_own_word() -> None:
     def signed(world: World) -> bytes:
         return encode((world.data, tuple(MatchKey(seed).sign(void_data(match)) for seed in world.seeds)))
 
-    check_void(signed(right), match, owners[0].purse.key)
+    key = owners[0].purse.key
+    assert check_void(signed(right), match, key) == Owner("a").purse
     for evidence, owner in ((signed(made_up), owners[0]), (signed(right), Owner("c"))):
         with pytest.raises(MalformedPurseError, match="without this purse"):
             check_void(evidence, match, owner.purse.key)
@@ -547,7 +573,7 @@ def test_a_stake_that_came_too_late_comes_back() -> None:
     history = world.machines[1].match.history
     right = evidence_of(world, 1)
     bets = list(read_evidence(right.encoded()).account.bets)
-    assert bets[0] == late.purse.frozen[0][1:]
+    assert bets[0] == late.purse.frozen[0][1:3]
     account = read_evidence(right.encoded()).account._replace(bets=((0, 0), *bets[1:]))
     result = result_hash(right.state, account.encoded())
     signatures = tuple(
@@ -636,11 +662,11 @@ def test_all_bring_a_purse_or_none() -> None:
         {"height": 2**32},
         {"head": b""},
         {"key": b"short"},
-        {"frozen": (Frozen(bytes(32), 1001, 0),)},
-        {"frozen": (Frozen(bytes(32), 0, 1),)},
-        {"frozen": (Frozen(b"1" * 32, 1, 0), Frozen(b"0" * 32, 1, 0))},
-        {"frozen": (Frozen(b"1" * 32, 1, 0),) * 2},
-        {"frozen": tuple(Frozen(bytes((number,)) * 32, 0, 0) for number in range(17))},
+        {"frozen": (Frozen(bytes(32), 1001, 0, 0),)},
+        {"frozen": (Frozen(bytes(32), 0, 1, 0),)},
+        {"frozen": (Frozen(b"1" * 32, 1, 0, 0), Frozen(b"0" * 32, 1, 0, 0))},
+        {"frozen": (Frozen(b"1" * 32, 1, 0, 0),) * 2},
+        {"frozen": tuple(Frozen(bytes((number,)) * 32, 0, 0, 0) for number in range(17))},
         {"souls": (("", 1),)},
         {"souls": (("x" * 41, 1),)},
         {"souls": (("é" * 21, 1),)},
@@ -680,7 +706,7 @@ def _altered(value: tuple[Value, ...], signed: Collection[int] = ()) -> Iterator
             yield (*value[:place], inner, *value[place + 1 :])
 
 
-PURSE_PARTS: tuple[Value, ...] = (bytes(32), 3, bytes(32), 900, ((bytes(32), 1, 1),), 2, (("Eclipse", 1),))
+PURSE_PARTS: tuple[Value, ...] = (bytes(32), 3, bytes(32), 900, ((bytes(32), 1, 1, 1),), 2, (("Eclipse", 1),))
 
 
 def test_each_part_of_a_purse_has_its_form() -> None:
@@ -726,7 +752,7 @@ def test_each_part_of_an_entry_has_its_form(body: Body) -> None:
 
 
 def test_a_purse_that_is_brought_has_room_for_another_stake() -> None:
-    full = tuple(Frozen(bytes((number,)) * 32, 0, 0) for number in range(FROZEN))
+    full = tuple(Frozen(bytes((number,)) * 32, 0, 0, 0) for number in range(FROZEN))
     purse = Owner("a").purse
     assert parse_purse(decode(encode(purse._replace(frozen=full).wire))).frozen == full
     for wrong in (purse._replace(frozen=full), purse._replace(height=2**32 - 1)):

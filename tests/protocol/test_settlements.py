@@ -311,22 +311,22 @@ def test_a_purse_is_opened_once_and_first() -> None:
 
 @pytest.mark.parametrize("body", [Void(MATCH), Forfeit(MATCH), Settled(MATCH, bytes(32), 0, 0, "", 1000, 0)])
 def test_what_frees_a_stake_needs_one_for_its_match(body: Body) -> None:
-    other = purse(frozen=(Frozen(b"o" * 32, 10, 0),))
+    other = purse(frozen=(Frozen(b"o" * 32, 10, 0, 0),))
     with pytest.raises(MalformedPurseError, match="without a frozen stake"):
         after(other, entry(body, other))
-    both = other._replace(frozen=(Frozen(MATCH, 5, 0), *other.frozen))
+    both = other._replace(frozen=(Frozen(MATCH, 5, 0, 0), *other.frozen))
     assert after(both, entry(body, both)).frozen == other.frozen
 
 
 def test_a_void_gives_back_what_a_forfeit_takes_away() -> None:
-    before = purse(tickets=3, frozen=(Frozen(MATCH, 70, 2),))
+    before = purse(tickets=3, frozen=(Frozen(MATCH, 70, 2, 0),))
     void, forfeit = (after(before, entry(body, before)) for body in (Void(MATCH), Forfeit(MATCH)))
     assert (void.balance, void.funds, void.tickets) == (1000, 1000, 3)
     assert (forfeit.balance, forfeit.funds, forfeit.tickets) == (930, 930, 1)
 
 
 def test_only_what_is_not_frozen_can_be_frozen() -> None:
-    before = purse(tickets=3, frozen=(Frozen(b"o" * 32, 400, 2),))
+    before = purse(tickets=3, frozen=(Frozen(b"o" * 32, 400, 2, 0),))
     assert after(before, entry(Freeze(MATCH, 600, 1), before)).funds == 0
     for bet, tickets in ((601, 1), (600, 2)):
         with pytest.raises(MalformedPurseError, match="more than its funds"):
@@ -334,10 +334,10 @@ def test_only_what_is_not_frozen_can_be_frozen() -> None:
 
 
 def test_one_stake_for_a_match_and_sixteen_in_all() -> None:
-    before = purse(frozen=(Frozen(MATCH, 1, 0),))
+    before = purse(frozen=(Frozen(MATCH, 1, 0, 0),))
     with pytest.raises(MalformedPurseError, match="two stakes in one match"):
         after(before, entry(Freeze(MATCH, 1, 0), before))
-    full = purse(frozen=tuple(Frozen(bytes((number,)) * 32, 0, 0) for number in range(FROZEN)))
+    full = purse(frozen=tuple(Frozen(bytes((number,)) * 32, 0, 0, 0) for number in range(FROZEN)))
     with pytest.raises(MalformedPurseError, match="more than 16 stakes"):
         after(full, entry(Freeze(MATCH, 0, 0), full))
     nearly = full._replace(frozen=full.frozen[1:])
@@ -345,13 +345,13 @@ def test_one_stake_for_a_match_and_sixteen_in_all() -> None:
 
 
 def test_frozen_stakes_stand_by_match() -> None:
-    before = purse(frozen=(Frozen(b"z" * 32, 1, 0),))
+    before = purse(frozen=(Frozen(b"z" * 32, 1, 0, 0),))
     found = after(before, entry(Freeze(MATCH, 1, 0), before))
     assert [each.match for each in found.frozen] == [MATCH, b"z" * 32]
 
 
 def test_the_sums_of_a_settlement_are_those_after_it() -> None:
-    before = purse(frozen=(Frozen(MATCH, 10, 0),))
+    before = purse(frozen=(Frozen(MATCH, 10, 0, 0),))
     right = settled(before, 25, 1)
     found = after(before, entry(right, before))
     assert (found.balance, found.tickets, found.frozen) == (1025, 1, ())
@@ -361,14 +361,14 @@ def test_the_sums_of_a_settlement_are_those_after_it() -> None:
 
 
 def test_what_is_above_the_limit_is_lost() -> None:
-    before = purse(balance=MAX_COINS - 5, tickets=MAX_COINS, frozen=(Frozen(MATCH, 0, 0),))
+    before = purse(balance=MAX_COINS - 5, tickets=MAX_COINS, frozen=(Frozen(MATCH, 0, 0, 0),))
     found = after(before, entry(settled(before, 10, 1), before))
     assert (found.balance, found.tickets) == (MAX_COINS, MAX_COINS)
 
 
 def test_a_soul_is_put_in_and_a_thirty_third_kind_is_lost() -> None:
     souls = tuple((f"{number:02}", 1) for number in range(SOULS))
-    full = purse(frozen=(Frozen(MATCH, 0, 0),), souls=souls)
+    full = purse(frozen=(Frozen(MATCH, 0, 0, 0),), souls=souls)
     assert after(full, entry(settled(full, 0, soul="another"), full)).souls == souls
     assert after(full, entry(settled(full, 0, soul="05"), full)).souls[5] == ("05", 2)
     most = full._replace(souls=(*souls[:-1], (souls[-1][0], MAX_COINS)))

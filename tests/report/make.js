@@ -107,7 +107,7 @@ function anyPurse(chances, key) {
   let [coins, runs] = [balance, tickets];
   for (let count = chances.one([0, 0, 1, 2, 15]); count > 0; count--) {
     const [bet, staked] = [chances.below(Math.min(coins, 200) + 1), chances.below(Math.min(runs, 2) + 1)];
-    frozen.push([chances.bytes(), bet, staked]);
+    frozen.push([chances.bytes(), bet, staked, chances.one([1, 17, 2 ** 32 - 1])]);
     coins -= bet;
     runs -= staked;
   }

@@ -55,8 +55,11 @@ function genesisOnly(seed, spoil, rules = QUICK) {
 }
 
 const changed = (place, value) => (purse) => purse.map((part, at) => (at === place ? value : part));
-// A purse of 1,000 coins and 5 tickets with these frozen stakes.
-const frozen = (stakes) => ([key, height, head]) => [key, height, head, 1000, stakes, 5, []];
+// A purse of 1,000 coins and 5 tickets with these stakes, frozen at height 1.
+const frozen = (stakes) => frozenAt(1, stakes);
+const frozenAt =
+  (frozenHeight, stakes) =>
+  ([key, height, head]) => [key, height, head, 1000, stakes.map((stake) => [...stake, frozenHeight]), 5, []];
 const souls = (list) => changed(6, list);
 const many = (count, item) => Array.from({ length: count }, (_, at) => item(at));
 
@@ -97,6 +100,8 @@ const FORMS = {
       [bytes(1), 1, 0],
       [bytes(1), 2, 0],
     ]),
+    "a frozen stake without a height": ([key, height, head]) => [key, height, head, 1000, [[bytes(1), 1, 0]], 5, []],
+    "a frozen stake above the greatest height": frozenAt(2 ** 32, [[bytes(1), 1, 0]]),
     "seventeen frozen stakes": frozen(many(17, (at) => [bytes(at), 1, 0])),
     "souls out of order": souls([
       ["Eclipse", 1],
@@ -119,7 +124,7 @@ const FORMS = {
       2 ** 32 - 2,
       head,
       10 ** 12,
-      many(15, (at) => [bytes(at), 10 ** 10, 10 ** 10]),
+      many(15, (at) => [bytes(at), 10 ** 10, 10 ** 10, 2 ** 32 - 1]),
       10 ** 12,
       many(32, (at) => [`${String.fromCodePoint(0x1f400 + at)}${"x".repeat(39)}`, 10 ** 12]),
     ],

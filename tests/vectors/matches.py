@@ -164,7 +164,7 @@ SECOND: Final = b"\x42" * 32
 
 def _brought() -> list[tuple[bytes, Purse]]:
     newcomer = sign_entry(Entry(PurseKey(FIRST).public, 0, b"", Opening(b"i" * 32, 1000)), PurseKey(FIRST))
-    frozen = (Frozen(b"m" * 32, 300, 1),)
+    frozen = (Frozen(b"m" * 32, 300, 1, 5),)
     other = Purse(PurseKey(SECOND).public, 7, b"h" * 32, 1400, frozen, 3, (("Dusk Moth", 1), ("Eclipse", 2)))
     return [(FIRST, after(None, newcomer)), (SECOND, other)]
 

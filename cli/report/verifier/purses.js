@@ -22,7 +22,12 @@ function readPurse(fields) {
   if (!isInteger(height, 0, 4294967295)) throw wrong("the height");
   if (!isCoins(balance) || !isCoins(tickets)) throw wrong("the balance or the tickets");
   const isStake = (item) =>
-    Array.isArray(item) && item.length === 3 && isBytes(item[0], 32) && isCoins(item[1]) && isCoins(item[2]);
+    Array.isArray(item) &&
+    item.length === 4 &&
+    isBytes(item[0], 32) &&
+    isCoins(item[1]) &&
+    isCoins(item[2]) &&
+    isInteger(item[3], 0, 4294967295);
   if (!Array.isArray(frozen) || frozen.length > MOST_FROZEN || !frozen.every(isStake)) throw wrong("a frozen stake");
   if (!ascends(frozen.map(([match]) => match), compareBytes)) throw wrong("the order of the frozen stakes");
   const funds = balance - sumOf(frozen.map(([, bet]) => bet));
