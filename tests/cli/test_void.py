@@ -18,7 +18,7 @@ from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.storage.voiding import Voiding
 from protocol.wire.genesis import match_id
-from protocol.wire.purses import MalformedPurseError
+from protocol.wire.purses import EntryKind, MalformedPurseError
 from protocol.wire.void_lines import write_void_line
 from tests.programs import Done, run_here
 from tests.protocol.long_purses import RULES
@@ -80,7 +80,9 @@ def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Co
         assert funds(at, name) == 1000
         with closing(Store(Home(tmp_path / name).store)) as store:  # and anybody takes it
             purse = read_proof(keeper(store, name).own.proof()).purse
+            (line,) = store.purses.lines(purse.key, 1)
         assert (purse.funds, purse.frozen) == (1000, ())
+        assert (line.kind, line.change) == (EntryKind.VOID, 0)
 
 
 def test_as_data(match: bytes, at: Command) -> None:
@@ -147,6 +149,7 @@ def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> 
     for wrong, reason in (
         ("hello", "begins with VOID-"),
         (line[:-1], "and this one 153"),
+        (line + "A", "and this one 155"),
         (line[:-1] + "1", "only the letters"),
         (elsewhere, "another match"),
         (stranger, "none of the players"),

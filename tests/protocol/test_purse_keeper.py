@@ -10,9 +10,12 @@ from typing import cast
 
 import pytest
 
+from protocol.consensus.history import History
 from protocol.consensus.purse_proofs import write_fork
+from protocol.consensus.settlements import read_evidence
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import fingerprint
+from protocol.errors import NodeError
 from protocol.limits import FROZEN, PURSES_SEEN
 from protocol.match import own_purse
 from protocol.match.own_purse import OwnPurse, PurseError
@@ -20,10 +23,12 @@ from protocol.node import purse_keeper
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
+from protocol.storage.voiding import Voiding
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Join
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
 from tests.protocol.long_purses import OWNER, RULES, settled
+from tests.protocol.test_purse_store import stored_match
 from tests.protocol.test_purses import Owner, evidence_of, forked, matches, play, settle
 from tests.simulation.world import World, identity_of
 
@@ -259,6 +264,21 @@ def test_a_match_is_settled_as_soon_as_it_can_be(store: Store, monkeypatch: pyte
     assert keeps.settle(history)  # nothing is left to do
 
 
+def test_a_match_that_waits_for_room_is_settled_after_another(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in (3, 4):
+        stored_match(store, is_over=True, seed=seed)
+    keeps = keeper(store)
+    settle_now, tried = keeps.settle, []
+
+    def settle_late(history: History) -> bool:
+        tried.append(history)
+        return len(tried) > 1 and settle_now(history)
+
+    monkeypatch.setattr(keeps, "settle", settle_late)
+    assert len(keeps.own.purse.frozen) == 2
+    assert keeps.bring()[0].frozen == ()
+
+
 def test_a_match_in_which_something_else_was_staked_is_never_settled(store: Store) -> None:
     own = keeper(store).own
     world = World(RULES, 2, 3, owners=[(OWNER, OwnPurse(own.key, own.shown, lambda *_: None)), Owner("other").seat])
@@ -339,6 +359,30 @@ def test_what_an_earlier_program_kept_of_purses_outside_matches_counts_for_nothi
         database.execute("UPDATE purses_met SET granted = NULL")
     assert store.purses.met(owner.purse.key) is None
     assert not store.purses.has_brought_another(owner.identity.public, b"")
+
+
+def test_evidence_that_is_missing_is_damage(store: Store) -> None:
+    settled(keeper(store).own, 1)
+    with store._transaction() as database:
+        database.execute("DELETE FROM purse_evidence")
+    with pytest.raises(StoreError, match="not all there"):
+        _ = keeper(store).own
+
+
+def test_what_was_frozen_in_entries_that_are_lost_can_be_given_up(store: Store) -> None:
+    own = keeper(store).own
+    own.freeze(following(own.purse, Freeze(bytes(32), 70, 0)))
+    with store._transaction() as database:
+        database.execute("DELETE FROM purse_entries WHERE height = 1")
+    own.forfeit(bytes(32))
+    assert own.purse.balance == 930
+
+
+def test_a_match_that_is_over_cannot_be_made_void(store: Store) -> None:
+    """Its settlement is what counts: a loser could ask for the stake back."""
+    ended = read_evidence(stored_match(store, is_over=True))
+    with pytest.raises(NodeError, match="is over"):
+        Voiding(store, ended.match)
 
 
 def test_a_void_or_forfeit_is_kept_with_the_stake_of_its_own_match(store: Store) -> None:

@@ -211,7 +211,29 @@ def test_an_owner_shows_how_the_purse_goes_on_in_as_many_proofs_as_that_takes(
         assert not taken.news
         assert _take_all(old, taken.back).purse == mine.own.purse
         assert all(len(read_shown(data).links) <= most + 1 for data in taken.back)
+        if taken.back and height % 2 == most % 2 == 0:  # each proof goes as far as it can: they begin at even heights
+            assert len(read_shown(taken.back[0]).links) == min(most, 10 - height) + (height < 10)
     assert not mine._take_own(_met_long_ago(mine, 12), b"").back
+
+
+@pytest.mark.parametrize("most", [1, 5])
+def test_an_owner_who_has_lost_an_entry_shows_nothing_that_does_not_fit(
+    store: Store, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(purse_keeper, "PURSE_LINKS", most)
+    mine = keeper(store)
+    for seed in range(4):
+        settled(mine.own, seed)
+    known = [_met_long_ago(mine, height) for height in range(8)]
+    for lost in range(1, 8):
+        with store._transaction() as database:
+            (row,) = database.execute("SELECT * FROM purse_entries WHERE height = ?", (lost,)).fetchall()
+            database.execute("DELETE FROM purse_entries WHERE height = ?", (lost,))
+        for old in known:
+            reached = _take_all(old, mine._take_own(old, b"").back).purse
+            assert reached.height < lost or lost <= old.purse.height
+        with store._transaction() as database:
+            database.execute("INSERT INTO purse_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def test_an_owner_shows_a_few_proofs_at_a_time_and_goes_on_from_there(
@@ -262,6 +284,7 @@ def test_what_was_brought_to_a_match_does_not(store: Store, owner: Owner) -> Non
     taken = mine.take(owner.own.proof())
     assert (taken.news, taken.back, taken.has_gap) == (owner.own.proof(), (first.proof(),), True)
     assert mine.take(links(owner, 0)).news
+    assert mine.take(first.proof()).has_gap  # what is sent back has no links
     for again in (mine, keeper(store)):  # it is kept
         assert again.take(owner.own.proof()).news == b""
 

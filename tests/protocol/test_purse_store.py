@@ -125,9 +125,9 @@ def test_an_entry_that_could_not_be_kept_is_not_signed(store: Store, monkeypatch
     assert own.purse == before == keeper(store).own.purse
 
 
-def stored_match(store: Store, *, is_over: bool) -> bytes:
+def stored_match(store: Store, *, is_over: bool, seed: int = 3) -> bytes:
     """Play a match against somebody, and store it like a node that stopped before it could settle it."""
-    world = World(RULES, 2, 3, owners=[(OWNER, keeper(store).own), Owner("other").seat])
+    world = World(RULES, 2, seed, owners=[(OWNER, keeper(store).own), Owner("other").seat])
     world.run()
     match, key = match_id(world.data), MatchKey(world.seeds[0]).public
     store.add_seed(key, world.seeds[0])

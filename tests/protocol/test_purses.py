@@ -37,7 +37,7 @@ from protocol.consensus.settlements import Evidence, gather, read_evidence
 from protocol.consensus.voids import check_void, void_data, write_void
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey
-from protocol.limits import FROZEN, PURSE
+from protocol.limits import FROZEN, PURSE, SOULS
 from protocol.match.effects import Conceded
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.wire.canonical import Value, decode, encode
@@ -433,7 +433,8 @@ def test_forged_end() -> None:
     ):
         with pytest.raises(MalformedPurseError, match=why):
             read_end(wrong.encoded())
-    for data in (b"", end.encoded()[:-1], encode((END_TAG, key)), world.purses[0].proof()):
+    renamed = encode((FORK_TAG, *cast("tuple[Value, ...]", decode(end.encoded()))[1:]))
+    for data in (b"", end.encoded()[:-1], encode((END_TAG, key)), renamed, world.purses[0].proof()):
         with pytest.raises(MalformedPurseError):
             read_end(data)
     assert not is_end(world.purses[0].proof())
@@ -672,6 +673,7 @@ def test_all_bring_a_purse_or_none() -> None:
         {"souls": (("é" * 21, 1),)},
         {"souls": (("a", 0),)},
         {"souls": (("b", 1), ("a", 1))},
+        {"souls": (("a", 1), ("a", 1))},
         {"souls": tuple((f"{number:02}", 1) for number in range(33))},
     ],
 )
@@ -755,6 +757,8 @@ def test_a_purse_that_is_brought_has_room_for_another_stake() -> None:
     full = tuple(Frozen(bytes((number,)) * 32, 0, 0, 0) for number in range(FROZEN))
     purse = Owner("a").purse
     assert parse_purse(decode(encode(purse._replace(frozen=full).wire))).frozen == full
+    souls = tuple((f"{number:02}", 1) for number in range(SOULS))
+    assert parse_purse(decode(encode(purse._replace(souls=souls).wire))).souls == souls
     for wrong in (purse._replace(frozen=full), purse._replace(height=2**32 - 1)):
         with pytest.raises(MalformedPurseError, match="nothing more"):
             parse_brought(decode(encode(wrong.wire)))
