@@ -23,6 +23,7 @@ from protocol.wire.genesis import (
     MalformedGenesisError,
     Patience,
     UnknownRulesError,
+    check_keys,
     parse_genesis,
     parse_join_record,
     parse_patience,
@@ -126,15 +127,16 @@ class HostedTable:
         try:
             record = parse_join_record(value)
             _check_names((record.join.nickname,))
+            # Two may claim one purse: which of them is its owner is seen when they show it.
+            check_keys(
+                [record.join, *(each.join for each in self.records if each.join.identity != record.join.identity)]
+            )
         except MalformedGenesisError as error:
             raise NotAdmittedError(RefuseCode.REFUSED, str(error)) from None
         if record.join.identity != identity:
             raise NotAdmittedError(RefuseCode.REFUSED, "the request for a seat has a different key from the connection")
         if record.join.table != self.id:
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
-        others = [known for known in self.records if known.join.identity != identity]
-        if any(known.join.match_key == record.join.match_key for known in others):
-            raise NotAdmittedError(RefuseCode.REFUSED, "the request for a seat has the key of another player")
         self.check_room(identity)
         self._guests[identity] = record
         self.expected.discard(identity)

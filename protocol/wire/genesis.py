@@ -9,6 +9,7 @@ their own record stands there unaltered. In a match with stakes each record show
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, cast
 
@@ -190,8 +191,6 @@ def parse_join_record(value: Value) -> JoinRecord:
         purse = parse_brought(brought[0]) if brought else None
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
-    if identity == match_key:
-        raise MalformedGenesisError("a player uses the same key twice")
     join = Join(
         table,
         cast("bytes", identity),
@@ -211,6 +210,7 @@ def parse_join_record(value: Value) -> JoinRecord:
         raise MalformedGenesisError(str(error)) from None
     if not (certified and possessed):
         raise MalformedGenesisError("a signature of a player's entry is wrong")
+    check_keys((join,))
     return JoinRecord(data, identity_signature, match_signature, join)
 
 
@@ -266,11 +266,21 @@ def parse_genesis(data: bytes) -> Genesis:
     identities = [record.join.identity for record in records]
     if identities != sorted(set(identities)):
         raise MalformedGenesisError("the players are out of order, or one of them sits there twice")
-    if len({record.join.match_key for record in records} | set(identities)) != 2 * len(records):
-        raise MalformedGenesisError("two players have one match key")
+    check_keys([record.join for record in records])
     genesis = Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)
     _check_purses(genesis)
     return genesis
+
+
+def check_keys(joins: Sequence[Join]) -> None:
+    """Check that identity and match keys of players are all different, and different from the keys of all purses.
+
+    :raises MalformedGenesisError: if not.
+    """
+    keys = [key for join in joins for key in (join.identity, join.match_key)]
+    purses = [join.purse.key for join in joins if join.purse is not None]
+    if len({*keys}) < len(keys) or not {*keys}.isdisjoint(purses):
+        raise MalformedGenesisError("one key is used for two purposes, or by two players")
 
 
 def _check_purses(genesis: Genesis) -> None:
@@ -284,9 +294,8 @@ def _check_purses(genesis: Genesis) -> None:
         return
     if len(purses) < len(joins) or not genesis.ruleset.stakes:
         raise MalformedGenesisError("all players bring a purse to a match with stakes, and to no other")
-    others = {key for join in joins for key in (join.identity, join.match_key)}
-    if len({*purses} | others) != len(purses) + len(others):
-        raise MalformedGenesisError("two players have one purse, or a purse has another key's")
+    if len({*purses}) < len(purses):
+        raise MalformedGenesisError("two players bring one purse")
 
 
 def parse_ruleset(value: Value) -> Ruleset:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import Identity, MatchKey
 from protocol.match.lobby import GuestTable, HostedTable, NotAdmittedError, TableSettings
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Table, TableAim, WatchAim
-from protocol.wire.genesis import Genesis, MalformedGenesisError, Patience
+from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, Patience, make_join_record
+from protocol.wire.purses import Purse
 from protocol.wire.table_id import private_table_id
-from tests.simulation.world import TABLE, join_record
+from tests.simulation.world import IDENTITIES, TABLE, join_record, match_seed
 
 CLASSIC = PRESETS["classic"]
 RECORDS = [join_record(b"lobby", number) for number in range(5)]
@@ -71,6 +75,36 @@ def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:
         b"",
     ):
         assert refusal(hosted, ANN.join.identity, wire) == "refused"
+
+
+def claimed(place: str) -> JoinRecord:
+    """Return the join record of somebody who claims a key of Ann's for this place in their own."""
+    seed = match_seed(b"lobby", 1)
+    if place == "match key":
+        return make_join_record(
+            BEA.join._replace(match_key=ANN.join.match_key), IDENTITIES[BEA.join.identity], MatchKey(seed)
+        )
+    if place == "purse":
+        return join_record(b"lobby", 2, purse=Purse(ANN.join.identity, 0, bytes(32), 1000))
+    alike = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("match-key", seed)))
+    return join_record(b"lobby", 2, identity=alike)
+
+
+@pytest.mark.parametrize("place", ["identity", "match key", "purse"])
+def test_nobody_sits_down_with_a_key_that_is_another_players(place: str) -> None:
+    """Else no match could be formed, and whoever completes the table would suffer for it."""
+    hosted = table()
+    hosted.admit(ANN.join.identity, ANN.wire)
+    record = claimed(place)
+    assert refusal(hosted, record.join.identity, record.wire) == "refused"
+    hosted.release(ANN.join.identity)
+    hosted.admit(record.join.identity, record.wire)
+
+
+def test_nobody_sits_down_with_one_key_for_two_purposes() -> None:
+    for key in (BEA.join.identity, BEA.join.match_key):
+        record = join_record(b"lobby", 2, purse=Purse(key, 0, bytes(32), 1000))
+        assert refusal(table(), record.join.identity, record.wire) == "refused"
 
 
 def test_a_private_table_takes_its_token_only_and_an_open_one_needs_none() -> None:
