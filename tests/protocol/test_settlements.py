@@ -13,7 +13,7 @@ import pytest
 
 from p2pdice.moves import MAX_COINS
 from protocol.consensus.accounts import Account, result_hash
-from protocol.consensus.purse_proofs import after
+from protocol.consensus.purse_proofs import after, settlement
 from protocol.consensus.settlements import Evidence, gather, read_evidence
 from protocol.crypto.keys import MatchKey
 from protocol.limits import FROZEN, PURSE, SOULS, STEPS
@@ -212,6 +212,21 @@ def test_each_player_has_one_place_for_a_freeze() -> None:
     right = told(right_account())
     for wrong in (right.freezes[:-1], (*right.freezes, b"")):
         refused(right._replace(freezes=wrong), "not those of its players")
+
+
+def test_what_a_winner_would_get_above_the_limit_is_lost() -> None:
+    """An entry could not even spell it."""
+    found = read_evidence(evidence_of(ended()).encoded())
+    rich = right_account()._replace(bets=((MAX_COINS, MAX_COINS),) * PLAYERS, winners=(0,), earners=())
+    own = ended().purses[0].purse
+    stake = own.frozen_for(found.match)
+    assert stake is not None
+    frozen = (stake._replace(bet=MAX_COINS, tickets=MAX_COINS),)
+    before = own._replace(balance=MAX_COINS, tickets=MAX_COINS, frozen=frozen)
+    body = settlement(before, found._replace(account=rich)).body
+    assert isinstance(body, Settled)
+    assert (body.change, body.balance) == (MAX_COINS, MAX_COINS)
+    assert body.tickets <= MAX_COINS
 
 
 # Forms
