@@ -128,9 +128,8 @@ class HostedTable:
             record = parse_join_record(value)
             _check_names((record.join.nickname,))
             # Two may claim one purse: which of them is its owner is seen when they show it.
-            check_keys(
-                [record.join, *(each.join for each in self.records if each.join.identity != record.join.identity)]
-            )
+            others = (each.join for each in self.records if each.join.identity != record.join.identity)
+            check_keys([record.join, *others])
         except MalformedGenesisError as error:
             raise NotAdmittedError(RefuseCode.REFUSED, str(error)) from None
         if record.join.identity != identity:
