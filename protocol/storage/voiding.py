@@ -8,13 +8,14 @@ from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError
 from protocol.storage.archive import replica, roster_index
 from protocol.storage.store import Store
+from protocol.wire.messages import Kind
 from protocol.wire.void_lines import parse_void_line, write_void_line
 
 
 class Voiding:
     """A match that its players make void.
 
-    :raises NodeError: if the match is not kept here, or can be settled.
+    :raises NodeError: if the match is not kept here, can be settled, or could be by what its owner has signed.
     :raises StoreError: if what is kept of it is damaged.
     """
 
@@ -31,12 +32,18 @@ class Voiding:
         if gather(history) is not None:
             hint = "it is settled when you next sit down at a table with stakes"
             raise NodeError(ErrorCode.FAILED, "that match is over", hint)
+        me = roster_index(stored)
+        mine = [each[me] for each in (history.held, *(place.entries for place in history.chain)) if me in each]
+        if me in history.results or any(signed.message.kind == Kind.RESIGN for signed in mine):
+            hint = "the others can settle the match by that, so you cannot sign any more that it is void"
+            raise NodeError(ErrorCode.FAILED, "you have signed the end of that match, or resigned from it", hint)
         self.has_signed = stored.void
         """The owner has done so before."""
         self.players = tuple(record.join.nickname for record in history.genesis.roster)
         self._store = store
         self._stored = stored
         self._genesis = history.genesis
+        self._me = me
         self._signatures: dict[int, bytes] = {}
 
     def take(self, line: str) -> None:
@@ -57,7 +64,7 @@ class Voiding:
         match = self._stored.match
         self._store.mark_void(match)
         signature = MatchKey(self._stored.seed).sign(void_data(match))
-        self._signatures[roster_index(self._stored)] = signature
+        self._signatures[self._me] = signature
         return write_void_line(match, signature)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.storage.voiding import Voiding
 from protocol.wire.genesis import match_id
+from protocol.wire.messages import Kind, Signed, sign
 from protocol.wire.purses import EntryKind, MalformedPurseError
 from protocol.wire.void_lines import write_void_line
 from tests.programs import Done, run_here
@@ -35,6 +36,14 @@ def keeper(store: Store, name: str) -> PurseKeeper:
 @pytest.fixture
 def match(tmp_path: Path) -> bytes:
     """Three players have opened their stakes in a match, and broke off: each has a home with it."""
+    return kept_by_three(tmp_path, lambda messages, *_: messages[:20])
+
+
+def kept_by_three(tmp_path: Path, kept: Callable[[list[Signed], int, MatchKey], Iterable[Signed]]) -> bytes:
+    """Let three players play for stakes, each with a home.
+
+    :param kept: returns which messages of the match are in a home, given all, the player's roster index and match key.
+    """
     stores = [Store(Home(tmp_path / name).store) for name in NAMES]
     owners = [
         (identity_of(name.encode(), 0), keeper(store, name).own) for name, store in zip(NAMES, stores, strict=True)
@@ -42,13 +51,13 @@ def match(tmp_path: Path) -> bytes:
     world = World(RULES, 3, 7, owners=owners)
     world.run()
     found = match_id(world.data)
-    for name, machine, seed, store, (identity, own) in zip(
-        NAMES, world.machines, world.seeds, stores, owners, strict=True
+    for author, (name, machine, seed, store, (identity, own)) in enumerate(
+        zip(NAMES, world.machines, world.seeds, stores, owners, strict=True)
     ):
         store.add_seed(MatchKey(seed).public, seed)
         store.add_match(found, world.data, MatchKey(seed).public, created=0, port=0)
         store.mark_formed(found)
-        store.write(found, [*machine.disk, *machine.unwritten][:20])  # the stakes are open, the match is not over
+        store.write(found, kept([*machine.disk, *machine.unwritten], author, MatchKey(seed)))
         store.close()
         assert own.purse.frozen_for(found) is not None
         identity.save(Home(tmp_path / name).identity)
@@ -140,6 +149,24 @@ def test_the_mark_is_kept_before_the_line_is_shown(
         monkeypatch.setattr(store, "mark_void", fail)
         with pytest.raises(OSError, match="full"):
             Voiding(store, match).sign()
+
+
+@pytest.mark.parametrize("ending", ["the end", "a resignation"])
+def test_whoever_has_signed_the_end_cannot_sign_that_there_is_none(tmp_path: Path, at: Command, ending: str) -> None:
+    """Else the winner could settle the match by that, and let the others take their stakes back."""
+
+    def kept(messages: list[Signed], me: int, key: MatchKey) -> Iterable[Signed]:
+        if ending == "the end":
+            return [each for each in messages if each.message.kind != Kind.RESULT or each.message.author == me]
+        place, last = next(
+            (place, each) for place, each in enumerate(messages) if place >= 20 and each.message.author == me
+        )
+        return [*messages[:place], sign(last.message._replace(kind=Kind.RESIGN, body=()), key)]
+
+    match = kept_by_three(tmp_path, kept)
+    refused = at("a", "purse", "void", match.hex(), "--yes")
+    assert "You have signed the end of that match" in " ".join(refused.stderr.split())
+    assert "VOID-" not in refused.stdout
 
 
 def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> None:
