@@ -58,16 +58,16 @@ class Opened(NamedTuple):
 def write_transcript(history: History, proven: Iterable[MisconductError] = ()) -> bytes:
     """Return the transcript of a history: all closed steps, the messages of the open one, and those that prove
     misconduct."""
-    told = {signed.id for signed in _history(history)}
     evidence = [
         signed
         for error in proven
         # A single message is judged by the history before it, which may have been taken back since.
         if len(error.evidence) > 1 or history.goes_through(error.evidence[0].message)
         for signed in error.evidence
-        if signed.id not in told
     ]
-    return b"".join(_pieces(TRANSCRIPT_TAG, history, chain(_history(history), evidence)))
+    told = {signed.id for signed in _history(history)} if evidence else ()
+    untold = [signed for signed in evidence if signed.id not in told]
+    return b"".join(_pieces(TRANSCRIPT_TAG, history, chain(_history(history), untold)))
 
 
 def write_proof(history: History, error: MisconductError) -> bytes:

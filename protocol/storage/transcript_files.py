@@ -68,10 +68,11 @@ def transcript_path(home: Home, match: bytes, begun: int, ruleset: Ruleset) -> P
     if (found := transcript_of(home, match)) is not None:
         return found
     digits, start = match.hex(), f"{day(begun)}-{rules_word(ruleset)}"
-    paths = [
-        home.matches / f"{start}-{digits[:length]}{TRANSCRIPT_SUFFIX}" for length in range(SHORT_ID, len(digits) + 1)
-    ]
-    return next((path for path in paths if not os.path.lexists(path)), paths[-1])
+    for length in range(SHORT_ID, len(digits) + 1):
+        path = home.matches / f"{start}-{digits[:length]}{TRANSCRIPT_SUFFIX}"
+        if not os.path.lexists(path):
+            break
+    return path
 
 
 def files_about(home: Home, match: bytes) -> tuple[Path, ...]:
