@@ -81,11 +81,10 @@ class Intake(Holdings):
             if signed.message.author == self.absence.me:
                 self.own[signed.message.tip, signed.message.step] = signed
             self.news.append(Learned(signed))
+            return outcome
         if outcome is Outcome.FUTURE:
             return self._keep_for_later(self.history.check_signature(signed), 0)
-        if outcome in (Outcome.ADDED, Outcome.DUPLICATE):
-            return outcome
-        return self._put_aside(signed)
+        return outcome if outcome is Outcome.DUPLICATE else self._put_aside(signed)
 
     def _take_vote(self, signed: Signed) -> Outcome:
         history, message = self.history, signed.message

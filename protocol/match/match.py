@@ -127,6 +127,7 @@ class Match:
         self._timers = _Timers()
         self._now = 0.0
         self._effects: list[Effect] = []
+        self._emit = self._effects.append
         self._links = Links(self.history, me, self._emit)
         self._catch_up = CatchUp(self.replica)
         self._signer = (
@@ -235,9 +236,6 @@ class Match:
         awaited = in_order(self.history, self.info, set(missing))
         return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.history.may_close_without())
 
-    def _emit(self, effect: Effect) -> None:
-        self._effects.append(effect)
-
     # Inputs
 
     def handle(self, item: MatchInput, now: float) -> list[Effect]:
@@ -255,7 +253,7 @@ class Match:
             case Received():
                 was_calm = self._is_calm()
                 self._take(item.sender, item.signed)
-                if was_calm and self._is_calm() and not self.history.is_complete:
+                if was_calm and self.replica.is_calm and not self.history.is_complete:
                     self._fetch_news()
                     self._wake_at(self._catch_up.due(now))
                     return self._fetch_effects()
@@ -294,7 +292,8 @@ class Match:
         return self._fetch_effects()
 
     def _fetch_effects(self) -> list[Effect]:
-        effects, self._effects = self._effects, []
+        effects = self._effects.copy()
+        self._effects.clear()
         return effects
 
     def _is_calm(self) -> bool:
@@ -527,7 +526,7 @@ class Match:
 
         In the step that forms the match it must be free to sign COMMIT: else it could be bound by two.
         """
-        return self.history.position.step + 1 < FORMED or self.may_commit()
+        return self.history.position.step + 1 != FORMED or self.may_commit()
 
     def _sign(self, kind: int, body: Value) -> None:
         self._send(self.signer.sign(kind, body))
@@ -557,7 +556,7 @@ class Match:
         if not self._restart.is_over:
             wake.append(self._restart.due())
         self._compare_notes(wake)
-        self._wake_at(min((time for time in wake if time > now), default=math.inf))
+        self._wake_at(min([time for time in wake if time > now], default=math.inf))
 
     def _wake_at(self, due: float) -> None:
         """Ask the owner to wake the match. Waking too early costs less than a new time in every step."""

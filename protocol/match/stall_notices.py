@@ -74,11 +74,8 @@ class StallNotices:
         position, missing = self._history.position, self._history.missing()
         culprits = self._replica.proven
         # A proven cheat cannot give an acceptable message any more than a missing player.
-        gone = tuple(author for author in unheard if author not in linked) or tuple(
-            author
-            for author in position.owed
-            if author != self._me and (author in culprits or (author in missing and author not in linked))
-        )
+        away = {*missing}.difference(linked).union(culprits).intersection(position.owed).difference((self._me,))
+        gone = tuple(author for author in unheard if author not in linked) or tuple(sorted(away))
         if not gone:
             self._since = None
             self._continue(missing, now)

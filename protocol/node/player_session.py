@@ -186,15 +186,15 @@ class PlayerSession(Session):
         self._audience.relay(have)
 
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
-        if isinstance(effect, StoreChoice):
-            self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
-        elif isinstance(effect, Replace):
-            self._runtime.outbox.keep_only(effect.messages)
-        else:
+        if isinstance(effect, Learned):
             if effect.must_store:
                 self._runtime.outbox.keep(effect.signed)
             if self._audience:
                 self._audience.relay(Carried(*effect.signed.wire))
+        elif isinstance(effect, Replace):
+            self._runtime.outbox.keep_only(effect.messages)
+        else:
+            self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
 
     def tell(self, event: NodeEvent) -> None:
         if not self._is_retired:

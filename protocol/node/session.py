@@ -151,8 +151,13 @@ class Session(ABC):
         """Have an effect carried out, in its order."""
         runtime = self._runtime
         match effect:
-            case StoreChoice() | Learned() | Replace():
+            case Learned() | StoreChoice() | Replace():
                 self.keep(effect)
+            case Show() | Formed() | CalledOff() | Over():
+                runtime.outbox.afterwards(partial(self.carry_out, effect))
+            case Ended():
+                runtime.outbox.write_all()
+                runtime.outbox.afterwards(partial(self.carry_out, effect))
             case Send():
                 self.send(effect.author, effect.frame)
             case Announce():
@@ -165,10 +170,6 @@ class Session(ABC):
                 self._wake = runtime.loop.call_at(effect.time, self.feed, Ticked())
             case Accuse():
                 runtime.outbox.afterwards(partial(self._accuse, effect))
-            case _:
-                if isinstance(effect, Ended):
-                    runtime.outbox.write_all()
-                runtime.outbox.afterwards(partial(self.carry_out, effect))
 
     def announce(self, have: Have) -> None:
         """Tell all linked players what this node holds."""
