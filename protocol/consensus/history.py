@@ -115,7 +115,7 @@ class History:
 
     def missing(self) -> tuple[int, ...]:
         """Return the authors whose message the open step still lacks."""
-        return tuple(author for author in self.position.owed if author not in self.held)
+        return tuple([author for author in self.position.owed if author not in self.held])
 
     def may_close_without(self, authors: Container[int] = ()) -> bool:
         """Tell whether the others are a majority that can close the open step without ``authors`` and without all

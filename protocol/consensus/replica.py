@@ -157,7 +157,7 @@ class Replica(Intake):
         history, position = self.history, self.history.position
         if not history.is_complete:
             return False
-        is_doubtful = self.absence.has_voted(position.tip) or any(author in self.proven for author in position.owed)
+        is_doubtful = self.absence.has_voted(position.tip) or not self.proven.keys().isdisjoint(position.owed)
         if is_doubtful and position.kind is not Kind.LOCK:  # a complete LOCK is final, whatever was voted
             return False
         if self.is_silent and position.step < FORMED and not self._is_taken_further():

@@ -173,7 +173,7 @@ class CatchUp:
 
     def due(self, now: float) -> float:
         """Return when to tell, compare or ask next."""
-        asking = (peer.due(now) for peer in self._peers.values() if peer.need is not None)
+        asking = [peer.due(now) for peer in self._peers.values() if peer.need is not None]
         return min((self._tell_at, self._compare_at, *asking))
 
     # Answers

@@ -494,7 +494,7 @@ class Match:
 
     def _rounds_due(self, has_quorum: bool) -> list[tuple[bytes, float]]:
         """Return the tips of steps in which this node begins a round of votes by itself, and when."""
-        if self.me is None or not self.replica.may_vote or (self.is_ended and not self._restart.is_over):
+        if self.me is None or not self.replica.may_vote or (not self._restart.is_over and self.is_ended):
             return []
         return self._voter.rounds_due(self._now, has_quorum, self._is_deciding)
 
