@@ -135,12 +135,13 @@ class PurseDesk:
                 self._runtime.post(identity, ShowPurse(end.encoded()))
 
     def _ask(self, identity: bytes, key: bytes, known: Shown, proof: bytes) -> None:
-        """Show the owner what a guest knows of a purse, so that the owner shows the rest."""
+        """Show the owner what a guest knows of a purse, so that the owner shows the rest: once, as answers count in what
+        the owner may show."""
         for record in self._table.records[1:]:
             purse, owner = record.join.purse, record.join.identity
             if purse is None or purse.key != key or owner == identity:
                 continue
-            if (identity, purse.head) not in self._answered:
+            if (identity, key) not in self._asking and (identity, purse.head) not in self._answered:
                 self._asking[identity, key] = known
                 self._runtime.post(owner, ShowPurse(proof))
 

@@ -16,7 +16,7 @@ from protocol.consensus.settlements import Evidence
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed, YourTurn
-from protocol.limits import Limits
+from protocol.limits import PURSE_BURST, Limits
 from protocol.match.lobby import TableSettings
 from protocol.node import purse_keeper
 from protocol.node.guest import Guest
@@ -350,6 +350,26 @@ async def test_an_owner_who_left_without_an_answer_is_asked_again(
     owner = await people.sit("B")
     await owner.node.join(opened.join_line)
     await finish([host, guest, owner])
+
+
+async def test_a_guest_who_asks_again_and_again_uses_up_nothing_of_the_owners(people: Company) -> None:
+    """Else nothing that the owner shows would be looked at any more, and the seat would be lost."""
+    await evening(people, "AB")
+    for _ in range(3):
+        await evening(people, "CB")
+    host = await people.sit("D", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    guest = await people.sit("A")
+    await guest.node.join(opened.join_line)
+    owner = await people.sit("B")
+    known = guest.node._store.purses.met(purse(owner).key)
+    assert known is not None
+    await owner.node.join(opened.join_line)
+    for _ in range(PURSE_BURST):
+        guest.node._runtime.post(host.node.identity.public, ShowPurse(known.proof))
+    other = await people.sit("C")
+    await other.node.join(opened.join_line)
+    await finish([host, guest, owner, other])
 
 
 async def test_a_silent_owner_is_refused_and_not_the_guest_who_waits_for_an_answer(
