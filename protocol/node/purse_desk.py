@@ -135,7 +135,7 @@ class PurseDesk:
                 self._runtime.post(identity, ShowPurse(end.encoded()))
 
     def _ask(self, identity: bytes, key: bytes, known: Shown, proof: bytes) -> None:
-        """Show the owner what a guest knows of a purse, so that the owner shows the rest: once, as answers count in what
+        """Show the owner what a guest knows of a purse, so that the owner shows the rest: once, as answers use up what
         the owner may show."""
         for record in self._table.records[1:]:
             purse, owner = record.join.purse, record.join.identity
