@@ -12,6 +12,7 @@ from protocol import LocalError, PeerError, ProtocolError
 
 OUR_FAULT = {
     "BackupError",
+    "DamagedPurseError",
     "DamagedStoreError",
     "DiscoveryUnavailable",
     "HomeInUseError",
