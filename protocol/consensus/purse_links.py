@@ -21,6 +21,7 @@ from protocol.wire.purses import (
     MalformedPurseError,
     Opening,
     SignedEntry,
+    beginning,
     decode_shown,
     entry_id,
     is_bytes,
@@ -79,5 +80,4 @@ def _follow(shown: Shown, height: int, known: bytes, links: tuple[Value, ...]) -
     return tuple(ids)
 
 
-_LINKS: Final = encode((LINKS_TAG, 0, b"", (), b""))[: 1 + len(encode(LINKS_TAG))]
-"""The first bytes of all links: the head of the array, and the tag."""
+_LINKS: Final = beginning(LINKS_TAG, 5)

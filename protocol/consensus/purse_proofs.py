@@ -28,6 +28,7 @@ from protocol.wire.purses import (
     Settled,
     SignedEntry,
     Void,
+    beginning,
     decode_shown,
     following,
     parse_entry,
@@ -328,8 +329,7 @@ def is_fork(data: bytes) -> bool:
     return data.startswith(_FORK)
 
 
-_FORK: Final = encode((FORK_TAG, (), ()))[:-2]
-"""The first bytes of every fork: all but the two entries."""
+_FORK: Final = beginning(FORK_TAG, 3)
 
 
 # The end of a match that an owner lacks
@@ -374,5 +374,4 @@ def is_end(data: bytes) -> bool:
     return data.startswith(_END)
 
 
-_END: Final = encode((END_TAG, b"", 0, b"", b""))[: 1 + len(encode(END_TAG))]
-"""The first bytes of every end: the head of the array, and the tag."""
+_END: Final = beginning(END_TAG, 5)

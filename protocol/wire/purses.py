@@ -38,6 +38,11 @@ def decode_shown(data: bytes, what: str) -> Value:
         raise MalformedPurseError(f"{what} cannot be read: {error}") from None
 
 
+def beginning(name: str, parts: int) -> bytes:
+    """Return the first bytes of every encoded array of so many parts with this tag in front: its head, and the tag."""
+    return encode((name, *(0,) * (parts - 1)))[: 1 + len(encode(name))]
+
+
 class Frozen(NamedTuple):
     """A stake in a match that is not settled."""
 
