@@ -38,7 +38,7 @@ class Evidence(NamedTuple):
     """Hash of the last state."""
     account: bytes
     freezes: tuple[bytes, ...]
-    """By roster index: the purse's signature in the STAKE, or nothing."""
+    """By roster index: the purse's signature in the STAKE, or nothing if the stake did not count."""
     results: tuple[tuple[int, bytes], ...]
     """Authors of RESULTs, and their signatures."""
     resignations: tuple[tuple[int, int, bytes, bytes], ...]
@@ -81,14 +81,20 @@ def gather(history: History) -> Evidence | None:
     }
     if len(results) < majority(range(history.roster_size - len(resigned))):
         return None
-    stakes = stakes_of(history)
+    account = account_of(position.seats, position.state)
+    # A stake that was opened in a step that never closed is in no bet. It is frozen, and comes back.
+    freezes = {
+        author: stake.signature
+        for author, stake in stakes_of(history).items()
+        if (stake.freeze.bet, stake.freeze.tickets) == account.bets[author]
+    }
     return Evidence(
         history.genesis_data,
         position.step,
         position.tip,
         state_hash(position.state),
-        account_of(position.seats, position.state).encoded(),
-        tuple(stakes[each].signature if each in stakes else b"" for each in range(history.roster_size)),
+        account.encoded(),
+        tuple(freezes.get(author, b"") for author in range(history.roster_size)),
         tuple((author, results[author].signature) for author in sorted(results)),
         tuple(
             (author, signed.message.step, signed.message.tip, signed.signature)

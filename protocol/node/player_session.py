@@ -27,6 +27,7 @@ from protocol.match.effects import (
 from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
 from protocol.net.addresses import Address
+from protocol.node.bookkeeping import Bookkeeping
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.spectators import Spectators
@@ -62,9 +63,7 @@ class PlayerSession(Session):
         self._formed = formed
         self._called_off = called_off
         self._is_retired = False
-        self._is_noted = False
-        """The purses of the players have taken over what their stakes have frozen."""
-        self._is_settled = False
+        self._books = Bookkeeping(runtime.purses, match)
 
     def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
         """Link with the other players from now on, and send what this node owes.
@@ -161,19 +160,16 @@ class PlayerSession(Session):
         history = self.match.history
         if self.match.is_ended and {*range(history.roster_size)} - {*history.position.left} <= {*history.results}:
             self.all_confirmed.set()
-        self._mind_purses()
+        self._keep_books()
 
-    def _mind_purses(self) -> None:
-        """Note what is frozen when the stakes are open, and settle the match when enough have signed its end."""
-        history, purses = self.match.history, self._runtime.purses
-        if not history.genesis.has_purses:
-            return
-        state = history.position.state
-        if not self._is_noted and state is not None and state.wagers:
-            self._is_noted = True
-            purses.note(history)
-        if self.is_over and not self._is_settled:
-            self._is_settled = purses.settle(history)
+    def _keep_books(self) -> None:
+        if not self._runtime.is_silent:
+            with self._runtime.stopping_at_disk_errors():
+                self._books.follow(is_over=self.is_over)
+
+    def close(self) -> None:
+        super().close()
+        self._books.close()
 
     def send(self, author: int, frame: Frame) -> None:
         if author < self.match.history.roster_size:
@@ -217,5 +213,5 @@ class PlayerSession(Session):
                 winners = position.state.places[0] if position.state is not None else ()
                 self._runtime.store.mark_over(self.match.id, [position.seats[seat] for seat in winners])
                 self.is_over = True
-                self._mind_purses()  # an owner may leave as soon as the end is told
+                self._keep_books()  # an owner may leave as soon as the end is told
                 self.tell(self.result(effect.confirmed))

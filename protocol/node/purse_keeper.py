@@ -38,7 +38,7 @@ from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.storage import archive
 from protocol.storage.purses import Met
 from protocol.storage.store import DamagedPurseError, Store, StoredMatch, StoreError
-from protocol.wire.genesis import Join
+from protocol.wire.genesis import Genesis, Join
 from protocol.wire.purses import Entry, EntryKind, MalformedPurseError, Purse, Settled, following, verified
 
 log = logging.getLogger(__name__)
@@ -76,6 +76,8 @@ class PurseKeeper:
         self._own: OwnPurse | None = None
         self._seen: OrderedDict[bytes, Met] = OrderedDict()
         """What is known of the purses of others that were shown of late, by their keys."""
+        self._held: dict[Genesis, frozenset[bytes]] = {}
+        """Keys of purses in matches that this node signs and that are not formed yet."""
         self._tried_at = b""
         """The head at which matches were last settled late: looking through them takes time, and a table is shown
         often."""
@@ -141,6 +143,29 @@ class PurseKeeper:
 
     # Matches
 
+    def hold(self, genesis: Genesis) -> None:
+        """Remember the purses of a match until it is released, however many others are shown meanwhile."""
+        self._held[genesis] = frozenset(
+            record.join.purse.key for record in genesis.roster if record.join.purse is not None
+        )
+
+    def release(self, genesis: Genesis) -> None:
+        """Remember the purses of a match no longer than others."""
+        self._held.pop(genesis, None)
+
+    def meet(self, genesis: Genesis) -> None:
+        """Store what is known of the purses that others have brought to a match, as it is formed."""
+        for record in genesis.roster:
+            purse = record.join.purse
+            met = self._met(purse.key) if purse is not None and purse.key != self.own.key.public else None
+            if met is None or met.shown is None or met.is_kept:
+                continue
+            self._kept.remember(met.shown)
+            if met.fork:
+                self._kept.end_met(met.shown.purse.key, met.fork)
+            self._remember(met.shown.purse.key, met._replace(is_kept=True))
+        self.release(genesis)
+
     def note(self, history: History) -> None:
         """Take over what the stakes of a match have frozen, once they are open: of others, and what one's own purse has
         lost since."""
@@ -152,7 +177,11 @@ class PurseKeeper:
                 self.own.freeze(entry)  # a store put back from a backup may lack it
                 continue
             met, signed = self._met(entry.purse), verified(entry, stake.signature)
-            if met is not None and met.shown is not None and signed is not None and met.shown.purse == brought:
+            if met is None or met.shown is None or signed is None:
+                continue
+            if (found := fork_of(met.shown.entries, (signed,))) is not None:
+                self._end(entry.purse, write_fork(found))
+            elif met.shown.purse == brought:
                 longer = met.shown._replace(entries=(*met.shown.entries, signed), purse=after(brought, signed))
                 is_short = len(longer.encoded()) <= PURSE
                 self._see(longer if is_short else met.shown, is_kept=True)
@@ -227,8 +256,9 @@ class PurseKeeper:
     def _remember(self, key: bytes, met: Met) -> None:
         self._seen[key] = met
         self._seen.move_to_end(key)
-        if len(self._seen) > PURSES_SEEN:
-            self._seen.popitem(last=False)
+        held = frozenset().union(*self._held.values())
+        if len(self._seen.keys() - held) > PURSES_SEEN:
+            del self._seen[next(each for each in self._seen if each not in held)]
 
     def take(self, data: bytes) -> Taken:
         """Take what somebody has shown or handed back.
@@ -332,10 +362,10 @@ class PurseKeeper:
         return tuple(found)
 
     def _end(self, key: bytes, fork: bytes) -> None:
-        met = self._met(key)
-        if met is not None and met.is_kept:
+        met = self._met(key) or Met(None, b"")
+        if met.is_kept:
             self._kept.end_met(key, fork)
-        self._remember(key, Met(None, b"", fork))
+        self._remember(key, met._replace(proof=b"", fork=fork))
 
     def flaw(self, join: Join) -> str:
         """Return why a purse that is brought is not in order; empty if it is."""

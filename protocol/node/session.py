@@ -142,9 +142,8 @@ class Session(ABC):
         runtime = self._runtime
         if runtime.is_silent:
             return
-        effects = self.match.handle(item, runtime.loop.time())
-        with runtime.stopping_at_disk_errors():
-            for effect in effects:
+        with runtime.stopping_at_disk_errors():  # a stake is frozen in the store while the match handles its input
+            for effect in self.match.handle(item, runtime.loop.time()):
                 self._begin(effect)
 
     def _begin(self, effect: Effect) -> None:

@@ -610,6 +610,19 @@ def test_who_has_staked_the_same_coins_elsewhere_resigns_when_the_stake_is_due()
     assert state.wagers[seat].bet == 0
 
 
+def test_a_stake_comes_back_if_all_others_resign_while_stakes_are_opened() -> None:
+    """The match is over without stakes. Once the evidence showed the frozen stake without a bet, and nobody took it."""
+    owners = [Owner(name) for name in ("p", "q")]
+    world = World(ONE_DIE, 2, 81, owners=[owner.seat for owner in owners])
+    elsewhere, own = world.purses
+    elsewhere.freeze(following(elsewhere.purse, Freeze(bytes(32), 10, 0)))
+    world.run()
+    assert own.purse.frozen_for(world.machines[1].match.id)
+    assert own.settle(evidence_of(world, 1).encoded()) is not None
+    assert (own.purse.frozen, own.purse.balance) == ((), 1000)
+    assert read_proof(own.proof()).purse == own.purse
+
+
 def test_the_whole_match_is_the_same_after_a_crash_before_any_step() -> None:
     """A restarted node signs the same STAKE again, and freezes it once."""
     owners = [Owner(name) for name in ("s", "t")]

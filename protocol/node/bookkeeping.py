@@ -1,0 +1,47 @@
+"""What one match does to purses: to those of its players as this node knows them, and to the one of its own player.
+
+The purses of a proposed match are held in memory. They are stored once the match is formed, so strangers cannot fill
+the disk with proposals.
+"""
+
+from __future__ import annotations
+
+from protocol.match.match import Match
+from protocol.node.purse_keeper import PurseKeeper
+
+
+class Bookkeeping:
+    """See the module.
+
+    :param match: that this node is about to sign, or returns to.
+    """
+
+    def __init__(self, purses: PurseKeeper, match: Match) -> None:
+        self._purses = purses
+        self._match = match
+        self._is_met = self._is_noted = self._is_settled = False
+        self._purses.hold(match.history.genesis)
+
+    def follow(self, *, is_over: bool) -> None:
+        """Write what has changed with the last input of the match, before anything that rests on it is sent: who was
+        met when it is formed, what is frozen when the stakes are open, and the settlement when enough have signed.
+
+        :param is_over: the end of the match is stored.
+        :raises StoreError: if that cannot be written. Calling this again tries again.
+        """
+        history = self._match.history
+        if not history.genesis.has_purses:
+            return
+        if not self._is_met and self._match.is_formed:
+            self._purses.meet(history.genesis)
+            self._is_met = True
+        state = history.position.state
+        if not self._is_noted and state is not None and state.wagers:
+            self._purses.note(history)
+            self._is_noted = True
+        if is_over and not self._is_settled:
+            self._is_settled = self._purses.settle(history)
+
+    def close(self) -> None:
+        """Hold the purses no more."""
+        self._purses.release(self._match.history.genesis)
