@@ -15,7 +15,7 @@ from protocol.consensus.purse_proofs import Shown
 from protocol.consensus.settlements import Evidence
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
-from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, TableClosed, YourTurn
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, Stopped, TableClosed, YourTurn
 from protocol.limits import PURSE_BURST, Limits
 from protocol.match.lobby import TableSettings
 from protocol.node import purse_keeper
@@ -24,6 +24,7 @@ from protocol.node.host import Host
 from protocol.node.node import Node
 from protocol.node.purse_keeper import PurseKeeper, Taken
 from protocol.storage import archive, backup
+from protocol.storage.store import StoreError
 from protocol.wire.canonical import decode
 from protocol.wire.frames import ShowPurse
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
@@ -102,6 +103,26 @@ async def test_the_host_proposes_at_once_when_the_owner_says_so_and_purses_are_i
     (guest,) = await people.join(opened.join_line, "B")
     host.node.start_match()
     await finish([host, guest])
+
+
+@pytest.mark.parametrize("operation", ["remember", "keep"])
+async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent_and_says_so(
+    people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    """An error while a stake was frozen, or at a timer, was only logged, and the node went on."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+
+    def fail(*_: object) -> None:
+        raise StoreError("cannot write to the store: database or disk is full")
+
+    assert purse(guest).balance == 1000  # it is there before the disk is full
+    monkeypatch.setattr(guest.node._runtime.store.purses, operation, fail)
+    await guest.node.join(opened.join_line)
+    stopped = await guest.until(Stopped)
+    assert "disk is full" in stopped.reason
+    assert not guest.told(MatchResult)
 
 
 async def test_a_table_without_stakes_asks_for_no_purse(people: Company) -> None:

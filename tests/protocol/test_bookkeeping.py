@@ -1,0 +1,143 @@
+"""What a match writes about purses, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from protocol.events import Stopped
+from protocol.limits import PURSES_SEEN
+from protocol.match.match import Match
+from protocol.node.bookkeeping import Bookkeeping
+from protocol.node.purse_keeper import PurseKeeper
+from protocol.storage.home import Home
+from protocol.storage.store import Store, StoreError
+from protocol.wire.purses import Freeze, following
+from tests.protocol.long_purses import OWNER, RULES
+from tests.protocol.test_purse_keeper import join, keeper
+from tests.protocol.test_purses import Owner
+from tests.simulation.world import World
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(Home(tmp_path / "home").store)) as opened:
+        yield opened
+
+
+def sat_down(store: Store, other: Owner) -> tuple[World, Match, PurseKeeper]:
+    """Return a match that nobody has signed yet, of the store's owner against somebody whose purse was shown."""
+    keeps = keeper(store)
+    keeps.take(other.own.proof())
+    world = World(RULES, 2, 3, owners=[(OWNER, keeps.own), other.seat])
+    match = world.machines[0].match
+    assert match is not None
+    return world, match, keeps
+
+
+def show_many(keeps: PurseKeeper) -> None:
+    for number in range(PURSES_SEEN + 1):
+        keeps.take(Owner(f"stranger {number}").own.proof())
+
+
+def test_purses_of_a_signed_match_are_remembered_however_many_others_are_shown(store: Store) -> None:
+    """A host could make a guest forget a purse so, between the signature and the stakes."""
+    other = Owner("other")
+    _, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    show_many(keeps)
+    assert keeps.flaw(join(other)) == ""
+    books.close()
+    show_many(keeps)
+    assert keeps.flaw(join(other)) == "the purse was not shown"
+
+
+def test_strangers_are_shown_and_forgotten_while_a_match_is_held(store: Store) -> None:
+    other = Owner("other")
+    _, match, keeps = sat_down(store, other)
+    Bookkeeping(keeps, match)
+    show_many(keeps)
+    known = [number for number in range(PURSES_SEEN + 1) if not keeps.flaw(join(Owner(f"stranger {number}")))]
+    assert known == [*range(1, PURSES_SEEN + 1)]
+
+
+def test_a_purse_is_stored_when_the_match_is_formed_and_not_before(store: Store) -> None:
+    """Between the two it was in memory only, and a node that was started anew before the stakes had forgotten it."""
+    other = Owner("other")
+    world, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    while not match.is_formed:
+        books.follow(is_over=False)
+        assert store.purses.met(other.purse.key) is None
+        assert world.step()
+    books.follow(is_over=False)
+    met = store.purses.met(other.purse.key)
+    assert met is not None
+    assert met.shown == other.own.shown
+
+
+def test_stakes_are_noted_by_a_node_that_was_started_anew_before_they_were_opened(store: Store) -> None:
+    other = Owner("other")
+    world, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    while not match.is_formed:
+        assert world.step()
+    books.follow(is_over=False)
+    world.run()
+    again = keeper(store)
+    Bookkeeping(again, match).follow(is_over=False)
+    assert other.purse.frozen
+    assert again.flaw(join(other)) == ""
+
+
+def test_what_could_not_be_written_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stake counted as noted before it was written."""
+    other = Owner("other")
+    world, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    while not match.is_formed:
+        assert world.step()
+    world.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(store.purses, "remember", full)
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                books.follow(is_over=False)
+    books.follow(is_over=False)
+    assert keeper(store).flaw(join(other)) == ""
+
+
+def full(*_: object) -> None:
+    raise StoreError("the disk is full")
+
+
+def test_a_stake_that_contradicts_what_was_shown_ends_the_purse(store: Store) -> None:
+    """The owner has frozen something else at that height, and others have seen it."""
+    other = Owner("other")
+    before = other.own.shown
+    world, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    world.run()
+    elsewhere = Owner("other")
+    assert elsewhere.own.freeze(following(before.purse, Freeze(b"elsewhere".ljust(32), 10, 0))) is not None
+    keeps.take(elsewhere.own.proof())
+    books.follow(is_over=False)
+    for each in (keeps, keeper(store)):
+        assert each.flaw(join(other)) == "two entries of the purse contradict each other, so it has ended"
+
+
+def test_a_fork_that_is_seen_before_a_match_is_formed_is_stored_with_it(store: Store) -> None:
+    other, twin = Owner("other"), Owner("other")
+    world, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    while not match.is_formed:
+        assert world.step()
+    for coins, owner in enumerate((other, twin)):
+        assert owner.own.freeze(following(owner.purse, Freeze(b"elsewhere".ljust(32), coins, 0))) is not None
+        keeps.take(owner.own.proof())
+    books.follow(is_over=False)
+    assert keeper(store).flaw(join(other)) == "two entries of the purse contradict each other, so it has ended"
