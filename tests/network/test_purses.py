@@ -105,7 +105,7 @@ async def test_the_host_proposes_at_once_when_the_owner_says_so_and_purses_are_i
     await finish([host, guest])
 
 
-@pytest.mark.parametrize("operation", ["remember", "keep"])
+@pytest.mark.parametrize("operation", ["remember", "_keep"])
 async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent_and_says_so(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
@@ -118,7 +118,8 @@ async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent
         raise StoreError("cannot write to the store: database or disk is full")
 
     assert purse(guest).balance == 1000  # it is there before the disk is full
-    monkeypatch.setattr(guest.node._runtime.store.purses, operation, fail)
+    writing = keeper(guest).own if operation == "_keep" else guest.node._runtime.store.purses
+    monkeypatch.setattr(writing, operation, fail)
     await guest.node.join(opened.join_line)
     stopped = await guest.until(Stopped)
     assert "disk is full" in stopped.reason

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from protocol.events import Stopped
 from protocol.limits import PURSES_SEEN
 from protocol.match.match import Match
 from protocol.node.bookkeeping import Bookkeeping
