@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -87,12 +88,18 @@ class Disk(ABC):
         self._guarded("over", self._mark_over)
 
     def _guarded(self, name: str, commit: Callable[[], None]) -> None:
+        with self.guarding(name):
+            self.point(f"before commit of {name}")
+            commit()
+
+    @contextmanager
+    def guarding(self, name: str) -> Iterator[None]:
+        """Let a write meet the trouble that is due. :raises StoreError: if it is not known to be stored."""
         self.point(f"before {name}")
         trouble, self.trouble = self.trouble, Trouble.NONE
         if self.is_full or trouble is Trouble.REFUSED:
             raise StoreError("disk full")
-        self.point(f"before commit of {name}")
-        commit()
+        yield
         if trouble is Trouble.UNCONFIRMED:
             raise StoreError("input/output error")
         self.point(f"after {name}")

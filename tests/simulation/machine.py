@@ -23,6 +23,7 @@ from protocol.match.effects import (
     Broadcast,
     CalledOff,
     Conceded,
+    Effect,
     Ended,
     Formed,
     Linked,
@@ -42,6 +43,7 @@ from protocol.match.effects import (
 from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
 from protocol.node import outbox
+from protocol.node.bookkeeping import Bookkeeping
 from protocol.node.outbox import Outbox
 from protocol.node.proposals import Proposals
 from protocol.storage.store import StoreError
@@ -114,6 +116,9 @@ class Machine:
         self._encoded: tuple[Frame | None, bytes] = (None, b"")
         """The last frame of this turn, and its bytes."""
         self._deferred: list[Callable[[], None]] = []
+        self._home = world.home(author)
+        self._books: Bookkeeping | None = None
+        self._is_over = False
         disk.point = self._point
 
     # Life and death
@@ -138,9 +143,12 @@ class Machine:
         self.is_running, self.is_asleep = True, False
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
         is_host = self.author == world.host
-        own = world.purse(self.author)
-        purse = {"purse": own.freeze} if own is not None else {}
+        if self._home is not None:
+            self._home.open(self.disk)
+        purse = {"purse": self._home.keeper.freeze} if self._home is not None else {}
         self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, is_host=is_host, **purse)
+        self._books = Bookkeeping(self._home.keeper, self.match) if self._home is not None else None
+        self._is_over = False
         self.proposals.add(cast("PlayerSession", self))
         self._feed(Ticked())
         world.network.dial_all(self.node)
@@ -169,6 +177,8 @@ class Machine:
         self.match = None
         self.close()
         self.disk.close()
+        if self._home is not None:
+            self._home.close()
         self.world.network.process_died(self.node, loses_power)
 
     def close(self) -> None:
@@ -293,14 +303,8 @@ class Machine:
         match = self.match
         if match is None or not self.is_running:
             return
-        if self.is_honest:
-            began = process_time()
-            effects = match.handle(item, self.world.scheduler.now)
-            self.world.bill.computed(process_time() - began)
-        else:
-            effects = match.handle(item, self.world.scheduler.now)
         try:
-            for effect in effects:
+            for effect in self._handled(match, item):
                 match effect:
                     case StoreChoice():
                         self.disk.add_choice(effect.step, effect.text)
@@ -325,10 +329,23 @@ class Machine:
                         if isinstance(effect, Ended):
                             self._outbox.write_all()
                         self._outbox.afterwards(partial(self._carry_out, effect))
+            self._keep_books()
         except StoreError as error:
             self._fall_silent(error)
             return
         self.world.checks.after_input(self)
+
+    def _handled(self, match: Match, item: MatchInput) -> list[Effect]:
+        if not self.is_honest:
+            return match.handle(item, self.world.scheduler.now)
+        began = process_time()
+        effects = match.handle(item, self.world.scheduler.now)
+        self.world.bill.computed(process_time() - began)
+        return effects
+
+    def _keep_books(self) -> None:
+        if self._books is not None:
+            self._books.follow(is_over=self._is_over)
 
     def _new_outbox(self) -> Outbox[tuple[int, Frame]]:
         return Outbox(lambda: self.plan(self.world.scheduler.now, self._flush))
@@ -393,6 +410,8 @@ class Machine:
                 self._point("after the transcript")
             case Over():
                 self.disk.mark_over()
+                self._is_over = True
+                self._keep_books()
                 self.confirmed = effect.confirmed
                 self.world.note("over", self.node, effect.confirmed)
 

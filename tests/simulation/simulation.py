@@ -16,11 +16,10 @@ from p2pdice.players import OddsPlayer, Player
 from protocol.consensus.history import Outcome
 from protocol.consensus.intake import Intake
 from protocol.consensus.kinds import RULES, parse_signed
-from protocol.crypto.keys import Identity, MatchKey
+from protocol.crypto.keys import MatchKey
 from protocol.match import match
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import GuestTable, HostedTable, TableSettings
-from protocol.match.own_purse import OwnPurse
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
 from protocol.wire.messages import Signed
@@ -28,6 +27,7 @@ from tests.simulation.cores import CORES
 from tests.simulation.costs import Bill, Cost
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.faults import STRIKES, Fault
+from tests.simulation.home import PurseHome
 from tests.simulation.invariants import Check, Checks, Violation
 from tests.simulation.machine import Machine
 from tests.simulation.misbehaviour import MISBEHAVIOURS, BentMatch, Misbehaviour, Proposal
@@ -104,17 +104,17 @@ class Simulation:
     """See the module.
 
     :param keep: told every line of the trace.
-    :param owners: the players, if they bring purses to a match with stakes.
+    :param homes: of the players, if they bring purses to a match with stakes.
     """
 
     def __init__(
         self,
         plan: Plan,
         keep: Callable[[str], None] | None = None,
-        owners: Sequence[tuple[Identity, OwnPurse]] = (),
+        homes: Sequence[PurseHome] = (),
     ) -> None:
         self.plan = plan
-        self.owners = owners
+        self.homes = homes
         self.streams = Streams(plan.seed)
         self.scheduler = Scheduler()
         self.trace = Trace(keep)
@@ -132,6 +132,7 @@ class Simulation:
         self._resources = ExitStack()
         self.genesis, self.seeds = self._sit_down()
         self.data = self.genesis.encoded()
+        self.match = match_id(self.data)
         self.cheat: Misbehaviour | None = None
         for author in range(plan.players):
             self.network.machines[author] = Machine(self, author, author, self._disk(author), Owner(self), self.data)
@@ -144,8 +145,7 @@ class Simulation:
         plan = self.plan
         seed = plan.seed.to_bytes(8, "big")
         records = [
-            join_record(seed, number, identity=identity, purse=own.purse)
-            for number, (identity, own) in enumerate(self.owners)
+            join_record(seed, number, identity=home.identity, purse=home.purse) for number, home in enumerate(self.homes)
         ] or [join_record(seed, number) for number in range(plan.players)]
         by_author = sorted(records, key=lambda record: record.join.identity)
         self.host = by_author.index(records[0])
@@ -167,10 +167,10 @@ class Simulation:
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
         return genesis, tuple(by_identity[record.join.identity] for record in genesis.roster)
 
-    def purse(self, author: int) -> OwnPurse | None:
-        """Return the purse that a player brings; None without purses."""
+    def home(self, author: int) -> PurseHome | None:
+        """Return where the purse of a player is; None without purses."""
         identity = self.genesis.roster[author].join.identity
-        return next((own for each, own in self.owners if each.public == identity), None)
+        return next((home for home in self.homes if home.identity.public == identity), None)
 
     def _disk(self, author: int) -> Disk:
         if not self.plan.is_on_real_store:
