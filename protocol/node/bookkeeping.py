@@ -1,7 +1,7 @@
 """What one match does to purses: to those of its players as this node knows them, and to the one of its own player.
 
-The purses of a proposed match are held in memory. They are stored once the match is formed, so strangers cannot fill
-the disk with proposals.
+The purses of a proposed match are held in memory. They are stored when this node binds itself to the match: without
+that the match cannot be formed, and strangers cannot fill the disk with proposals.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Bookkeeping:
         self._purses.hold(match.history.genesis)
 
     def follow(self, *, is_over: bool) -> None:
-        """Write what has changed with the last input of the match, before anything that rests on it is sent: who was
-        met when it is formed, what is frozen when the stakes are open, and the settlement when enough have signed.
+        """Write what has changed with the last input of the match, before anything that rests on it is sent: whose
+        purses it is played with, what is frozen when the stakes are open, and the settlement when enough have signed.
 
         :param is_over: the end of the match is stored.
         :raises StoreError: if that cannot be written. Calling this again tries again.
@@ -32,7 +32,7 @@ class Bookkeeping:
         history = self._match.history
         if not history.genesis.has_purses:
             return
-        if not self._is_met and self._match.is_formed:
+        if not self._is_met and (self._match.is_bound or self._match.is_formed):
             self._purses.meet(history.genesis)
             self._is_met = True
         state = history.position.state

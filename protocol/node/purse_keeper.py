@@ -77,7 +77,7 @@ class PurseKeeper:
         self._seen: OrderedDict[bytes, Met] = OrderedDict()
         """What is known of the purses of others that were shown of late, by their keys."""
         self._held: dict[Genesis, frozenset[bytes]] = {}
-        """Keys of purses in matches that this node signs and that are not formed yet."""
+        """Keys of purses in matches that this node has signed and is not bound to yet."""
         self._tried_at = b""
         """The head at which matches were last settled late: looking through them takes time, and a table is shown
         often."""
@@ -154,7 +154,7 @@ class PurseKeeper:
         self._held.pop(genesis, None)
 
     def meet(self, genesis: Genesis) -> None:
-        """Store what is known of the purses that others have brought to a match, as it is formed."""
+        """Store what is known of the purses that others have brought to a match that this node is bound to."""
         for record in genesis.roster:
             purse = record.join.purse
             met = self._met(purse.key) if purse is not None and purse.key != self.own.key.public else None

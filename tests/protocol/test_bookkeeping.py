@@ -63,15 +63,16 @@ def test_strangers_are_shown_and_forgotten_while_a_match_is_held(store: Store) -
     assert known == [*range(1, PURSES_SEEN + 1)]
 
 
-def test_a_purse_is_stored_when_the_match_is_formed_and_not_before(store: Store) -> None:
-    """Between the two it was in memory only, and a node that was started anew before the stakes had forgotten it."""
+def test_a_purse_is_stored_when_the_node_is_bound_to_the_match_and_not_before(store: Store) -> None:
+    """Until the stakes it was in memory only, and a node that was started anew had forgotten it."""
     other = Owner("other")
     world, match, keeps = sat_down(store, other)
     books = Bookkeeping(keeps, match)
-    while not match.is_formed:
+    while not match.is_bound:
         books.follow(is_over=False)
         assert store.purses.met(other.purse.key) is None
         assert world.step()
+    assert not match.is_formed
     books.follow(is_over=False)
     met = store.purses.met(other.purse.key)
     assert met is not None
@@ -128,11 +129,11 @@ def test_a_stake_that_contradicts_what_was_shown_ends_the_purse(store: Store) ->
         assert each.flaw(join(other)) == "two entries of the purse contradict each other, so it has ended"
 
 
-def test_a_fork_that_is_seen_before_a_match_is_formed_is_stored_with_it(store: Store) -> None:
+def test_a_fork_that_is_seen_before_a_node_is_bound_is_stored_with_the_purse(store: Store) -> None:
     other, twin = Owner("other"), Owner("other")
     world, match, keeps = sat_down(store, other)
     books = Bookkeeping(keeps, match)
-    while not match.is_formed:
+    while not match.is_bound:
         assert world.step()
     for coins, owner in enumerate((other, twin)):
         assert owner.own.freeze(following(owner.purse, Freeze(b"elsewhere".ljust(32), coins, 0))) is not None

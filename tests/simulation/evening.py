@@ -118,9 +118,12 @@ class Evening:
         return players
 
     def _show(self, owner: PurseHome, other: PurseHome) -> None:
+        """Show a purse, and how it goes on from what the other knows of it."""
         _, proof = owner.keeper.bring()
-        taken = other.keeper.take(proof)
-        assert not taken.back, "nobody has lost an entry"
+        shown = [proof]
+        while shown:
+            for known in other.keeper.take(shown.pop(0)).back:
+                shown += owner.keeper.take(known).back
         join = cast("Join", _Seat(owner.identity.public, owner.purse))
         flaw = other.keeper.flaw(join)
         assert not flaw, flaw
