@@ -1,7 +1,7 @@
 """What one match does to purses: to those of its players as this node knows them, and to the one of its own player.
 
-The purses of a proposed match are held in memory. They are stored when this node binds itself to the match: without
-that the match cannot be formed, and strangers cannot fill the disk with proposals.
+The purses of a proposed match are held as long as this node may play it, so strangers cannot fill the disk with
+proposals. They are kept for good when this node binds itself to the match: without that it cannot be formed.
 """
 
 from __future__ import annotations

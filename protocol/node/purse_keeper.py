@@ -144,10 +144,19 @@ class PurseKeeper:
     # Matches
 
     def hold(self, genesis: Genesis) -> None:
-        """Remember the purses of a match until it is released, however many others are shown meanwhile."""
+        """Remember the purses of a match until it is released, however many others are shown meanwhile, and also after
+        a crash.
+
+        :raises StoreError: if that cannot be written.
+        """
+        if not genesis.has_purses:
+            return
         self._held[genesis] = frozenset(
             record.join.purse.key for record in genesis.roster if record.join.purse is not None
         )
+        held = sorted(frozenset().union(*self._held.values()))
+        known = [met.shown for key in held if (met := self._met(key)) is not None and not met.is_kept]
+        self._kept.hold([shown for shown in known if shown is not None], held)
 
     def release(self, genesis: Genesis) -> None:
         """Remember the purses of a match no longer than others."""

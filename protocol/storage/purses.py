@@ -48,7 +48,8 @@ SCHEMA: Final = (
     "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
 )
 """The present tables. ``granted`` of ``purses`` is not read any more. In ``purses_met`` it is NULL for a purse that an
-earlier program kept though it was never in a match: such a row counts for nothing."""
+earlier program kept though it was never in a match: such a row counts for nothing. It is −1 for a purse in a match
+that was signed and is not bound yet."""
 
 
 class PurseLine(NamedTuple):
@@ -196,7 +197,7 @@ class Purses:
 
     def were_used(self) -> bool:
         """Tell whether a purse of one's own has an entry after its first, or somebody else's was in a match."""
-        query = "SELECT 1 FROM purse_entries WHERE height > 0 UNION SELECT 1 FROM purses_met"
+        query = "SELECT 1 FROM purse_entries WHERE height > 0 UNION SELECT 1 FROM purses_met WHERE granted >= 0"
         return bool(self._read(query, (), (int,)))
 
     def had_one(self, identity: bytes) -> bool:
@@ -272,13 +273,27 @@ class Purses:
 
     def met(self, key: bytes) -> Met | None:
         """Return what is known of a purse that somebody else has brought to a match; None for an unknown one."""
-        query = "SELECT ended, proof FROM purses_met WHERE key = ? AND granted IS NOT NULL"
-        for ended, proof in self._read(query, (key,), (bytes, bytes)):
+        query = "SELECT ended, proof, granted >= 0 FROM purses_met WHERE key = ? AND granted IS NOT NULL"
+        for ended, proof, is_kept in self._read(query, (key,), (bytes, bytes, int)):
             try:
-                return Met(read_proof(proof), proof, ended, is_kept=True)
+                return Met(read_proof(proof), proof, ended, is_kept=bool(is_kept))
             except MalformedPurseError:
-                return Met(None, proof, ended, is_kept=True)
+                return Met(None, proof, ended, is_kept=bool(is_kept))
         return None
+
+    def hold(self, shown: Sequence[Shown], but: Sequence[bytes]) -> None:
+        """Keep what is known of purses in a match that was signed, also for a process that is started anew.
+
+        :param but: keys of all purses that are held from now on. What was kept so of others is forgotten.
+        """
+        with self._transaction() as database:
+            marks = ", ".join("?" * len(but))
+            database.execute(f"DELETE FROM purses_met WHERE granted = -1 AND key NOT IN ({marks})", tuple(but))  # noqa: S608 - no value in it
+            database.executemany(
+                "INSERT INTO purses_met VALUES (?, ?, -1, x'', ?) ON CONFLICT (key) DO UPDATE SET"
+                " proof = excluded.proof, granted = -1 WHERE COALESCE(granted, -1) = -1",
+                [(each.purse.key, each.identity, each.encoded()) for each in shown],
+            )
 
     def remember(self, shown: Shown) -> None:
         """Keep the newest that was seen of a purse that its identity has brought to a match.
@@ -300,7 +315,7 @@ class Purses:
     def has_brought_another(self, identity: bytes, but: bytes) -> bool:
         """Tell whether an identity has brought another purse to a match: it has had its grant, as a purse without one
         comes after one with it."""
-        query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted IS NOT NULL LIMIT 1"
+        query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted >= 0 LIMIT 1"
         return bool(self._read(query, (identity, but), (bytes,)))
 
 

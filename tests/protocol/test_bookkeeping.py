@@ -27,9 +27,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def sat_down(store: Store, other: Owner) -> tuple[World, Match, PurseKeeper]:
+def sat_down(store: Store, other: Owner, keeps: PurseKeeper | None = None) -> tuple[World, Match, PurseKeeper]:
     """Return a match that nobody has signed yet, of the store's owner against somebody whose purse was shown."""
-    keeps = keeper(store)
+    keeps = keeps or keeper(store)
     keeps.take(other.own.proof())
     world = World(RULES, 2, 3, owners=[(OWNER, keeps.own), other.seat])
     match = world.machines[0].match
@@ -46,12 +46,9 @@ def test_purses_of_a_signed_match_are_remembered_however_many_others_are_shown(s
     """A host could make a guest forget a purse so, between the signature and the stakes."""
     other = Owner("other")
     _, match, keeps = sat_down(store, other)
-    books = Bookkeeping(keeps, match)
+    Bookkeeping(keeps, match)
     show_many(keeps)
     assert keeps.flaw(join(other)) == ""
-    books.close()
-    show_many(keeps)
-    assert keeps.flaw(join(other)) == "the purse was not shown"
 
 
 def test_strangers_are_shown_and_forgotten_while_a_match_is_held(store: Store) -> None:
@@ -63,20 +60,54 @@ def test_strangers_are_shown_and_forgotten_while_a_match_is_held(store: Store) -
     assert known == [*range(1, PURSES_SEEN + 1)]
 
 
-def test_a_purse_is_stored_when_the_node_is_bound_to_the_match_and_not_before(store: Store) -> None:
+def test_a_purse_is_kept_for_good_when_the_node_is_bound_to_the_match_and_not_before(store: Store) -> None:
     """Until the stakes it was in memory only, and a node that was started anew had forgotten it."""
     other = Owner("other")
     world, match, keeps = sat_down(store, other)
     books = Bookkeeping(keeps, match)
     while not match.is_bound:
         books.follow(is_over=False)
-        assert store.purses.met(other.purse.key) is None
+        met = store.purses.met(other.purse.key)
+        assert met is not None
+        assert not met.is_kept
         assert world.step()
     assert not match.is_formed
     books.follow(is_over=False)
     met = store.purses.met(other.purse.key)
     assert met is not None
+    assert met.is_kept
     assert met.shown == other.own.shown
+
+
+def test_a_node_that_was_started_anew_before_it_was_bound_knows_the_purses(store: Store) -> None:
+    other = Owner("other")
+    _, match, keeps = sat_down(store, other)
+    Bookkeeping(keeps, match)
+    again = keeper(store)
+    Bookkeeping(again, match)
+    assert again.flaw(join(other)) == ""
+
+
+def test_what_was_held_for_an_earlier_proposal_is_forgotten_with_the_next(store: Store) -> None:
+    """So strangers who propose match after match do not fill the disk."""
+    owners, keeps = [Owner(f"other {number}") for number in range(3)], keeper(store)
+    for owner in owners:
+        _, match, _ = sat_down(store, owner, keeps)
+        Bookkeeping(keeps, match).close()
+    show_many(keeps)
+    assert [store.purses.met(owner.purse.key) is not None for owner in owners] == [False, False, True]
+    assert [keeps.flaw(join(owner)) for owner in owners] == ["the purse was not shown", "the purse was not shown", ""]
+
+
+def test_what_is_held_is_what_was_shown_last(store: Store) -> None:
+    """A node that died before a match was formed had an older head in its store, and took that for the newest."""
+    other = Owner("other")
+    _, match, keeps = sat_down(store, other)
+    Bookkeeping(keeps, match)
+    assert other.own.freeze(following(other.purse, Freeze(b"elsewhere".ljust(32), 10, 0))) is not None
+    _, match, _ = sat_down(store, other, keeps)
+    Bookkeeping(keeps, match)
+    assert keeper(store).flaw(join(other)) == ""
 
 
 def test_stakes_are_noted_by_a_node_that_was_started_anew_before_they_were_opened(store: Store) -> None:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, cast
 from protocol.consensus.purse_proofs import read_proof
 from protocol.consensus.settlements import gather, read_evidence, stakes_of
 from protocol.consensus.voids import void_data, write_void
+from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
 from protocol.match.own_purse import PurseError
 from protocol.wire.genesis import Join
@@ -65,9 +66,9 @@ class Evening:
         self.figures = Figures()
         self.homes = []
         for number in range(PEOPLE):
-            home = PurseHome(folder / f"{number}.sqlite3", identity_of(f"{seed} {number}".encode(), 0))
+            name = f"{seed} {number}".encode()
+            home = PurseHome(folder / f"{number}.sqlite3", identity_of(name, 0), tagged_hash("test-purse", name))
             resources.callback(home.close)
-            home.purse  # noqa: B018 - it is opened
             self.homes.append(home)
         self.played: list[Played] = []
         self.given_up = 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.crypto.keys import Identity
+from protocol.match.own_purse import OwnPurse
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.purses import Purses
 from protocol.storage.store import Store
@@ -23,56 +24,55 @@ class PurseHome:
     """See the module.
 
     :param path: of the store.
+    :param seed: of the purse, 32 bytes.
     """
 
-    def __init__(self, path: Path, identity: Identity) -> None:
+    def __init__(self, path: Path, identity: Identity, seed: bytes) -> None:
         self._path = path
         self.identity = identity
         self.told: list[str] = []
         """What the owner was told."""
-        self._store: Store | None = None
-        self._keeper: PurseKeeper | None = None
+        self._process: tuple[Store, PurseKeeper] | None = None
+        opened = OwnPurse.opened(seed, identity.public, lambda *_: None)
+        self.store.purses.add(seed, opened.shown.entries[0], opened.purse)
 
     @property
     def keeper(self) -> PurseKeeper:
         """The purse, and those of others, as a process that runs knows them."""
-        self.open()
-        assert self._keeper is not None
-        return self._keeper
+        return self._open()[1]
 
     @property
     def store(self) -> Store:
         """What the keeper writes to."""
-        self.open()
-        assert self._store is not None
-        return self._store
+        return self._open()[0]
 
     @property
     def purse(self) -> Purse:
         """The purse at its head."""
         return self.keeper.own.purse
 
-    def open(self, disk: Disk | None = None) -> None:
-        """Start a process, unless one runs.
+    def _open(self) -> tuple[Store, PurseKeeper]:
+        """Start a process, unless one runs."""
+        if self._process is None:
+            store = Store(self._path)
+            self._process = store, PurseKeeper(store, self.identity.public, self.told.append)
+        return self._process
 
-        :param disk: that of the match that it plays: its points and its troubles are also those of this store.
-        """
-        if self._store is not None:
-            return
-        self._store = Store(self._path)
-        self._keeper = PurseKeeper(self._store, self.identity.public, self.told.append)
-        if disk is not None:
-            purses = self._store.purses
-            purses._transaction = _guarded(disk, purses)
+    def play_on(self, disk: Disk) -> None:
+        """Let the points and the troubles of a match's disk be those of this store, too, as long as the process
+        lives."""
+        purses = self.store.purses
+        if not isinstance(purses._transaction, _Guarded):
+            purses._transaction = _Guarded(disk, purses)
 
     def close(self) -> None:
         """End the process: whatever was in memory only is gone."""
-        if self._store is not None:
-            self._store.close()
-        self._store = self._keeper = None
+        if self._process is not None:
+            self._process[0].close()
+        self._process = None
 
 
-class _guarded:  # noqa: N801 - it takes the place of a method
+class _Guarded:
     """Transactions with the points and troubles of a disk."""
 
     def __init__(self, disk: Disk, purses: Purses) -> None:

@@ -144,14 +144,15 @@ class Machine:
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
         is_host = self.author == world.host
         if self._home is not None:
-            self._home.open(self.disk)
+            self._home.play_on(self.disk)
         purse = {"purse": self._home.keeper.freeze} if self._home is not None else {}
         self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, is_host=is_host, **purse)
-        self._books = Bookkeeping(self._home.keeper, self.match) if self._home is not None else None
+        self._books = None
         self._is_over = False
         self.proposals.add(cast("PlayerSession", self))
-        self._feed(Ticked())
-        world.network.dial_all(self.node)
+        self._run(lambda: self._feed(Ticked()))
+        if self.is_running:
+            world.network.dial_all(self.node)
         for other in self._of_this_process():
             if other.starts and not other.is_running:
                 other.start()
@@ -336,6 +337,8 @@ class Machine:
         self.world.checks.after_input(self)
 
     def _handled(self, match: Match, item: MatchInput) -> list[Effect]:
+        if self._books is None and self._home is not None:
+            self._books = Bookkeeping(self._home.keeper, match)
         if not self.is_honest:
             return match.handle(item, self.world.scheduler.now)
         began = process_time()
