@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from itertools import permutations
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -112,10 +113,14 @@ class Evening:
     def _sit_down(self) -> list[PurseHome]:
         """Let some people show each other their purses, and hand back what others know."""
         players = self.random.sample(self.homes, self.random.randint(2, PEOPLE))
-        for owner in players:
-            for other in players:
-                if other is not owner:
-                    self._show(owner, other)
+        pairs = list(permutations(players, 2))
+        for owner, other in pairs:
+            self._show(owner, other)
+            self._hand_back(other, owner)
+        for owner, other in pairs:
+            self._show(owner, other)
+            flaw = other.keeper.flaw(self._seat(owner))
+            assert not flaw, flaw
         return players
 
     def _show(self, owner: PurseHome, other: PurseHome) -> None:
@@ -125,12 +130,15 @@ class Evening:
         while shown:
             for known in other.keeper.take(shown.pop(0)).back:
                 shown += owner.keeper.take(known).back
-        join = cast("Join", _Seat(owner.identity.public, owner.purse))
-        flaw = other.keeper.flaw(join)
-        assert not flaw, flaw
-        for end in other.keeper.ends(join):
+
+    def _hand_back(self, other: PurseHome, owner: PurseHome) -> None:
+        """Show the owner of a purse how matches have ended for which something is frozen in it."""
+        for end in other.keeper.ends(self._seat(owner)):
             if self.random.random() < 0.7:
                 owner.keeper.take(end.encoded())
+
+    def _seat(self, home: PurseHome) -> Join:
+        return cast("Join", _Seat(home.identity.public, home.purse))
 
     def _plan(self, players: int) -> Plan:
         """Return a match of so many for stakes, with whatever trouble its seed has, and processes that die while they
@@ -175,7 +183,9 @@ class Evening:
     def _make_void(self, world: Simulation, players: list[PurseHome]) -> None:
         """Let all sign that a suspended match is void."""
         said = void_data(world.match)
-        evidence = write_void(world.data, tuple(MatchKey(seed).sign(said) for seed in world.seeds))
+        evidence = write_void(
+            world.data, {author: MatchKey(seed).sign(said) for author, seed in enumerate(world.seeds)}
+        )
         for home in players:
             if home.purse.frozen_for(world.match) is not None:
                 home.keeper.own.void(world.match, evidence)
