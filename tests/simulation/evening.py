@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from itertools import permutations
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple, cast
@@ -94,6 +94,7 @@ class Evening:
         for home in players:
             home.close()  # so only what is stored counts from now on
         self._check_heads(world, players)
+        self._check_settled(world, players)
         match = world.match
         found = [evidence for history in histories if (evidence := gather(history)) is not None]
         if found:
@@ -150,7 +151,9 @@ class Evening:
         changes = {"stakes": "yes"} if drawn.preset == "motes" else {"stakes": "yes", "dice": "1"}
         faults = [self._crash(players) for _ in range(self.random.randrange(4))]
         ruleset = drawn.ruleset.with_options(changes)
-        return replace(drawn, ruleset=ruleset, is_on_real_store=False, faults=(*drawn.faults, *faults))
+        core = "dead node" if self.random.random() < 0.3 else drawn.core  # then a match of two is suspended
+        faults = [*drawn.faults, *faults]
+        return replace(drawn, ruleset=ruleset, is_on_real_store=False, core=core, faults=tuple(faults))
 
     def _crash(self, players: int) -> Fault:
         node, other = self.random.sample(range(players), 2)
@@ -213,6 +216,16 @@ class Evening:
                 met = home.store.purses.met(purse.key)
                 if met is None or met.shown is None or met.shown.purse.height <= purse.height:
                     raise LostHeadError(f"node {machine.node} has forgotten what {author} has frozen")
+
+    def _check_settled(self, world: Simulation, players: list[PurseHome]) -> None:
+        """Whoever has come to the end of a match has settled it, if enough have signed."""
+        by_identity = {home.identity.public: home for home in players}
+        for machine in world.network.machines.values():
+            if machine.match is None or machine.confirmed is None or gather(machine.match.history) is None:
+                continue
+            home = by_identity[world.genesis.roster[machine.author].join.identity]
+            if home.purse.frozen_for(world.match) is not None and home.keeper.own.has_room:
+                raise StuckStakeError(f"node {machine.node} has not settled the match")
 
     def check(self) -> None:
         """Hold the sum of all coins to what it should be, and each purse to its proof.
