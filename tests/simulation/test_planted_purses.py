@@ -11,7 +11,7 @@ import pytest
 
 from p2pdice import State
 from protocol.consensus import settlements
-from protocol.consensus.accounts import Account
+from protocol.consensus.accounts import Account, account_of
 from protocol.consensus.history import History
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.wire.genesis import Genesis
@@ -57,13 +57,11 @@ def a_winner_gets_a_coin_too_many() -> AbstractContextManager[None]:
 
 def evidence_shows_a_winner_who_is_none() -> AbstractContextManager[None]:
     """The end of a match is gathered with another account than its players have signed."""
-    right = settlements.account_of
-
     def bad(seats: tuple[int, ...], state: State) -> Account:
-        account = right(seats, state)
+        account = account_of(seats, state)
         return account._replace(winners=tuple((author + 1) % len(seats) for author in account.winners))
 
-    return replaced(settlements, right, bad)
+    return replaced(settlements, account_of, bad)
 
 
 class Bug(NamedTuple):
