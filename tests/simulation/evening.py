@@ -74,7 +74,7 @@ class Evening:
         self.played: list[Played] = []
         self.given_up = 0
         """Coins, by FORFEITs."""
-        self.voids = 0
+        self.forfeits = self.voids = 0
 
     @property
     def settled(self) -> int:
@@ -101,9 +101,10 @@ class Evening:
             assert len({evidence.account for evidence in found}) == 1
             self._note(found[0].encoded())
         for home in players:
-            if (frozen := home.purse.frozen_for(match)) is not None and self.random.random() < 0.1:
+            if (frozen := home.purse.frozen_for(match)) is not None and self.random.random() < 0.3:
                 home.keeper.own.forfeit(match)
                 self.given_up += frozen.bet
+                self.forfeits += 1
         for home in players:
             if found and home.purse.frozen_for(match) is not None and self.random.random() < 0.5:
                 self._settle_late(home, found[0].encoded())

@@ -57,6 +57,7 @@ def a_winner_gets_a_coin_too_many() -> AbstractContextManager[None]:
 
 def evidence_shows_a_winner_who_is_none() -> AbstractContextManager[None]:
     """The end of a match is gathered with another account than its players have signed."""
+
     def bad(seats: tuple[int, ...], state: State) -> Account:
         account = account_of(seats, state)
         return account._replace(winners=tuple((author + 1) % len(seats) for author in account.winners))
