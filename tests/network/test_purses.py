@@ -17,6 +17,7 @@ from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, Stopped, TableClosed, YourTurn
 from protocol.limits import PURSE_BURST, Limits
+from protocol.match.effects import Ticked
 from protocol.match.lobby import TableSettings
 from protocol.node import purse_keeper
 from protocol.node.guest import Guest
@@ -109,7 +110,8 @@ async def test_the_host_proposes_at_once_when_the_owner_says_so_and_purses_are_i
 async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent_and_says_so(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
-    """An error while a stake was frozen, or at a timer, was only logged, and the node went on."""
+    """Whoever cannot write whom they play with must not bind themselves, and whoever cannot write a stake must not send
+    it."""
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
     guest = await people.sit("B")
@@ -124,6 +126,28 @@ async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent
     stopped = await guest.until(Stopped)
     assert "disk is full" in stopped.reason
     assert not guest.told(MatchResult)
+
+
+async def test_a_node_that_cannot_write_a_purse_at_a_timer_falls_silent(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error was only logged, as no message had come, and the node went on."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+    guest.hold()
+    await guest.node.join(opened.join_line)
+    await guest.until(YourTurn)
+    playing = guest.node._active.playing
+    assert playing is not None
+
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("cannot write to the store: database or disk is full")
+
+    monkeypatch.setattr(playing._books, "follow", fail)
+    playing._runtime.loop.call_soon(playing.feed, Ticked())
+    stopped = await guest.until(Stopped)
+    assert "disk is full" in stopped.reason
 
 
 async def test_a_table_without_stakes_asks_for_no_purse(people: Company) -> None:
