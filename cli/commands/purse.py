@@ -120,7 +120,7 @@ def _read(home: Home, last: int) -> _Account | None:
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
     found, lines, origin, partners, names, to_resume, _ = account
-    coins, tickets = found.balance - found.funds, found.tickets - found.owned
+    coins, tickets = found.balance - found.funds, found.tickets - found.free_tickets
     frozen_coins = f", {coins:,} of them frozen" if coins else ""
     frozen_tickets = f" ({tickets:,} frozen)" if tickets else ""
     yield f"{_coins(found.balance)}{frozen_coins}; {counted(found.tickets, 'run ticket')}{frozen_tickets}."
@@ -178,7 +178,7 @@ def _json(account: _Account | None) -> dict[str, Any]:
         "balance": found.balance,
         "funds": found.funds,
         "tickets": found.tickets,
-        "free_tickets": found.owned,
+        "free_tickets": found.free_tickets,
         "souls": dict(found.souls),
         "frozen": [{**_as_json(each), "name": names.get(each.match) or None} for each in found.frozen],
         "entries": [

@@ -56,11 +56,11 @@ def read_shown(data: bytes) -> Shown:
             is_number(height, HEIGHTS - 1) and is_bytes(known, HASH_BYTES) and 0 < len(links) <= PURSE_LINKS
         ):
             shown = read_proof(proof)
-            return shown._replace(links=_follow(shown, height, known, links))
+            return shown._replace(links=_ids_of(shown, height, known, links))
     raise MalformedPurseError("the links of a purse have the wrong form")
 
 
-def _follow(shown: Shown, height: int, known: bytes, links: tuple[Value, ...]) -> tuple[bytes, ...]:
+def _ids_of(shown: Shown, height: int, known: bytes, links: tuple[Value, ...]) -> tuple[bytes, ...]:
     first = shown.entries[0].entry
     if height + len(links) != first.height - 1:
         raise MalformedPurseError("the links of a purse do not end where its proof begins")

@@ -76,7 +76,7 @@ def _advance(purse: Purse, signed: SignedEntry) -> Purse:
 def _freeze(purse: Purse, body: Freeze, height: int) -> Purse:
     if purse.frozen_for(body.match) is not None:
         raise MalformedPurseError("a purse has frozen two stakes in one match")
-    if body.bet > purse.funds or body.tickets > purse.owned:
+    if body.bet > purse.funds or body.tickets > purse.free_tickets:
         raise MalformedPurseError("a purse has frozen more than its funds")
     if len(purse.frozen) >= FROZEN:
         raise MalformedPurseError(f"a purse has frozen more than {FROZEN} stakes")

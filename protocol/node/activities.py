@@ -187,7 +187,7 @@ class Activities:
                             session.greet(identity, at)
             elif self.hosting is not None:
                 if isinstance(aim, CodeAim):
-                    self.hosting.desk.greet(identity, at[0])
+                    self.hosting.code_desk.greet(identity, at[0])
                 self.hosting.greet(identity)
             elif isinstance(aim, TableAim):
                 self.joining.greet(identity, aim)
@@ -229,7 +229,7 @@ class Activities:
                 self.joining.take(identity, frame)
             elif isinstance(frame, CodeElement | CodeProof):
                 if self.hosting is not None:
-                    self.hosting.desk.take(identity, frame)
+                    self.hosting.code_desk.take(identity, frame)
             elif isinstance(frame, JoinTable):
                 if self.hosting is None:
                     self.runtime.refuse(identity, RefuseCode.NO_TABLE, NO_TABLE)

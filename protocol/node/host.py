@@ -55,7 +55,7 @@ class Host:
         returning: Collection[bytes] = (),
     ) -> None:
         self.table = table
-        self.desk = CodeDesk(runtime, table, code)
+        self.code_desk = CodeDesk(runtime, table, code)
         self._purses = PurseDesk(runtime, table, self._lose_purse)
         self._runtime = runtime
         self._audience = audience
@@ -191,7 +191,7 @@ class Host:
             return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         if self._is_guest(identity):
             return Refuse(RefuseCode.REFUSED, "you already have a seat at this table")
-        return self.desk.welcome(aim)
+        return self.code_desk.welcome(aim)
 
     def _note_who_asks_again(self, identity: bytes) -> None:
         played = self._proposal
@@ -327,7 +327,7 @@ class Host:
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
         self._asking.pop(identity, None)
-        self.desk.lost(identity)
+        self.code_desk.lost(identity)
         if self.has_begun:
             return
         if self._proposal is not None and identity in self._proposal.authors and reason != LEFT:

@@ -243,7 +243,7 @@ class Node:
         hosting = self._active.hosting
         if hosting is None or hosting.has_begun:
             raise NodeError(ErrorCode.FAILED, "only an open table of your own has a short code")
-        before = hosting.desk.code
+        before = hosting.code_desk.code
         if before is None:
             raise NodeError(
                 ErrorCode.FAILED,
@@ -251,7 +251,7 @@ class Node:
                 "give the others the join line",
             )
         code = new_short_code(self._locator.numbers() | {before.number})
-        hosting.desk.renew(code)
+        hosting.code_desk.renew(code)
         self._presence.advertise()
         self._runtime.tell(CodeMade(str(code)))
 

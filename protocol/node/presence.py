@@ -97,8 +97,8 @@ class Presence:
         playing, hosting = self._active.formed, self._active.hosting
         if playing is not None:
             advertisement = running_match(playing.match, playing.occasion.table_name)
-        elif hosting is not None and (hosting.desk.code is not None or not hosting.table.settings.private):
-            code = hosting.desk.code
+        elif hosting is not None and (hosting.code_desk.code is not None or not hosting.table.settings.private):
+            code = hosting.code_desk.code
             advertisement = open_table(hosting.table, code.number if code is not None else 0)
         else:
             return

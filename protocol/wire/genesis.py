@@ -102,7 +102,7 @@ class Genesis(NamedTuple):
         :param author: roster index.
         """
         purse = self.roster[author].join.purse
-        return (NEWCOMER_COINS, NEWCOMER_TICKETS) if purse is None else (purse.funds, purse.owned)
+        return (NEWCOMER_COINS, NEWCOMER_TICKETS) if purse is None else (purse.funds, purse.free_tickets)
 
     def encoded(self) -> bytes:
         """Return the canonical bytes; their hash is the match id."""

@@ -76,7 +76,7 @@ class Purse(NamedTuple):
         return self.balance - sum(each.bet for each in self.frozen)
 
     @property
-    def owned(self) -> int:
+    def free_tickets(self) -> int:
         """The run tickets that can be staked."""
         return self.tickets - sum(each.tickets for each in self.frozen)
 
@@ -116,7 +116,7 @@ def parse_purse(value: Value) -> Purse:
         raise MalformedPurseError(f"a purse has at most {FROZEN} frozen stakes, in order")
     if len(names) > SOULS or names != sorted(set(names)):
         raise MalformedPurseError(f"a purse has at most {SOULS} kinds of Twin Souls, in order")
-    if purse.funds < 0 or purse.owned < 0:
+    if purse.funds < 0 or purse.free_tickets < 0:
         raise MalformedPurseError("more of a purse is frozen than it holds")
     return purse
 

@@ -50,7 +50,7 @@ async def seat(people: Company, name: str = "Ada", seats: int = 3, **settings: A
 
 def desk(host: Player) -> code_desk.CodeDesk:
     assert host.node._active.hosting is not None
-    return host.node._active.hosting.desk
+    return host.node._active.hosting.code_desk
 
 
 def wrong_tries(host: Player) -> int:
