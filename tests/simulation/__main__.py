@@ -1,14 +1,17 @@
-"""``python -m tests.simulation``: replay one seed, run many and print the figures as Markdown, or add up runs."""
+"""``python -m tests.simulation``: replay one seed, run many and print the figures as Markdown, or add up runs; or play
+evenings with purses."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from tests.simulation.adding import NotAddableError, Sum
 from tests.simulation.campaign import as_markdown, replay_command, run_plan, run_seeds, shrink
+from tests.simulation.evenings import run_evenings
 from tests.simulation.scenario import draw
 from tests.simulation.simulation import Figures
 
@@ -19,6 +22,7 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print everything that happens in it")
     parser.add_argument("--shrink", action="store_true", help="leave out every fault that its failure does not need")
     parser.add_argument("--seeds", type=int, help="run so many")
+    parser.add_argument("--evenings", type=int, help="play so many, with purses")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="S", help="beginning with this one")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
     parser.add_argument("--add", type=Path, nargs="+", metavar="FILE", help="add up the output of runs of other seeds")
@@ -27,8 +31,10 @@ def main() -> int:
         return add(options.add)
     if options.seed is not None:
         return replay(options.seed, options.trace, options.shrink)
+    if options.evenings is not None:
+        return evenings(options.first, options.evenings, options.jobs)
     if options.seeds is None:
-        parser.error("give --seed, --seeds or --add")
+        parser.error("give --seed, --seeds, --evenings or --add")
     return campaign(options.first, options.seeds, options.jobs)
 
 
@@ -66,6 +72,24 @@ def campaign(first: int, count: int, jobs: int) -> int:
     print(as_markdown(total))
     if failures:
         print(f"\nreplay a failure with: {replay_command(0).replace(' 0 ', ' SEED ')}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def evenings(first: int, count: int, jobs: int) -> int:
+    """Play many evenings; return the exit code."""
+    total: Counter[str] = Counter()
+    failures = 0
+    began = time.monotonic()
+    for result in run_evenings(range(first, first + count), jobs):
+        total.update(result.figures)
+        if result.failure:
+            failures += 1
+            print(f"evening {result.seed}:\n{result.failure}", file=sys.stderr)
+    seconds = time.monotonic() - began
+    print(f"`python -m tests.simulation --evenings {count} --from {first}`: {failures} failures, {seconds:,.0f} s\n")
+    print("| what | how many |\n| --- | ---: |")
+    for name, number in total.items():
+        print(f"| {name} | {number:,} |")
     return 1 if failures else 0
 
 

@@ -49,6 +49,10 @@ class StuckStakeError(AssertionError):
     """A match is over, and its evidence does not settle it."""
 
 
+class LostEntriesError(AssertionError):
+    """A purse has lost entries that others at the table know."""
+
+
 class _Seat(NamedTuple):
     """What a table looks at in a join record."""
 
@@ -74,7 +78,7 @@ class Evening:
         self.played: list[Played] = []
         self.given_up = 0
         """Coins, by FORFEITs."""
-        self.forfeits = self.voids = 0
+        self.forfeits = self.voids = self.backups = 0
 
     @property
     def settled(self) -> int:
@@ -115,6 +119,10 @@ class Evening:
     def _sit_down(self) -> list[PurseHome]:
         """Let some people show each other their purses, and hand back what others know."""
         players = self.random.sample(self.homes, self.random.randint(2, PEOPLE))
+        for home in players:
+            if self._is_known(home, players) and self.random.random() < 0.2:
+                self._go_back(home, players)
+            home.copy()
         pairs = list(permutations(players, 2))
         for owner, other in pairs:
             self._show(owner, other)
@@ -124,6 +132,24 @@ class Evening:
             flaw = other.keeper.flaw(self._seat(owner))
             assert not flaw, flaw
         return players
+
+    def _is_known(self, home: PurseHome, players: list[PurseHome]) -> bool:
+        """Tell whether somebody at the table knows the newest entry of a purse: without it the purse would be forked.
+        It has been at a table, so there is a backup."""
+        key, newest = home.purse.key, home.purse.head
+        met = [other.store.purses.met(key) for other in players if other is not home]
+        return any(each.shown.purse.head == newest for each in met if each is not None and each.shown is not None)
+
+    def _go_back(self, home: PurseHome, players: list[PurseHome]) -> None:
+        """Put back the backup from before a match. The others hand back what it lacks."""
+        purse = home.purse
+        home.go_back()
+        self.backups += 1
+        for other in players:
+            if other is not home:
+                self._show(home, other)
+        if home.purse != purse:
+            raise LostEntriesError("a purse from a backup lacks entries that others know")
 
     def _show(self, owner: PurseHome, other: PurseHome) -> None:
         """Show a purse, and how it goes on from what the other knows of it."""

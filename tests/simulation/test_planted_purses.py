@@ -13,9 +13,11 @@ from p2pdice import State
 from protocol.consensus import settlements
 from protocol.consensus.accounts import Account, account_of
 from protocol.consensus.history import History
+from protocol.consensus.purse_proofs import Shown
+from protocol.match.own_purse import OwnPurse
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.wire.genesis import Genesis
-from tests.simulation.evening import Evening, LostHeadError, StuckStakeError, WrongSumError
+from tests.simulation.evening import Evening, LostEntriesError, LostHeadError, StuckStakeError, WrongSumError
 from tests.simulation.replacing import replaced
 
 
@@ -65,6 +67,15 @@ def evidence_shows_a_winner_who_is_none() -> AbstractContextManager[None]:
     return replaced(settlements, account_of, bad)
 
 
+def entries_that_are_handed_back_are_not_taken() -> AbstractContextManager[None]:
+    """A purse from a backup goes on from there."""
+
+    def bad(purse: OwnPurse, shown: Shown) -> bool:
+        return False
+
+    return replaced(OwnPurse, OwnPurse.adopt, bad)
+
+
 class Bug(NamedTuple):
     """See the module."""
 
@@ -80,6 +91,7 @@ BUGS: Final = (
     Bug(a_stake_counts_as_noted_before_it_is_written, LostHeadError, 3),
     Bug(a_winner_gets_a_coin_too_many, WrongSumError, 0),
     Bug(evidence_shows_a_winner_who_is_none, StuckStakeError, 0),
+    Bug(entries_that_are_handed_back_are_not_taken, LostEntriesError, 6),
 )
 
 

@@ -1,0 +1,61 @@
+"""Many evenings: play them, and say what happened in them."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.simulation.evening import Evening
+from tests.simulation.signatures import cached_checks
+
+MATCHES: Final = 30
+"""In an evening."""
+
+
+class Result(NamedTuple):
+    """What became of an evening."""
+
+    seed: int
+    figures: Counter[str]
+    failure: str = ""
+    """A traceback; empty if all held."""
+
+
+def run_evening(seed: int) -> Result:
+    """Play one evening; whatever goes wrong in it is the result."""
+    failure = ""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as resources, cached_checks():
+        evening = Evening(seed, Path(folder), resources)
+        try:
+            for _ in range(MATCHES):
+                evening.play()
+        except Exception:  # noqa: BLE001 - an exception out of a purse is a finding like any other
+            failure = traceback.format_exc()
+        counted = Counter(
+            {
+                "evenings": 1,
+                "matches": evening.figures.matches,
+                "of these over": len(evening.played),
+                "settlements": evening.settled,
+                "FORFEITs": evening.forfeits,
+                "VOIDs": evening.voids,
+                "purses put back from a backup": evening.backups,
+                "processes that died": evening.figures.crashes.total(),
+                "of these around a write of a purse": sum(
+                    count for point, count in evening.figures.crashes.items() if point.endswith("purse")
+                ),
+            }
+        )
+    return Result(seed, counted, failure)
+
+
+def run_evenings(seeds: Iterable[int], jobs: int) -> Iterator[Result]:
+    """Yield the result of every evening, in order."""
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(run_evening, seeds)
