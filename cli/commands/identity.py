@@ -164,8 +164,9 @@ def backup(
 
 def _content(made: Backup) -> str:
     key = "your key, with its passphrase" if made.is_protected else "your key"
+    purse = ", your purse" if made.has_purse else ""
     people = counted(made.people, "person", "people")
-    return f"{key}, {counted(made.matches, 'finished match', 'finished matches')}, {people}"
+    return f"{key}{purse}, {counted(made.matches, 'finished match', 'finished matches')}, {people}"
 
 
 @app.command(epilog=EPILOG)
@@ -194,6 +195,11 @@ def restore(
         made = datetime.fromtimestamp(found.made).strftime("%Y-%m-%d %H:%M")
         say(f"The backup was made on {made}. It holds {_content(found)}.")
     say("No unfinished match is in it: only the home in which such a match was begun can return to it.")
+    if found.has_purse:
+        say(
+            "Its purse is as it was then. If you have played for stakes since, sit down at a table with those people"
+            " before you play with others: they hand back what is newer. Otherwise it gets two ends, and is over."
+        )
     say("Use one key in one place: two programs with the same key cut each other's links.")
     if home.identity.exists() and read_private(home.identity) != found.key:
         say("There is another key here. It is kept beside the restored one, and you can go back to it.")

@@ -12,7 +12,7 @@ import typer
 from cli.commands.matches import JsonOption, MatchArgument
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import agrees, say
+from cli.output import agrees, complain, say
 from cli.render import command_line, counted, escape, sentence, shown
 from cli.settings import Settings, home_words, is_interactive
 
@@ -41,6 +41,17 @@ WORTH: Final = (
     " each other's keys: see where they came from."
 )
 
+LOST: Final = (
+    "That match is not kept here, as after going back to a backup. If you have played for stakes since the backup, do"
+    " not give up anything yet: sit down at a table with those people, and they hand back what your purse lacks."
+    " Otherwise it gets two ends, and is over."
+)
+
+HANDED_BACK: Final = (
+    "Not all of these matches are kept here, as after going back to a backup. At a table with stakes, whoever was in"
+    " such a match hands back how it ended."
+)
+
 app = application()
 
 SureOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -61,6 +72,8 @@ class _Account(NamedTuple):
     """Those among them that can be played on."""
     void: Sequence[bytes]
     """Those among them that the owner has signed to be void."""
+    has_lost: bool
+    """One of them is not kept here."""
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -115,11 +128,12 @@ def _read(home: Home, last: int) -> _Account | None:
         to_resume = [each.match for each in archive.unfinished(stored) if each.formed]
         void = [each.match for each in stored if each.void]
         origin, partners = store.purses.origin(found), store.purses.partners(found.key)
-        return _Account(found, lines, origin, partners, names, to_resume, void)
+        has_lost = len(stored) < len(found.frozen)
+        return _Account(found, lines, origin, partners, names, to_resume, void, has_lost)
 
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
-    found, lines, origin, partners, names, to_resume, _ = account
+    found, lines, origin, partners, names, to_resume, *_ = account
     coins, tickets = found.balance - found.funds, found.tickets - found.free_tickets
     frozen_coins = f", {coins:,} of them frozen" if coins else ""
     frozen_tickets = f" ({tickets:,} frozen)" if tickets else ""
@@ -137,6 +151,8 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
         if voidable := (*to_resume, *account.void):
             words = command_line("purse", "void", _name(voidable[0], names), *home_words(home.path))
             yield f"To take back what is frozen for a match, if all its players agree:\n    {words}"
+        if account.has_lost:
+            yield HANDED_BACK
         words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
         yield f"To give up what is frozen for a match that will never end:\n    {words}"
     yield f"Entries, {found.height + 1:,} in all, the last first:"
@@ -214,6 +230,8 @@ def forfeit(
     with closing(archive.open_store(home)) as store:
         found, frozen = _frozen(home, store, match)
         what = _stake(frozen)
+        if store.match(frozen.match) is None:
+            complain(LOST)
         if not is_sure and not _wants_to(f"Give up {what} for ever?", as_json):
             print("Nothing was changed.")
             return

@@ -55,6 +55,8 @@ class Backup(NamedTuple):
     """When the backup was made, in seconds since 1970; None for a key file."""
     matches: int
     people: int
+    has_purse: bool
+    """Whether there is a purse in it, with coins or without."""
 
     @property
     def is_protected(self) -> bool:
@@ -95,7 +97,7 @@ def back_up(home: Home, path: Path) -> Backup:
                 else:
                     Store.make(database)
                 _drop_unfinished(database)
-                matches, people = _count(database)
+                counts = _count(database)
                 now = int(time.time())
                 database.execute(f"PRAGMA application_id={APPLICATION}")
                 database.execute("CREATE TABLE backup (key BLOB NOT NULL, made INTEGER NOT NULL)")
@@ -109,7 +111,7 @@ def back_up(home: Home, path: Path) -> Backup:
         if isinstance(error, sqlite3.Error):
             raise failure(("cannot back up ", home.store), error) from error
         raise
-    return Backup(key, now, matches, people)
+    return Backup(key, now, *counts)
 
 
 def _drop_unfinished(database: sqlite3.Connection) -> None:
@@ -130,12 +132,13 @@ def _drop_unfinished(database: sqlite3.Connection) -> None:
     database.execute("VACUUM")  # deleted seeds could still be read from the pages that they were on
 
 
-def _count(database: sqlite3.Connection) -> tuple[int, int]:
-    """Return how many matches and people there are."""
+def _count(database: sqlite3.Connection) -> tuple[int, int, bool]:
+    """Return how many matches and people there are, and whether there is a purse."""
     people = "SELECT COUNT(*) FROM (SELECT fingerprint FROM meetings UNION SELECT fingerprint FROM trusted)"
     ((matches,),) = database.execute("SELECT COUNT(*) FROM matches").fetchall()
     ((known,),) = database.execute(people).fetchall()
-    return matches, known
+    purses = database.execute("SELECT 1 FROM purses WHERE NOT ended LIMIT 1").fetchall()
+    return matches, known, bool(purses)
 
 
 def _check(database: sqlite3.Connection, path: Path) -> None:
@@ -190,7 +193,7 @@ def look(path: Path) -> Backup:
         beginning = file.read(KEY_FILE_BYTES)
     if beginning.startswith(_KEY_MARKS):
         _require_key(beginning, path)
-        return Backup(beginning, None, 0, 0)
+        return Backup(beginning, None, 0, 0, has_purse=False)
     with _reading(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as found:
         found.execute("PRAGMA trusted_schema=0")
         ((application,),) = found.execute("PRAGMA application_id").fetchall()

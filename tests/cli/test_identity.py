@@ -14,6 +14,7 @@ from cli.exits import ExitCode
 from cli.passphrases import NEW_VARIABLE, VARIABLE
 from protocol.crypto.fingerprint_words import parse_words
 from protocol.crypto.keys import Identity, is_protected
+from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store
 from tests.cli.conftest import Run
@@ -107,6 +108,18 @@ def test_a_backup_is_restored_in_another_home(p2pdice: Run, home: Home, tmp_path
     assert match["state"] == "finished"
     again = p2pdice("identity", "restore", str(made), "--home", new).stdout
     assert f"identity restore '{made}' --home DIR" in again.replace('"', "'")
+
+
+def test_restoring_a_purse_says_that_it_is_old(p2pdice: Run, home: Home, tmp_path: Path) -> None:
+    made, new = tmp_path / "made", str(tmp_path / "new")
+    assert "your purse" not in p2pdice("identity", "backup", str(tmp_path / "before")).stdout
+    assert "Its purse is" not in p2pdice("identity", "restore", str(tmp_path / "before"), "--home", new).stdout
+    with closing(Store(home.store)) as store:
+        assert PurseKeeper(store, OWNER.public, lambda _: None).own.purse.balance == 1000
+    assert "your key, your purse, " in p2pdice("identity", "backup", str(made)).stdout
+    said = p2pdice("identity", "restore", str(made), "--home", new).stdout
+    assert "Its purse is as it was then." in said
+    assert "they hand back what is newer" in said
 
 
 def test_a_home_in_use_keeps_its_key(p2pdice: Run, home: Home, tmp_path: Path) -> None:
