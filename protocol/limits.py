@@ -363,6 +363,11 @@ PURSE_RATE: Final = 2.0
 second."""
 PURSE_BURST: Final = 20
 """Purses at once: everybody sits down, and has newer entries handed back."""
+TABLE_PURSE_RATE: Final = 192 * KIB
+"""Bytes a second that a host looks at of the purses that all guests show, as a guest can leave and come with another
+key: a twelfth of a core."""
+TABLE_PURSE_BURST: Final = 2048 * KIB
+"""Bytes at once: nine guests sit down, and one of them shows what nobody at the table has met."""
 
 # Disk. Enforced by node/host.py, node/proposals.py, crypto/keys.py and cli/log.py.
 

@@ -10,7 +10,7 @@ from protocol.consensus.purse_proofs import End, Relation, Shown, compare
 from protocol.match.lobby import HostedTable
 from protocol.node.purse_keeper import Taken
 from protocol.node.runtime import Runtime
-from protocol.rate_limit import Buckets
+from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import ShowPurse
 from protocol.wire.genesis import JoinRecord
 
@@ -27,6 +27,8 @@ class PurseDesk:
         self._lose = lose
         self._paces: Buckets[bytes] = Buckets(limits.PURSE_RATE, limits.PURSE_BURST, limits.PLAYERS)
         """Of each guest, so that none keeps the purses of others from being looked at."""
+        self._pace = Bucket(limits.TABLE_PURSE_RATE, limits.TABLE_PURSE_BURST, runtime.loop.time())
+        """Bytes, of all guests."""
         self._expecting: dict[bytes, asyncio.TimerHandle] = {}
         """Guests whose purse is not in order."""
         self._shown: set[tuple[bytes, bytes]] = set()
@@ -100,8 +102,9 @@ class PurseDesk:
         if purses.knows(proof) and not self._asking:  # but a guest who asks may not know it
             return None
         now = self._runtime.loop.time()
-        if not self._paces.bucket(identity, now).admits(now):
+        if self._pace.wait(now) or not self._paces.bucket(identity, now).admits(now):
             return None  # then the guest's purse does not get in order
+        self._pace.take(len(proof))
         taken = purses.take(proof)
         if taken.end is not None and not self._lacks(taken.end):
             return None

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from p2pdice import Ruleset
+from protocol import limits
 from protocol.consensus.purse_proofs import Shown
 from protocol.consensus.settlements import Evidence
 from protocol.consensus.verifier import verify
@@ -416,6 +417,23 @@ async def test_a_guest_who_asks_again_and_again_uses_up_nothing_of_the_owners(pe
     other = await people.sit("C")
     await other.node.join(opened.join_line)
     await finish([host, guest, owner, other])
+
+
+async def test_what_guests_show_costs_a_host_no_more_however_many_keys_they_come_with(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guest can leave and come back with another key. Here the first has used up what the host looks at."""
+    monkeypatch.setattr(limits, "TABLE_PURSE_BURST", 1)
+    monkeypatch.setattr(limits, "TABLE_PURSE_RATE", 1)
+    host = await people.sit("A", bounds=HASTY)
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    (first,) = await people.join(opened.join_line, "B")
+    (second,) = await people.join(opened.join_line, "C")
+    closed = await second.until(TableClosed)
+    assert "was not shown" in closed.reason
+    assert keeper(host)._met(purse(second).key) is None  # not looked at
+    assert host.node._active.hosting is not None
+    assert host.node._active.hosting.seated == (first.node.identity.public,)
 
 
 async def test_a_silent_owner_is_refused_and_not_the_guest_who_waits_for_an_answer(
