@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from protocol.storage.purses import PurseLine as PurseLine
     from protocol.storage.purses import PurseOrigin as PurseOrigin
     from protocol.storage.purses import PursePartner as PursePartner
+    from protocol.storage.store import DamagedPurseError as DamagedPurseError
     from protocol.storage.store import HomeInUseError as HomeInUseError
     from protocol.storage.store import Store as Store
     from protocol.storage.store import StoredMatch as StoredMatch
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
     from protocol.wire.purses import Purse as Purse
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label
+    from protocol.wire.void_lines import void_lines as void_lines
 
 
 def __getattr__(name: str) -> object:

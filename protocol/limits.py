@@ -363,6 +363,9 @@ PURSE_RATE: Final = 2.0
 second."""
 PURSE_BURST: Final = 20
 """Purses at once: everybody sits down, and has newer entries handed back."""
+PURSES_WAITING: Final = 64
+"""Purses that a guest has been shown and not looked at yet; the oldest are lost first. A host shows nine, and up to
+sixteen proofs of one that the guest has not met for long."""
 TABLE_PURSE_RATE: Final = 192 * KIB
 """Bytes a second that a host looks at of the purses that all guests show, as a guest can leave and come with another
 key: a twelfth of a core."""

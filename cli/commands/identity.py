@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.commands.nickname import NameOption, nickname
-from cli.exits import ExitCode, Failure
+from cli.confirmation import confirm
+from cli.exits import Failure
 from cli.front import application
-from cli.output import agrees, say
+from cli.output import say
 from cli.passphrases import new_passphrase, unlocked
 from cli.render import command_line, counted, sentence, shown, shown_path
-from cli.settings import Settings, home_words, is_interactive
+from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
     from protocol import Home, Identity
@@ -121,7 +122,7 @@ def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
             say("The present key is kept beside the new one. You can go back to it.")
             say("Your purse belongs to the present key. With the new one you begin another.")
         if has_key or unfinished:
-            _confirm("Make a new key?", is_sure, "identity", "new", "--yes", *home_words(home.path))
+            confirm("Make a new key?", is_sure, command_line("identity", "new", "--yes", *home_words(home.path)))
         me = Identity.generate()
         kept = replace_key_file(home.identity, me.encoded())
     print(f"Your new fingerprint:  {me.fingerprint}")
@@ -204,7 +205,7 @@ def restore(
     if home.identity.exists() and read_private(home.identity) != found.key:
         say("There is another key here. It is kept beside the restored one, and you can go back to it.")
     _tell_what_stays(home, file, found)
-    _confirm("Restore it?", is_sure, "identity", "restore", str(file), "--yes", *home_words(home.path))
+    confirm("Restore it?", is_sure, command_line("identity", "restore", str(file), "--yes", *home_words(home.path)))
     try:
         restored = backups.restore(home, file)
     except HomeInUseError as error:
@@ -221,7 +222,7 @@ def restore(
 
 
 def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
-    """Say what becomes of the matches and people that are kept here already."""
+    """Say what becomes of the matches, people and purses that are kept here already."""
     from protocol import StoreError
     from protocol.storage import archive
     from protocol.storage import backup as backups
@@ -243,7 +244,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
         say("The matches, people and purses that are kept here stay; those of the backup are not added.")
         say("To get those, restore into another home:")
         say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
-        say("Without the purse of the backup, whoever has met it refuses another one with a newcomer's coins.")
+        say("Whoever has played with the purse of the backup refuses another one with a newcomer's coins.")
 
 
 @app.command(epilog=EPILOG)
@@ -271,20 +272,3 @@ def passphrase(
     print(f"The passphrase of your key is {done}.")
     if not remove:
         say("If you forget it, the key is lost. Earlier copies and backups keep the passphrase that they had, or none.")
-
-
-def _confirm(question: str, is_sure: bool, *words: str) -> None:
-    """Let the owner say yes.
-
-    :param words: the command that does not ask.
-    :raises Failure: if nobody can be asked.
-    :raises typer.Exit: if they do not say yes.
-    """
-    if is_sure:
-        return
-    if not is_interactive():
-        hint = f"If you are sure: {command_line(*words)}"
-        raise Failure("Nothing was changed: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
-    if not agrees(question):
-        print("Nothing was changed.")
-        raise typer.Exit(ExitCode.DONE)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from cli.commands.matches import JsonOption, MatchArgument
+from cli.confirmation import confirm
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import agrees, complain, say
+from cli.output import complain, say
 from cli.render import command_line, counted, escape, sentence, shown
-from cli.settings import Settings, home_words, is_interactive
+from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
     from protocol import Frozen, Home, Purse, PurseKeeper, PurseLine, PurseOrigin, PursePartner, Store
@@ -33,9 +34,18 @@ MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
 ENTRIES: Final = 12
 """Entries that are listed."""
+SHOWN_OF_A_LINE: Final = 20
+"""Letters of a wrong line that are shown."""
+ENTRY_WORDS: Final = {
+    "OPENING": "opened",
+    "FREEZE": "frozen",
+    "SETTLEMENT": "settled",
+    "VOID": "void",
+    "FORFEIT": "forfeited",
+}
 ORIGINS: Final = ("won and lost in matches", "given up", "by entries that were lost with an old backup")
 """What is said of where coins came from, after those to begin with."""
-NO_PURSE: Final = "You have no purse yet. Your first match for stakes gives you one, with 1,000 coins."
+NO_PURSE: Final = "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes."
 WORTH: Final = (
     "Anybody can make new keys, and each begins with 1,000 coins. So coins mean something only among people who know"
     " each other's keys: see where they came from."
@@ -72,6 +82,8 @@ class _Account(NamedTuple):
     """Those among them that can be played on."""
     void: Sequence[bytes]
     """Those among them that the owner has signed to be void."""
+    voidable: Sequence[bytes]
+    """Those among them that can become void. Bots do not sign that."""
     has_lost: bool
     """One of them is not kept here."""
 
@@ -128,8 +140,9 @@ def _read(home: Home, last: int) -> _Account | None:
         to_resume = [each.match for each in archive.unfinished(stored) if each.formed]
         void = [each.match for each in stored if each.void]
         origin, partners = store.purses.origin(found), store.purses.partners(found.key)
+        voidable = [each for each in (*to_resume, *void) if not archive.has_bots(store, each)]
         has_lost = len(stored) < len(found.frozen)
-        return _Account(found, lines, origin, partners, names, to_resume, void, has_lost)
+        return _Account(found, lines, origin, partners, names, to_resume, void, voidable, has_lost)
 
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
@@ -148,17 +161,19 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
             yield f"  {_name(each.match, names)}: {_stake(each)}{signed}"
         if to_resume:
             yield f"To play on:\n    {command_line('resume', _name(to_resume[0], names), *home_words(home.path))}"
-        if voidable := (*to_resume, *account.void):
-            words = command_line("purse", "void", _name(voidable[0], names), *home_words(home.path))
+        if account.voidable:
+            words = command_line("purse", "void", account.voidable[0].hex()[:8], *home_words(home.path))
             yield f"To take back what is frozen for a match, if all its players agree:\n    {words}"
         if account.has_lost:
             yield HANDED_BACK
         words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
         yield f"To give up what is frozen for a match that will never end:\n    {words}"
-    yield f"Entries, {found.height + 1:,} in all, the last first:"
+    left_out = f"; --json has all, here are the last {ENTRIES}" if found.height + 1 > ENTRIES else ""
+    yield f"Entries, {found.height + 1:,} in all, the last first{left_out}:"
     for line in lines:
-        what = {1: "opened", 2: "frozen", 3: "settled", 4: "void", 5: "forfeited"}[line.kind]
-        amount = f"{line.change:,d}" if line.kind <= 2 else f"{line.change:+,d}"
+        is_change = line.kind.name in ("SETTLEMENT", "VOID", "FORFEIT")
+        what = ENTRY_WORDS[line.kind.name]
+        amount = f"{line.change:+,d}" if is_change else f"{line.change:,d}"
         yield f"  {line.height:>5}  {what:<9}  {amount:>10}  {line.name or line.match.hex()[:8]}".rstrip()
     yield "Where the coins came from:"
     yield f"  {origin.grant:>10,d}  to begin with"
@@ -186,7 +201,7 @@ def _name(match: bytes, names: dict[bytes, str]) -> str:
 def _json(account: _Account | None) -> dict[str, Any]:
     if account is None:
         return {"purse": None}
-    found, lines, origin, partners, names, *_ = account
+    found, lines, origin, partners, names, to_resume, void, *_ = account
     return {
         "purse": found.key.hex(),
         "height": found.height,
@@ -196,7 +211,15 @@ def _json(account: _Account | None) -> dict[str, Any]:
         "tickets": found.tickets,
         "free_tickets": found.free_tickets,
         "souls": dict(found.souls),
-        "frozen": [{**_as_json(each), "name": names.get(each.match) or None} for each in found.frozen],
+        "frozen": [
+            {
+                **_as_json(each),
+                "name": names.get(each.match) or None,
+                "can_resume": each.match in to_resume,
+                "void": each.match in void,
+            }
+            for each in found.frozen
+        ],
         "entries": [
             {
                 "height": line.height,
@@ -228,14 +251,13 @@ def forfeit(
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
-        found, frozen = _frozen(home, store, match)
+        frozen = _frozen(home, store, match)
         what = _stake(frozen)
         if store.match(frozen.match) is None:
             complain(LOST)
-        if not is_sure and not _wants_to(f"Give up {what} for ever?", as_json):
-            print("Nothing was changed.")
-            return
-        keeper = _keeper(store, found)
+        command = command_line("purse", "forfeit", match, "--yes", *home_words(home.path))
+        confirm(f"Give up {what} for ever?", is_sure, command, as_json=as_json)
+        keeper = _keeper(home, store)
         keeper.own.forfeit(frozen.match)
         left = keeper.own.purse
     if as_json:
@@ -257,45 +279,44 @@ def void(
 ) -> None:
     """Take back what is frozen for a match that nobody will finish. All its players have to agree.
 
-    Each player runs this once, and sends the line that it prints to all the others, by whatever means. With the lines
-    of all the others, everybody runs it again, and has the coins and run tickets back.
+    Each player runs this once, and sends the line that it prints to all the others, by whatever means: also players of
+    whom nothing is frozen. With the lines of all the others, everybody runs it again, and has the coins and run tickets
+    back. MATCH is best given by the first digits of its id, as its name can differ from player to player.
 
-    Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake, and you
-    can only give it up.
+    Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake.
     """
-    from protocol import Home, Voiding
+    from protocol import Frozen, Home, Voiding, void_lines
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
-        found, frozen = _frozen(home, store, match)
-        what = _stake(frozen)
-        voiding = Voiding(store, frozen.match)
-        for line in lines or ():
+        played, frozen = _played(home, store, match)
+        back = f" You get {_stake(frozen)} back when all have signed." if frozen is not None else ""
+        voiding = Voiding(store, played)
+        for line in void_lines(lines or ()):
             try:
                 voiding.take(line)
             except ValueError as error:
-                raise Failure(f"{escape(line[:20])}… cannot be taken: {error}.", code=ExitCode.USAGE) from None
-        question = (
-            f"Sign that the match is void? You cannot play on in it then. You get {what} back when all have signed."
-        )
-        if not (voiding.has_signed or is_sure or _wants_to(question, as_json)):
-            print("Nothing was changed.")
-            return
+                raise Failure(f"{escape(_cut(line))} cannot be taken: {error}.", code=ExitCode.USAGE) from None
+        question = f"Sign that the match is void? You cannot play on in it then.{back}"
+        command = command_line("purse", "void", match, *(lines or ()), "--yes", *home_words(home.path))
+        confirm(question, voiding.has_signed or is_sure, command, as_json=as_json)
         own = voiding.sign()
-        if not voiding.missing:
-            _keeper(store, found).own.void(frozen.match, voiding.evidence)
+        if not as_json:
+            print(f"Your line, for all the others:\n{own}")
+        if frozen is not None and not voiding.missing:
+            _keeper(home, store).own.void(played, voiding.evidence)
     if as_json:
         missing = list(voiding.missing)
-        print(json.dumps({**_as_json(frozen), "line": own, "missing": missing, "void": not missing}))
+        stake = frozen or Frozen(played, 0, 0, 0)
+        print(json.dumps({**_as_json(stake), "line": own, "missing": missing, "void": not missing}))
         return
-    print(f"Your line, for all the others:\n{own}")
     if voiding.missing:
         others = ["LINE"] * (len(voiding.players) - 1)
-        again = command_line("purse", "void", match, *others, *home_words(home.path))
-        say(f"Still to sign: {', '.join(map(escape, voiding.missing))}. When you have their lines:\n    {again}")
+        again = command_line("purse", "void", played.hex()[:8], *others, *home_words(home.path))
+        say(f"Not here yet: the lines of {', '.join(map(escape, voiding.missing))}. With all lines:\n    {again}")
     else:
-        say(f"The match is void. You have {what} back.")
+        say("The match is void." + (f" You have {_stake(frozen)} back." if frozen is not None else ""))
 
 
 @app.command("new", epilog=EPILOG)
@@ -308,41 +329,61 @@ def begin_anew(
     This helps if entries of your purse were lost with an old backup, and people who knew it before do not take it any
     more. Matches that are not settled bring nothing into the new purse. You win coins again from those who have some.
     """
-    from protocol import Home
+    from protocol import DamagedPurseError, Home
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
-        found = archive.purse(home, store)
-        if found is None:
-            raise Failure(NO_PURSE)
-        frozen = f", {found.balance - found.funds:,} of them frozen," if found.frozen else ""
-        if not is_sure and not _wants_to(f"Give up your purse with {_coins(found.balance)}{frozen} for ever?"):
-            print("You keep your purse.")
-            return
-        keeper = _keeper(store, found)
+        try:
+            found = archive.purse(home, store)
+        except DamagedPurseError:
+            what = "your damaged purse"
+        else:
+            if found is None:
+                raise Failure(NO_PURSE)
+            frozen = f", {found.balance - found.funds:,} of them frozen," if found.frozen else ""
+            what = f"your purse with {_coins(found.balance)}{frozen}"
+        command = command_line("purse", "new", "--yes", *home_words(home.path))
+        confirm(f"Give up {what} for ever?", is_sure, command)
+        keeper = _keeper(home, store)
         keeper.begin_anew()
         left = keeper.own.purse
     print(f"You have given up your purse. You have a new one with {_coins(left.balance)}.")
 
 
-def _keeper(store: Store, found: Purse) -> PurseKeeper:
+def _keeper(home: Home, store: Store) -> PurseKeeper:
     from protocol import PurseKeeper
     from protocol.storage import archive
 
-    return PurseKeeper(store, archive.purse_owner(store, found), lambda text: say(sentence(shown((text,)))))
+    return PurseKeeper(store, archive.purse_owner(home, store), lambda text: say(sentence(shown((text,)))))
 
 
-def _frozen(home: Home, store: Store, match: str) -> tuple[Purse, Frozen]:
-    """Return the purse, and what is frozen in it for the match that a person names."""
+def _frozen(home: Home, store: Store, match: str) -> Frozen:
+    """Return what is frozen for the match that a person names."""
     from protocol.storage import archive
 
     found = archive.purse(home, store)
     frozen = None if found is None else archive.frozen(store, found, match)
-    if found is None or frozen is None:
+    if frozen is None:
         hint = f"What is frozen: {command_line('purse', *home_words(home.path))}"
         raise Failure(f"Nothing of yours is frozen for a match called {escape(match)}.", hint=hint)
-    return found, frozen
+    return frozen
+
+
+def _played(home: Home, store: Store, match: str) -> tuple[bytes, Frozen | None]:
+    """Return the match that a person names, which may be one without a stake of theirs, and what is frozen for it."""
+    from protocol.storage import archive
+
+    found = archive.purse(home, store)
+    played = archive.with_stakes(store, found, match)
+    if played is None:
+        hint = f"What is kept here: {command_line('matches', *home_words(home.path))}"
+        raise Failure(f"No match with stakes is called {escape(match)}.", hint=hint)
+    return played, found.frozen_for(played) if found is not None else None
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= SHOWN_OF_A_LINE else f"{line[:SHOWN_OF_A_LINE]}…"
 
 
 def _stake(frozen: Frozen) -> str:
@@ -351,11 +392,3 @@ def _stake(frozen: Frozen) -> str:
 
 def _as_json(frozen: Frozen) -> dict[str, Any]:
     return {"match": frozen.match.hex(), "bet": frozen.bet, "tickets": frozen.tickets}
-
-
-def _wants_to(question: str, as_json: bool = False) -> bool:
-    if as_json or not is_interactive():
-        why = "with --json nothing is asked" if as_json else "there is no terminal to ask at"
-        hint = "If you are sure: --yes"
-        raise Failure(f"Nothing was changed: {why}.", hint=hint, code=ExitCode.USAGE)
-    return agrees(question)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from protocol.crypto.keys import fingerprint
 from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
-from protocol.limits import PURSE_BURST, PURSE_RATE
+from protocol.limits import PURSE_BURST, PURSE_RATE, PURSES_WAITING
 from protocol.match.lobby import GuestTable, StaleProposalError
 from protocol.match.own_purse import PurseError
 from protocol.net.dialer import DialError
@@ -22,6 +23,7 @@ from protocol.node.refusals import LEFT, closing_code, host_gone, refusal, unrea
 from protocol.node.runtime import Runtime
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
+from protocol.storage.store import DamagedPurseError
 from protocol.wire.frames import JoinTable, Leave, Propose, Refuse, ShowPurse, Table, TableAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
 from protocol.wire.purses import MalformedPurseError
@@ -50,10 +52,12 @@ class Guest:
         self._seat: GuestTable | None = None
         self._pace = Bucket(PURSE_RATE, PURSE_BURST, runtime.loop.time())
         """Of purses that are looked at."""
+        self._unseen: deque[bytes] = deque(maxlen=PURSES_WAITING)
+        """What was shown of purses and is not looked at yet, as it came too fast."""
         self._proposed: Propose | None = None
         """The match that was proposed last, as long as not all purses in it are in order here."""
-        self._handed_back: set[bytes] = set()
-        """Ends of matches that others at the table may lack."""
+        self._handed_back: set[tuple[bytes, bytes]] = set()
+        """Owners at the table, and matches whose end they were shown."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._refused: RefusedError | None = None
@@ -113,7 +117,9 @@ class Guest:
                 self._runtime.mesh.disconnect(identity)
                 return
             record = self._sign_on(aim.table, False)
-            self._seat, self._proposed, self._handed_back = GuestTable(record, identity), None, set()
+            self._seat, self._proposed = GuestTable(record, identity), None
+            self._handed_back.clear()
+            self._unseen.clear()
             self._runtime.post(identity, JoinTable(record.wire))
 
     def take(self, identity: bytes, frame: Table | Propose | Refuse | ShowPurse) -> None:
@@ -121,7 +127,7 @@ class Guest:
         seat = self._seat
         if seat is None or identity != seat.host or self._has_begun:
             return
-        try:
+        with self._closing_if_unacceptable():
             if isinstance(frame, Refuse):
                 self._close(frame.code, frame.reason)
                 return
@@ -141,18 +147,28 @@ class Guest:
                 elif before is not None and frame != before:
                     self._runtime.tell(self._runtime.lobby_changed(before, frame))
                 self._show_purse(seat)
+
+    @contextmanager
+    def _closing_if_unacceptable(self) -> Iterator[None]:
+        """Give up the table if the host says something that is not right, or this player's purse cannot be shown."""
+        try:
+            yield
         except (MalformedGenesisError, MalformedPurseError) as error:
             code = RefuseCode.RULES if isinstance(error, UnknownRulesError) else RefuseCode.REFUSED
             self._close(code, f"what the host says cannot be accepted: {error}")
         except PurseError as error:
             self._close(RefuseCode.REFUSED, str(error))
+        except DamagedPurseError as error:
+            self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}; {error.hint}")
 
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
         """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.
 
         :raises MalformedGenesisError: if it can never be signed.
+        :raises PurseError: if this player's purse cannot be shown.
         """
         self._proposed = None
+        self._show_purse(seat)  # it may have settled a match since, and then the proposal is stale
         with suppress(StaleProposalError):
             genesis = seat.check_proposal(proposal.genesis)
             if self._are_in_order(seat, genesis):
@@ -174,15 +190,37 @@ class Guest:
             self._runtime.post(seat.host, JoinTable(seat.own.wire))
 
     def _take_purse(self, seat: GuestTable, proof: bytes) -> None:
-        """Look at the purse of another player that the host shows, or at newer entries of this player's own.
+        """Look at what the host shows of a purse, now or in its turn.
 
         :raises MalformedPurseError: if it is not right.
         :raises PurseError: if this player's purse cannot be shown.
         """
-        purses = self._runtime.purses
-        if purses.knows(proof) or not self._pace.admits(self._runtime.loop.time()):
+        if seat.ruleset is None or not seat.ruleset.stakes or self._runtime.purses.knows(proof):
             return
-        taken = purses.take(proof)
+        if self._unseen or not self._pace.admits(self._runtime.loop.time()):
+            if not self._unseen:
+                self._runtime.loop.call_later(1 / PURSE_RATE, self._take_unseen, seat)
+            self._unseen.append(proof)
+            return
+        self._look_at_purse(seat, proof)
+
+    def _take_unseen(self, seat: GuestTable) -> None:
+        """Look at the next of what came too fast."""
+        if seat is not self._seat or not self._unseen:
+            return
+        proof = self._unseen.popleft()
+        if self._unseen:
+            self._runtime.loop.call_later(1 / PURSE_RATE, self._take_unseen, seat)
+        with self._runtime.stopping_at_disk_errors(), self._closing_if_unacceptable():
+            self._look_at_purse(seat, proof)
+
+    def _look_at_purse(self, seat: GuestTable, proof: bytes) -> None:
+        """Look at the purse of another player, or at newer entries of this player's own.
+
+        :raises MalformedPurseError: if it is not right.
+        :raises PurseError: if this player's purse cannot be shown.
+        """
+        taken = self._runtime.purses.take(proof)
         for back in taken.back:
             self._runtime.post(seat.host, ShowPurse(back))
         self._show_purse(seat)
@@ -203,13 +241,15 @@ class Guest:
             if flaw := purses.flaw(record.join):
                 is_in_order = False
                 differing = purses.differing(record.join)
+                if not differing and self._unseen:
+                    continue  # it may be among what was not looked at yet
                 if not differing:
                     raise MalformedGenesisError(f"{record.join.nickname} cannot play for stakes here: {flaw}")
                 self._runtime.post(seat.host, ShowPurse(differing))
-            for end in purses.ends(record.join) if not flaw else ():
-                if (data := end.encoded()) not in self._handed_back:
-                    self._handed_back.add(data)
-                    self._runtime.post(seat.host, ShowPurse(data))
+            shown = {match for owner, match in self._handed_back if owner == record.join.identity}
+            for end in purses.ends(record.join, shown) if not flaw else ():
+                self._handed_back.add((record.join.identity, end.match))
+                self._runtime.post(seat.host, ShowPurse(end.encoded()))
         return is_in_order
 
     def lost(self, identity: bytes, reason: str) -> None:

@@ -97,10 +97,18 @@ class Host:
         self._audience.post(self.table.frame())
         self._runtime.tell(LobbyChanged(self._runtime.players(self.table.frame()), self.table.settings.seats))
 
+    def _go_on(self) -> None:
+        """Propose a match because of what a guest did; the owner is told if that cannot be."""
+        try:
+            self.propose()
+        except NodeError as error:
+            self._is_wanted = False
+            self._runtime.tell(Notice(str(error)))
+
     def propose(self) -> None:
         """Propose a match to all who sit here.
 
-        :raises NodeError: if there are no guests, or the match has begun.
+        :raises NodeError: if there are no guests, the match has begun, or this player's purse cannot be shown.
         """
         if self.has_begun:
             raise NodeError(ErrorCode.FAILED, "the match has begun")
@@ -143,7 +151,7 @@ class Host:
                     self._runtime.refuse(identity, RefuseCode.CLOSED, SILENT)
                     self._give_away(identity)
             if len(self.table.records) > 1:
-                self.propose()
+                self._go_on()
 
     def called_off(self, proposal: PlayerSession, by: Collection[bytes]) -> None:
         """Note that guests have resigned from a proposal: they lose their seats."""
@@ -265,7 +273,7 @@ class Host:
         self._purses.expect()
         self._purses.hand_back(identity)
         if self.table.is_full or (self._is_wanted and len(self.table.records) > 1):
-            self.propose()
+            self._go_on()
 
     # Purses
 
@@ -307,7 +315,7 @@ class Host:
         if self._proposal is None:
             self._purses.hand_back(identity)
         if self._is_wanted and len(self.table.records) > 1:
-            self.propose()
+            self._go_on()
 
     def _hand_on(self, identity: bytes, key: bytes, news: ShowPurse) -> None:
         """Show the owner of a purse what somebody else knows of it; the match is proposed again then."""

@@ -507,10 +507,10 @@ class Node:
                 is_host=is_host,
                 purse=freeze,
             )
-            self.name = match.history.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
-            self._take_part(match, Occasion(stored.created, stored.table_name), resumed=True)
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
+        self.name = match.history.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
+        self._take_part(match, Occasion(stored.created, stored.table_name), resumed=True)
 
     def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> PlayerSession:
         seated = self._active.hosting.seated if self._active.hosting is not None else (self._active.joining.host,)

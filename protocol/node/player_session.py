@@ -83,6 +83,12 @@ class PlayerSession(Session):
             else:  # a link of a match before: the other node may not have begun this one, and would lose frames
                 mesh.disconnect(identity)
 
+    @property
+    def has_purse(self) -> bool:
+        """The purse of this node's player is as the match names it, so a stake can be frozen in it."""
+        genesis = self.match.history.genesis
+        return not genesis.has_purses or self._runtime.purses.is_brought_to(genesis)
+
     def keep_links(self, *, resumed: bool = False) -> None:
         """Dial the other players whenever they are not linked."""
         mesh, roster, me = self._runtime.mesh, self.match.history.genesis.roster, self.match.me

@@ -43,6 +43,8 @@ class Proposals:
         self.sessions = (*self.sessions, playing)
 
     def _may_commit(self, playing: PlayerSession) -> bool:
+        if not playing.has_purse:
+            return False
         return not any(other.match.is_bound or other.match.is_formed for other in self.sessions if other is not playing)
 
     def called_off(self, playing: PlayerSession) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from hashlib import sha256
 
 from protocol import limits
 from protocol.consensus.purse_proofs import End, Relation, Shown, compare
@@ -32,7 +33,9 @@ class PurseDesk:
         self._expecting: dict[bytes, asyncio.TimerHandle] = {}
         """Guests whose purse is not in order."""
         self._shown: set[tuple[bytes, bytes]] = set()
-        """Guests, and what they were shown of the purses of others; owners, and matches whose end they were shown."""
+        """Guests, and hashes of what they were shown of the purses of others."""
+        self._shown_ends: set[tuple[bytes, bytes]] = set()
+        """Owners, and matches whose end they were shown."""
         self._asking: dict[tuple[bytes, bytes], Shown] = {}
         """Guests who know a purse from long ago, with its key, and what they know. Its owner has to show the rest."""
         self._answered: set[tuple[bytes, bytes]] = set()
@@ -86,7 +89,7 @@ class PurseDesk:
         for guest in self._table.records[1:]:
             for record in self._table.records:
                 proof = self._runtime.purses.known(record.join)
-                pair = guest.join.identity, proof
+                pair = guest.join.identity, sha256(proof).digest()
                 if record is not guest and pair not in self._shown:
                     self._shown.add(pair)
                     self._runtime.post(guest.join.identity, ShowPurse(proof))
@@ -99,14 +102,14 @@ class PurseDesk:
         purses = self._runtime.purses
         if not self.has_stakes or self._record(identity) is None:
             return None
-        if purses.knows(proof) and not self._asking:  # but a guest who asks may not know it
+        if purses.knows(proof) and not self._asking:  # a guest who has asked may lack what this node knows
             return None
         now = self._runtime.loop.time()
         if self._pace.wait(now) or not self._paces.bucket(identity, now).admits(now):
             return None  # then the guest's purse does not get in order
         self._pace.take(len(proof))
         taken = purses.take(proof)
-        if taken.end is not None and not self._lacks(taken.end):
+        if taken.end is not None and not self._is_first(taken.end):
             return None
         shown = taken.shown
         if shown is not None and taken.has_gap and shown.identity != identity:
@@ -119,12 +122,14 @@ class PurseDesk:
             self._answer(identity, taken.key, shown, proof)
         return taken
 
-    def _lacks(self, end: End) -> bool:
-        """Tell whether an owner at the table has yet to see this end of a match; it is shown to them once."""
+    def _is_first(self, end: End) -> bool:
+        """Note that an owner at the table is shown this end of a match; tell whether it is for the first time, and of
+        use to them."""
         for record in self._table.records:
             purse, pair = record.join.purse, (record.join.identity, end.match)
-            if purse is not None and purse.key == end.key and purse.frozen_for(end.match) and pair not in self._shown:
-                self._shown.add(pair)
+            is_new = pair not in self._shown_ends
+            if purse is not None and purse.key == end.key and purse.frozen_for(end.match) and is_new:
+                self._shown_ends.add(pair)
                 return True
         return False
 
@@ -133,8 +138,9 @@ class PurseDesk:
         record = self._record(identity)
         if not self.has_stakes or record is None or self._flaw(record):
             return
-        for end in self._runtime.purses.ends(record.join):
-            if self._lacks(end):
+        shown = {match for owner, match in self._shown_ends if owner == identity}
+        for end in self._runtime.purses.ends(record.join, shown):
+            if self._is_first(end):
                 self._runtime.post(identity, ShowPurse(end.encoded()))
 
     def _ask(self, identity: bytes, key: bytes, known: Shown, proof: bytes) -> None:
@@ -169,13 +175,13 @@ class PurseDesk:
         """Forget a guest who leaves, what they have asked, and what was asked about their purse."""
         if (timer := self._expecting.pop(identity, None)) is not None:
             timer.cancel()
-        record = self._record(identity)
-        purse = record.join.purse if record is not None else None
-        own = purse.key if purse is not None else b""
+        others = [record.join for record in self._table.records if record.join.identity != identity]
+        keys = {join.purse.key for join in others if join.purse is not None}
         self._shown = {each for each in self._shown if each[0] != identity}
+        self._shown_ends = {each for each in self._shown_ends if each[0] != identity}
         self._answered = {each for each in self._answered if each[0] != identity}
         self._asking = {
-            (guest, key): known for (guest, key), known in self._asking.items() if guest != identity and key != own
+            (guest, key): known for (guest, key), known in self._asking.items() if guest != identity and key in keys
         }
 
     def close(self) -> None:

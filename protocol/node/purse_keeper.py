@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -78,6 +78,11 @@ class PurseKeeper:
         """What is known of the purses of others that were shown of late, by their keys."""
         self._held: dict[Genesis, frozenset[bytes]] = {}
         """Keys of purses in matches that this node has signed and is not bound to yet."""
+        self._staking: Genesis | None = None
+        """The match that binds this node, as long as it waits for the stake. It names the purse as it was brought, so
+        nothing else may be added to it."""
+        self._unanswered: set[int] = set()
+        """Heights of one's own purse behind which entries are missing, as the owner was told."""
         self._tried_at = b""
         """The head at which matches were last settled late: looking through them takes time, and a table is shown
         often."""
@@ -99,12 +104,15 @@ class PurseKeeper:
                 seed, shown = known
                 self._own = OwnPurse(PurseKey(seed), shown, self._kept.keep)
             else:
-                seed = secrets.token_bytes(32)
-                grant = 0 if self._kept.had_one(self._identity) else NEWCOMER_COINS
-                opened = OwnPurse.opened(seed, self._identity, self._kept.keep, grant)
-                self._kept.add(seed, opened.shown.entries[0], opened.purse)
-                self._own = opened
+                self._own = self._open(0 if self._kept.had_one(self._identity) else NEWCOMER_COINS)
         return self._own
+
+    def _open(self, grant: int) -> OwnPurse:
+        """Open a purse in place of the one before, if there was one."""
+        seed = secrets.token_bytes(32)
+        opened = OwnPurse.opened(seed, self._identity, self._kept.keep, grant)
+        self._kept.add(seed, opened.shown.entries[0], opened.purse)
+        return opened
 
     def bring(self) -> tuple[Purse, bytes]:
         """Return the purse for a join record, and the proof that is shown with it. What could not be settled at the end
@@ -121,18 +129,21 @@ class PurseKeeper:
         if not self.own.has_room:
             raise PurseError(
                 "too many of your stakes came after the last match that was settled, so the purse has no room for"
-                " another one: return to the newest of these matches that can still be finished"
+                " another one: return to the newest of these matches that can still be finished; if there is none,"
+                " begin another purse: p2pdice purse new"
             )
         return self.own.purse, self.own.proof()
 
     def freeze(self, entry: Entry) -> bytes | None:
         """Freeze a stake by this entry, and return the signature; None if the purse was brought in another state."""
-        return self.own.freeze(entry)
+        signature = self.own.freeze(entry)
+        if signature is not None:
+            self._staking = None
+        return signature
 
     def begin_anew(self) -> None:
-        """End the purse, also one that cannot be read. The next one has no grant."""
-        self._kept.end(self._identity)
-        self._own = None
+        """End the purse, also one that cannot be read, and open another one, without a grant."""
+        self._own = self._open(0)
 
     def _end_own(self) -> None:
         self.begin_anew()
@@ -159,8 +170,10 @@ class PurseKeeper:
         self._kept.hold([shown for shown in known if shown is not None], held)
 
     def release(self, genesis: Genesis) -> None:
-        """Remember the purses of a match no longer than others."""
+        """Remember the purses of a match no longer than others, and wait for no stake in it."""
         self._held.pop(genesis, None)
+        if self._staking == genesis:
+            self._staking = None
 
     def meet(self, genesis: Genesis) -> None:
         """Store what is known of the purses that others have brought to a match that this node is bound to."""
@@ -173,11 +186,24 @@ class PurseKeeper:
             if met.fork:
                 self._kept.end_met(met.shown.purse.key, met.fork)
             self._remember(met.shown.purse.key, met._replace(is_kept=True))
-        self.release(genesis)
+        self._held.pop(genesis, None)
+        if self.is_brought_to(genesis):
+            self._staking = genesis
+
+    def is_brought_to(self, genesis: Genesis) -> bool:
+        """Tell whether one's own purse, as it is now, stands in a join record of a match."""
+        return any(record.join.purse == self.own.purse for record in genesis.roster)
+
+    @property
+    def _has_to_stay(self) -> bool:
+        """Whether a match that has begun, or may begin, names one's own purse as it is now."""
+        return self._staking is not None or any(map(self.is_brought_to, self._held))
 
     def note(self, history: History) -> None:
         """Take over what the stakes of a match have frozen, once they are open: of others, and what one's own purse has
         lost since."""
+        if self._staking == history.genesis:
+            self._staking = None
         for author, stake in stakes_of(history).items():
             brought = history.genesis.roster[author].join.purse
             assert brought is not None
@@ -196,9 +222,12 @@ class PurseKeeper:
                 self._see(longer if is_short else met.shown, is_kept=True)
 
     def settle(self, history: History) -> bool:
-        """Settle a match that is over; tell whether there is nothing more to settle in it."""
+        """Settle a match that is over; tell whether there is nothing more to settle in it. That has to wait while the
+        purse, as it is, stands in another match that may begin."""
         if self.own.purse.frozen_for(history.match) is None:
             return True
+        if self._has_to_stay:
+            return False
         evidence = gather(history)
         return evidence is not None and self._settle(history.match, evidence.encoded())
 
@@ -227,8 +256,8 @@ class PurseKeeper:
     def settle_late(self) -> None:
         """Settle the matches in the store that are over and for which something is frozen still: too few had signed the
         end, the purse had no room, or the power failed."""
-        if self.own.purse.head == self._tried_at:
-            return  # nothing has changed since
+        if self._has_to_stay or self.own.purse.head == self._tried_at:
+            return  # or nothing has changed since
         frozen = [self._store.match(each.match) for each in self.own.purse.frozen]
         left = [found for each in frozen if each is not None and each.over and (found := self._history(each))]
         tried: list[History] | None = None
@@ -247,7 +276,7 @@ class PurseKeeper:
 
     def knows(self, data: bytes) -> bool:
         """Tell whether these bytes are what is known of a purse already, without looking into them."""
-        return any(met.proof == data for met in self._seen.values())
+        return any(met.proof == data and not met.fork for met in self._seen.values())
 
     def _met(self, key: bytes) -> Met | None:
         met = self._seen.get(key) or self._kept.met(key)
@@ -286,7 +315,7 @@ class PurseKeeper:
         if met is not None and met.fork:
             return Taken(key, shown, (met.fork,))
         if met is None or met.shown is None:
-            self._see(shown, is_kept=met is not None)
+            self._see(shown, is_kept=met is not None and met.is_kept)
             return Taken(key, shown, news=data)
         relation = compare(met.shown, shown)
         if relation is Relation.FORK:
@@ -309,6 +338,8 @@ class PurseKeeper:
         key, height = shown.purse.key, shown.purse.height
         mine = self._kept.entry(key, height)
         known = self.own.shown.entries if mine is None else (*self.own.shown.entries, mine)
+        if self._staking is not None and height >= self.own.purse.height:
+            return Taken(key, shown)
         if (found := fork_of(known, shown.entries)) is not None:
             fork = write_fork(found)
             self._end_own()
@@ -319,10 +350,11 @@ class PurseKeeper:
         if height == self.own.purse.height:
             return Taken(key, shown)
         series = self._continued(height, shown.purse.head) if mine is not None else ()
-        if not series:
+        if not series and height not in self._unanswered:
+            self._unanswered.add(height)
             self._tell(
                 "Somebody knows your purse from before entries that you lost with an old backup, so you cannot play"
-                " for stakes with them. A new purse, without coins, would be accepted"
+                " for stakes with them. They would accept a new purse, without coins: p2pdice purse new"
             )
         return Taken(key, shown, series)
 
@@ -342,6 +374,8 @@ class PurseKeeper:
     def _take_fork(self, data: bytes) -> Taken:
         key = read_fork(data)[0].entry.purse
         if key == self.own.key.public:
+            if self._staking is not None:
+                return Taken(key)
             self._end_own()
             return Taken(key, news=data)
         met = self._met(key)
@@ -354,18 +388,21 @@ class PurseKeeper:
         end, before = read_end(data), self.own.purse
         if end.key != before.key:
             return Taken(end.key, news=data, end=end)
-        if before.frozen_for(end.match) is not None:
+        if before.frozen_for(end.match) is not None and self._staking is None:
             self._settle(end.match, end.evidence, end.kind)
         return Taken(end.key, news=data if self.own.purse != before else b"")
 
-    def ends(self, join: Join) -> tuple[End, ...]:
+    def ends(self, join: Join, but: Collection[bytes] = ()) -> tuple[End, ...]:
         """Return, for the owner of a purse that is brought, the ends of matches for which something is frozen in it: of
-        those that are settled or void in a purse of this node's player."""
+        those that are settled or void in a purse of this node's player.
+
+        :param but: matches whose ends the owner was shown already.
+        """
         purse = join.purse
-        if purse is None or not purse.frozen or purse.key == self.own.key.public:
+        if purse is None or purse.key == self.own.key.public:
             return ()
         found = []
-        for end in self._kept.ends([each.match for each in purse.frozen], purse.key):
+        for end in self._kept.ends([each.match for each in purse.frozen if each.match not in but], purse.key):
             with suppress(MalformedPurseError):  # anybody can freeze something for a match that they were not in
                 found.append(read_end(end.encoded()))
         return tuple(found)
@@ -394,7 +431,10 @@ class PurseKeeper:
         if met.shown.identity != join.identity:
             return "the purse is somebody else's"
         if met.shown.grant and self._kept.has_brought_another(join.identity, purse.key):
-            return "its owner has had the coins of a newcomer in another purse; one without coins would be accepted"
+            return (
+                "this player has already had the coins of a newcomer, in another purse; a purse without coins would be"
+                " accepted"
+            )
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"
         if purse.height > met.shown.purse.height:

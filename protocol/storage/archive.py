@@ -21,10 +21,11 @@ from protocol.errors import BEGIN, SEE_MATCHES, ErrorCode, NodeError, Parts, Pee
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
-from protocol.storage.store import DamagedStoreError, HomeInUseError, Loss, Store, StoredMatch, StoreError
+from protocol.storage.store import DamagedPurseError, HomeInUseError, Loss, Store, StoredMatch, StoreError
 from protocol.storage.transcript_files import written
 from protocol.version import PROTOCOL_VERSION, written_by
-from protocol.wire.genesis import MalformedGenesisError, match_id, parse_genesis, version_of
+from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis, version_of
+from protocol.wire.nicknames import is_marked_as_bot
 from protocol.wire.purses import Frozen, MalformedPurseError, Purse
 
 
@@ -295,17 +296,17 @@ def purse(home: Home, store: Store) -> Purse | None:
 
     :raises StoreError: if the store cannot be read, or what it holds of the purse is damaged.
     """
-    own = own_fingerprint(home, store)
+    owner = purse_owner(home, store)
     try:
-        found = [purse for identity, purse in store.purses.all_own() if not own or fingerprint(identity) == own]
+        return store.purses.state(owner) if owner else None
     except MalformedPurseError as error:
-        raise DamagedStoreError(f"the store is damaged: {error}") from None
-    return found[0] if found else None
+        raise DamagedPurseError(f"the store is damaged: {error}") from None
 
 
-def purse_owner(store: Store, purse: Purse) -> bytes:
-    """Return the identity key of the owner of a purse in a store."""
-    return next(identity for identity, own in store.purses.all_own() if own.key == purse.key)
+def purse_owner(home: Home, store: Store) -> bytes:
+    """Return the identity key of a home's owner, who has a purse; empty if there is none yet."""
+    own = own_fingerprint(home, store)
+    return next((each for each in store.purses.owners() if not own or fingerprint(each) == own), b"")
 
 
 def frozen(store: Store, purse: Purse, name: str) -> Frozen | None:
@@ -314,10 +315,37 @@ def frozen(store: Store, purse: Purse, name: str) -> Frozen | None:
     return None if match is None else purse.frozen_for(match)
 
 
+def with_stakes(store: Store, purse: Purse | None, name: str) -> bytes | None:
+    """Return the match with stakes that a person names; None if there is none.
+
+    :param purse: in which something may be frozen for matches that are not kept.
+    """
+    frozen = [each.match for each in purse.frozen] if purse is not None else []
+    kept = [each.match for each in store.matches() if (genesis := _genesis(each)) and genesis.has_purses]
+    return meant(name, [(match, store.name(match)) for match in dict.fromkeys((*frozen, *kept))])
+
+
+def has_bots(store: Store, match: bytes) -> bool:
+    """Tell whether bots play in a stored match, as their names say."""
+    stored = store.match(match)
+    genesis = None if stored is None else _genesis(stored)
+    return genesis is not None and any(is_marked_as_bot(record.join.nickname) for record in genesis.roster)
+
+
+def _genesis(stored: StoredMatch) -> Genesis | None:
+    try:
+        return parse_genesis(stored.genesis)
+    except MalformedGenesisError:
+        return None
+
+
 def has_frozen(store: Store, match: bytes) -> bool:
-    """Tell whether something is frozen for a match in a purse of the store. A damaged purse has nothing frozen."""
-    with suppress(MalformedPurseError):
-        return any(own.frozen_for(match) is not None for _, own in store.purses.all_own())
+    """Tell whether something is frozen for a match in a purse of the store. Nobody knows what is in a damaged one."""
+    for owner in store.purses.owners():
+        with suppress(MalformedPurseError):
+            own = store.purses.state(owner)
+            if own is not None and own.frozen_for(match) is not None:
+                return True
     return False
 
 

@@ -1,6 +1,7 @@
 """The purses in a store: the owner's own, entry by entry, and the newest that was seen of each other one.
 
-The state of a purse is kept beside its entries, and proofs begin late. So nothing here takes longer for a long chain.
+The state of a purse is kept beside its entries, and proofs begin late. So bringing a purse to a table takes no longer
+for a long chain.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Met(NamedTuple):
     fork: bytes = b""
     """Two entries that have ended the purse; empty if none are known."""
     is_kept: bool = False
-    """It is in the store, as its owner has brought it to a match."""
+    """It is kept for good, as its owner has brought it to a match that binds this node."""
 
 
 class Purses:
@@ -187,13 +188,18 @@ class Purses:
         rows = self._read("SELECT number FROM purses WHERE key = ?", (key,), (int,))
         return int(rows[0][0]) if rows else 0
 
-    def all_own(self) -> tuple[tuple[bytes, Purse], ...]:
-        """Return the purses of one's own that have not ended, each with its owner's identity, the newest first.
+    def owners(self) -> tuple[bytes, ...]:
+        """Return the identities that have a purse here that has not ended, the one of the newest purse first."""
+        query = "SELECT identity FROM purses WHERE NOT ended GROUP BY identity ORDER BY MAX(number) DESC"
+        return tuple(identity for (identity,) in self._read(query, (), (bytes,)))
 
-        :raises MalformedPurseError: if one of them is damaged.
+    def state(self, identity: bytes) -> Purse | None:
+        """Return an identity's purse that has not ended; None if there is none.
+
+        :raises MalformedPurseError: if it is damaged.
         """
-        rows = self._read("SELECT identity, state FROM purses WHERE NOT ended ORDER BY number DESC", (), (bytes, bytes))
-        return tuple((identity, _purse(state)) for identity, state in rows)
+        query = "SELECT state FROM purses WHERE identity = ? AND NOT ended ORDER BY number DESC LIMIT 1"
+        return next((_purse(state) for (state,) in self._read(query, (identity,), (bytes,))), None)
 
     def were_used(self) -> bool:
         """Tell whether a purse of one's own has an entry after its first, or somebody else's was in a match."""
@@ -205,10 +211,11 @@ class Purses:
         return bool(self._read("SELECT number FROM purses WHERE identity = ? LIMIT 1", (identity,), (int,)))
 
     def add(self, seed: bytes, signed: SignedEntry, purse: Purse) -> None:
-        """Keep a new purse of one's own, with its first entry."""
+        """Keep a new purse of one's own, with its first entry. The one before of its identity has ended by that."""
         body = cast("Opening", signed.entry.body)
         row = purse.key, seed, body.identity, encode(purse.wire), body.grant
         with self._transaction() as database:
+            database.execute("UPDATE purses SET ended = 1 WHERE identity = ?", (body.identity,))
             database.execute("INSERT INTO purses (key, seed, identity, state, granted) VALUES (?, ?, ?, ?, ?)", row)
             _insert(database, signed, b"", purse)
 
@@ -221,11 +228,6 @@ class Purses:
         with self._transaction() as database:
             for signed, evidence in entries:
                 _insert(database, signed, evidence, purse)
-
-    def end(self, identity: bytes) -> None:
-        """End the purse of an identity: two of its entries contradict each other, or its owner gives it up."""
-        with self._transaction() as database:
-            database.execute("UPDATE purses SET ended = 1 WHERE identity = ?", (identity,))
 
     def ends(self, matches: Sequence[bytes], key: bytes) -> tuple[End, ...]:
         """Return how purses of one's own have settled these matches, or taken back what was frozen for them.
@@ -337,7 +339,8 @@ def _insert(database: sqlite3.Connection, signed: SignedEntry, evidence: bytes, 
             match_id, change = body.match, body.change
         case Void() | Forfeit() as body:
             frozen = database.execute(
-                "SELECT change FROM purse_entries WHERE purse = ? AND match = ? AND kind = ?",
+                "SELECT change FROM purse_entries WHERE purse = ? AND match = ? AND kind = ?"
+                " ORDER BY height DESC LIMIT 1",
                 (number, body.match, EntryKind.FREEZE),
             ).fetchall()
             lost = -frozen[0][0] if frozen and isinstance(body, Forfeit) else 0

@@ -31,10 +31,12 @@ class Voiding:
         history = replica(store, stored).history
         if gather(history) is not None:
             hint = "it is settled when you next sit down at a table with stakes"
+            if not stored.over:
+                hint = "return to it with p2pdice resume: then it is settled"
             raise NodeError(ErrorCode.FAILED, "that match is over", hint)
         me = roster_index(stored)
-        mine = [each[me] for each in (history.held, *(place.entries for place in history.chain)) if me in each]
-        if me in history.results or any(signed.message.kind == Kind.RESIGN for signed in mine):
+        mine = [signed.message for signed in store.messages(match) if signed.message.author == me]
+        if any(message.kind in (Kind.RESIGN, Kind.RESULT) for message in mine):  # also those of a history that was left
             hint = "the others can settle the match by that, so you cannot sign any more that it is void"
             raise NodeError(ErrorCode.FAILED, "you have signed the end of that match, or resigned from it", hint)
         self.has_signed = stored.void

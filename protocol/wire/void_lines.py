@@ -7,6 +7,7 @@ secret: whoever has it can do nothing that its player has not agreed to.
 from __future__ import annotations
 
 from base64 import b32decode, b32encode
+from collections.abc import Iterable
 from typing import Final
 
 from protocol.crypto.hashing import HASH_BYTES
@@ -23,6 +24,21 @@ def write_void_line(match: bytes, signature: bytes) -> str:
     159
     """
     return _PREFIX + b32encode(match + signature).decode("ascii").rstrip("=")
+
+
+def void_lines(words: Iterable[str]) -> list[str]:
+    """Return the lines that people have typed or pasted. One that was broken on its way comes as several words.
+
+    >>> void_lines(["VOID-AA", "BB", "void-CC"])
+    ['VOID-AABB', 'void-CC']
+    """
+    lines: list[str] = []
+    for word in words:
+        if lines and not word.strip().upper().startswith(_PREFIX):
+            lines[-1] += word
+        else:
+            lines.append(word)
+    return lines
 
 
 def parse_void_line(text: str) -> tuple[bytes, bytes]:

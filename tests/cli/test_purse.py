@@ -48,7 +48,7 @@ def read(here: Run) -> dict[str, Any]:
 
 def test_a_newcomer_is_told_what_the_first_match_brings(here: Run) -> None:
     assert here("purse").stdout == (
-        "You have no purse yet. Your first match for stakes gives you one, with 1,000 coins.\n"
+        "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes.\n"
     )
     assert read(here) == {"purse": None}
 
@@ -105,7 +105,8 @@ def test_a_match_that_is_not_kept_here_cannot_be_played_on(here: Run, home: Home
 def test_as_data(here: Run, home: Home) -> None:
     found = read(here)
     assert (found["balance"], found["funds"], found["height"]) == (balance(home), balance(home) - 70, 5)
-    assert found["frozen"] == [{"match": STUCK.hex(), "name": None, "bet": 70, "tickets": 0}]
+    stuck = {"match": STUCK.hex(), "name": None, "bet": 70, "tickets": 0, "can_resume": False, "void": False}
+    assert found["frozen"] == [stuck]
     kinds = [entry["kind"] for entry in found["entries"]]
     assert kinds == ["freeze", "settlement", "freeze", "settlement", "freeze", "opening"]
     assert sum(entry["coins"] for entry in found["entries"] if entry["kind"] != "freeze") == found["balance"]
@@ -162,6 +163,16 @@ def test_what_was_given_up_as_data(here: Run, home: Home) -> None:
     done = json.loads(here("purse", "forfeit", "abab", "--yes", "--json").stdout)
     assert done == {"match": STUCK.hex(), "bet": 70, "tickets": 0, "balance": before - 70}
     assert balance(home) == before - 70
+
+
+def test_a_damaged_purse_can_be_given_up_as_its_error_recommends(here: Run, home: Home) -> None:
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("UPDATE purses SET state = x'00'")
+        database.commit()
+    assert "p2pdice purse new" in " ".join(here("purse").stderr.split())
+    done = here("purse", "new", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert balance(home) == 0
 
 
 def test_a_new_purse_begins_without_coins(here: Run, home: Home) -> None:

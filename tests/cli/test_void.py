@@ -23,6 +23,7 @@ from protocol.wire.purses import EntryKind, MalformedPurseError
 from protocol.wire.void_lines import write_void_line
 from tests.programs import Done, run_here
 from tests.protocol.long_purses import RULES
+from tests.protocol.test_backup import OWNER, fill
 from tests.simulation.world import World, identity_of
 
 NAMES = "abc"
@@ -111,7 +112,7 @@ def test_as_data(match: bytes, at: Command) -> None:
 
 def test_whoever_is_missing_is_named(match: bytes, at: Command) -> None:
     first = at("a", "purse", "void", match.hex(), "--yes")
-    assert "Still to sign: player " in first.stdout
+    assert "Not here yet: the lines of player " in first.stdout
     assert first.stdout.count("player ") == 2
     second = at("b", "purse", "void", match.hex(), "--yes", line_of(first))
     assert second.stdout.count("player ") == 1
@@ -151,7 +152,7 @@ def test_the_mark_is_kept_before_the_line_is_shown(
             Voiding(store, match).sign()
 
 
-@pytest.mark.parametrize("ending", ["the end", "a resignation"])
+@pytest.mark.parametrize("ending", ["the end", "a resignation", "a resignation in a history that was left"])
 def test_whoever_has_signed_the_end_cannot_sign_that_there_is_none(tmp_path: Path, at: Command, ending: str) -> None:
     """Else the winner could settle the match by that, and let the others take their stakes back."""
 
@@ -161,7 +162,10 @@ def test_whoever_has_signed_the_end_cannot_sign_that_there_is_none(tmp_path: Pat
         place, last = next(
             (place, each) for place, each in enumerate(messages) if place >= 20 and each.message.author == me
         )
-        return [*messages[:place], sign(last.message._replace(kind=Kind.RESIGN, body=()), key)]
+        resigned = last.message._replace(kind=Kind.RESIGN, body=())
+        if ending == "a resignation":
+            return [*messages[:place], sign(resigned, key)]
+        return [*messages[:place], sign(resigned._replace(tip=bytes(32)), key)]
 
     match = kept_by_three(tmp_path, kept)
     refused = at("a", "purse", "void", match.hex(), "--yes")
@@ -187,6 +191,31 @@ def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> 
         assert "VOID-" not in refused.stdout
     spaced = at("a", "purse", "void", match.hex(), "--yes", f" {line[:40].lower()} {line[40:]}")
     assert spaced.stdout.count("player ") == 1
+    broken = at("a", "purse", "void", match.hex(), "--yes", line[:80], line[80:])
+    assert broken.stdout.count("player ") == 1
+
+
+def test_whoever_has_nothing_frozen_signs_all_the_same(match: bytes, at: Command) -> None:
+    """They had not staked yet, or have given their stake up: without their line nobody else would get anything back."""
+    at("a", "purse", "forfeit", match.hex(), "--yes")
+    lines = {name: line_of(at(name, "purse", "void", match.hex(), "--yes")) for name in NAMES}
+    before = funds(at, "a")
+    for name in "ba":
+        done = at(name, "purse", "void", match.hex(), *(line for other, line in lines.items() if other != name))
+        assert done.returncode == 0
+        assert "The match is void." in done.stdout
+        assert ("back" in done.stdout) == (name == "b")
+    assert (funds(at, "a"), funds(at, "b")) == (before, 1000)
+    assert line_of(at("b", "purse", "void", match.hex())) == lines["b"]  # for whoever has lost it
+
+
+def test_no_match_without_stakes_becomes_void(at: Command, tmp_path: Path) -> None:
+    with closing(Store(Home(tmp_path / "a").store)) as store:
+        fill(store)
+        match = store.matches()[0].match
+    OWNER.save(Home(tmp_path / "a").identity)
+    refused = at("a", "purse", "void", match.hex(), "--yes")
+    assert "No match with stakes is called" in refused.stderr
 
 
 def test_a_match_that_is_not_kept_here_cannot_be_made_void(match: bytes, at: Command, tmp_path: Path) -> None:

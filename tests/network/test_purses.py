@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, cast
 from unittest.mock import Mock
@@ -20,6 +22,8 @@ from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, Sto
 from protocol.limits import PURSE_BURST, Limits
 from protocol.match.effects import Ticked
 from protocol.match.lobby import TableSettings
+from protocol.match.own_purse import PurseError
+from protocol.node import guest as guests
 from protocol.node import purse_keeper
 from protocol.node.guest import Guest
 from protocol.node.host import Host
@@ -29,6 +33,7 @@ from protocol.storage import archive, backup
 from protocol.storage.store import StoreError
 from protocol.wire.canonical import decode
 from protocol.wire.frames import ShowPurse
+from protocol.wire.genesis import Join
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
 from tests.network.company import CLASSIC, WAITING, Company, Player
 
@@ -419,6 +424,111 @@ async def test_a_guest_who_asks_again_and_again_uses_up_nothing_of_the_owners(pe
     await finish([host, guest, owner, other])
 
 
+async def test_a_purse_that_changes_while_its_owner_waits_at_a_table_is_shown_again(people: Company) -> None:
+    """A match of before was settled late: the guest took its own purse for one that nobody had shown, and left."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    (guest,) = await people.join(opened.join_line, "B")
+    await host.until_true(lambda: not keeper(host).flaw(guest_join(host)))
+    own, proof = keeper(guest).own, keeper(host).own.proof()
+    host.node._runtime.post(guest.node.identity.public, ShowPurse(proof))
+    await guest.until_true(lambda: keeper(guest).knows(proof))  # so nothing else makes the guest look at its purse
+    assert own.freeze(following(own.purse, Freeze(b"elsewhere".ljust(32), 10, 0))) is not None
+    host.node.start_match()
+    await finish_but([host, guest], b"elsewhere".ljust(32))
+
+
+def guest_join(host: Player) -> Join:
+    """Return the join record of the one guest of a host."""
+    assert host.node._active.hosting is not None
+    return host.node._active.hosting.table.records[1].join
+
+
+async def finish_but(players: Sequence[Player], frozen: bytes) -> None:
+    """Wait until a match is over and settled for all; something may be frozen for another one."""
+    for player in players:
+        await player.until(MatchResult)
+        assert {each.match for each in purse(player).frozen} <= {frozen}
+
+
+async def test_nobody_is_bound_to_a_match_that_names_their_purse_as_it_was(people: Company) -> None:
+    """They could not stake, and would be out of it."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+    guest.hold()
+    await guest.node.join(opened.join_line)
+    await guest.until_true(lambda: bool(guest.node._active.proposals.sessions))
+    (proposal,) = guest.node._active.proposals.sessions
+    assert proposal.match.may_commit() or purse(guest).frozen
+    own = keeper(guest).own
+    assert own.freeze(following(own.purse, Freeze(b"elsewhere".ljust(32), 10, 0))) is not None
+    assert not proposal.match.may_commit()
+
+
+async def test_a_host_whose_purse_cannot_be_shown_any_more_is_told_and_keeps_the_guests(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error ended the guest's link, and the host was told nothing."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+    own = keeper(host).own
+    assert own.freeze(following(own.purse, Freeze(b"elsewhere".ljust(32), 10, 0))) is not None
+
+    def fail(_: PurseKeeper) -> None:
+        raise PurseError("16 stakes are frozen in your purse")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keeper(host), "bring", lambda: fail(keeper(host)))
+        await guest.node.join(opened.join_line)
+        told = await host.until(Notice, lambda notice: "16 stakes" in notice.text)
+    assert "you cannot play for stakes" in told.text
+    assert host.node._active.hosting is not None
+    assert host.node._active.hosting.seated == (guest.node.identity.public,)
+    host.node.start_match()
+    await finish_but([host, guest], b"elsewhere".ljust(32))
+
+
+async def test_purses_are_not_looked_at_where_there_are_no_stakes(people: Company) -> None:
+    """Any host could stop a node whose purse is damaged."""
+    stranger = await people.sit("C")
+    shown = keeper(stranger).own.proof()
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, WAITING))
+    (guest,) = await people.join(opened.join_line, "B")
+    for fork in (shown, b"nonsense"):
+        host.node._runtime.post(guest.node.identity.public, ShowPurse(fork))
+    await stranger.node.join(opened.join_line)
+    await guest.until(MatchStarted)
+    assert guest.node._store.purses.owners() == ()
+
+
+async def test_a_guest_with_a_damaged_purse_is_told_what_helps(people: Company) -> None:
+    """It said that the disk could not be written."""
+    await evening(people, "AB")
+    with closing(sqlite3.connect(people.folder / "B" / "store.sqlite3")) as database:
+        database.execute("DELETE FROM purse_entries WHERE height = 1")
+        database.commit()
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+    with pytest.raises(NodeError, match="the store is damaged") as refused:
+        await guest.node.join(opened.join_line)
+    assert "p2pdice purse new" in refused.value.reason
+    assert not guest.told(Stopped)
+
+
+async def test_what_is_shown_too_fast_is_looked_at_in_its_turn(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was dropped, and the guest then left, as purses had not been shown."""
+    monkeypatch.setattr(guests, "PURSE_BURST", 1)
+    monkeypatch.setattr(guests, "PURSE_RATE", 10.0)
+    players, _ = await people.table(5, "ABCDE", WAITING, STAKES)
+    await finish(players)
+
+
 async def test_what_guests_show_costs_a_host_no_more_however_many_keys_they_come_with(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -536,7 +646,7 @@ async def test_a_second_grant_of_one_identity_is_refused(people: Company) -> Non
     again = await people.sit("B")
     await again.node.join(opened.join_line)
     closed = await again.until(TableClosed)
-    assert "coins of a newcomer in another purse" in closed.reason
+    assert "the coins of a newcomer, in another purse" in closed.reason
 
 
 async def test_a_guest_signs_no_match_with_a_purse_that_it_was_not_shown(

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from protocol.consensus.history import History
+from protocol.consensus.purse_proofs import End, write_fork
+from protocol.consensus.settlements import gather
 from protocol.limits import PURSES_SEEN
 from protocol.match.match import Match
+from protocol.match.own_purse import OwnPurse
 from protocol.node.bookkeeping import Bookkeeping
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
-from protocol.wire.purses import Freeze, following
+from protocol.wire.purses import EntryKind, Freeze, following
 from tests.protocol.long_purses import OWNER, RULES
 from tests.protocol.test_purse_keeper import join, keeper
 from tests.protocol.test_purses import Owner
@@ -86,6 +90,63 @@ def test_a_node_that_was_started_anew_before_it_was_bound_knows_the_purses(store
     again = keeper(store)
     Bookkeeping(again, match)
     assert again.flaw(join(other)) == ""
+
+
+def frozen_elsewhere(keeps: PurseKeeper, name: str) -> History:
+    """Freeze a stake in a match that goes to its end without a word to this node; return it."""
+    world, _, _ = sat_down(keeps._store, Owner(name), keeps)
+    world.run()
+    return world.machines[1].match.history
+
+
+def test_no_match_is_settled_while_the_purse_stands_in_another_one_that_may_begin(store: Store) -> None:
+    """A late RESULT of the match before moved the head of the purse: its owner could not stake in the next one."""
+    keeps = keeper(store)
+    before = frozen_elsewhere(keeps, "first")
+    world, match, _ = sat_down(store, Owner("second"), keeps)
+    books = Bookkeeping(keeps, match)
+    while not (match.history.position.state is not None and match.history.position.state.wagers):
+        assert not keeps.settle(before)
+        assert world.step()
+        books.follow(is_over=False)
+    assert keeps.own.purse.frozen_for(match.id) is not None
+    assert keeps.settle(before)
+    assert keeps.own.purse.frozen_for(before.match) is None
+
+
+def test_a_proposal_that_is_dropped_keeps_no_match_from_being_settled(store: Store) -> None:
+    keeps = keeper(store)
+    before = frozen_elsewhere(keeps, "first")
+    _, match, _ = sat_down(store, Owner("second"), keeps)
+    books = Bookkeeping(keeps, match)
+    assert not keeps.settle(before)
+    books.close()
+    assert keeps.settle(before)
+
+
+def test_nothing_is_added_to_a_purse_between_the_first_roll_and_the_stake(store: Store) -> None:
+    """What others hand back, an end, newer entries or a fork, would take the stake's place."""
+    keeps, twin = keeper(store), Owner("twin")
+    before = frozen_elsewhere(keeps, "first")
+    evidence = gather(before)
+    assert evidence is not None
+    end = End(keeps.own.key.public, EntryKind.SETTLEMENT, before.match, evidence.encoded())
+    ahead = OwnPurse(keeps.own.key, keeps.own.shown, lambda *_: None)
+    ahead.forfeit(before.match)
+    aside = OwnPurse(keeps.own.key, keeps.own.shown, lambda *_: None)
+    assert aside.freeze(following(aside.purse, Freeze(b"elsewhere".ljust(32), 1, 0))) is not None
+    fork = write_fork((ahead.shown.entries[-1], aside.shown.entries[-1]))
+    world, match, _ = sat_down(store, twin, keeps)
+    books = Bookkeeping(keeps, match)
+    while not match.is_bound:
+        assert world.step()
+    books.follow(is_over=False)
+    brought = keeps.own.purse
+    for shown in (end.encoded(), ahead.proof(), fork):
+        assert not keeps.take(shown).back
+        assert keeps.own.purse == brought
+    world.run()
+    assert keeps.own.purse.frozen_for(match.id) is not None
 
 
 def test_what_was_held_for_an_earlier_proposal_is_forgotten_with_the_next(store: Store) -> None:

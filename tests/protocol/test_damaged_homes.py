@@ -9,8 +9,9 @@ from p2pdice import PRESETS
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.errors import NodeError
 from protocol.node.node import Node
+from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
-from protocol.storage.store import Store
+from protocol.storage.store import Store, StoreError
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Message, sign
 from tests.simulation.world import IDENTITIES, genesis
@@ -53,6 +54,16 @@ async def test_an_undamaged_home_is_resumed(tmp_path: Path) -> None:
 async def test_a_damaged_home_is_called_damaged(tmp_path: Path, damage: dict[str, object]) -> None:
     store_match(tmp_path, **damage)  # type: ignore[arg-type]
     with pytest.raises(NodeError, match="the stored match is damaged"):
+        await resume(tmp_path)
+
+
+async def test_a_full_disk_is_not_called_a_damaged_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("cannot write to the store: database or disk is full")
+
+    store_match(tmp_path)
+    monkeypatch.setattr(PurseKeeper, "hold", fail)
+    with pytest.raises(StoreError, match="disk is full"):
         await resume(tmp_path)
 
 

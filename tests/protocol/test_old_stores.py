@@ -86,7 +86,9 @@ def test_the_people_in_an_old_store_are_known(home: Home, name: str) -> None:
 @pytest.mark.parametrize("name", ["store-6"])
 def test_stakes_in_an_old_purse_get_the_heights_at_which_they_were_frozen(home: Home, name: str) -> None:
     with closing(Store(home.store)) as store:
-        ((_, purse),) = store.purses.all_own()
+        (owner,) = store.purses.owners()
+        purse = store.purses.state(owner)
+        assert purse is not None
         assert purse.frozen == (Frozen(b"n" * 32, 10, 0, 1), Frozen(OTHER, 300, 0, 2))
         own = PurseKeeper(store, b"i" * 32, lambda _: None).own
     assert read_proof(own.proof()).purse == purse

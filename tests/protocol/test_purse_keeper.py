@@ -21,6 +21,7 @@ from protocol.match import own_purse
 from protocol.match.own_purse import OwnPurse, PurseError
 from protocol.node import purse_keeper
 from protocol.node.purse_keeper import PurseKeeper
+from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.storage.voiding import Voiding
@@ -312,11 +313,48 @@ def test_each_identity_in_a_store_has_a_purse_of_its_own(store: Store) -> None:
     settled(first.own, 1)
     for keeps, identity in ((first, OWNER.public), (second, other)):
         assert keeper(store, identity=identity).own.shown == keeps.own.shown
-    assert [identity for identity, _ in store.purses.all_own()] == [other, OWNER.public]
+    assert store.purses.owners() == (other, OWNER.public)
     first.begin_anew()
     assert keeper(store, identity=other).own.shown == second.own.shown
-    assert [identity for identity, _ in store.purses.all_own()] == [other]
+    assert store.purses.owners() == (OWNER.public, other)
+    assert store.purses.state(OWNER.public) == first.own.purse
     assert first.own.purse.balance == 0
+
+
+def test_a_damaged_purse_of_one_identity_hides_none_of_another(store: Store) -> None:
+    """A stake in a match that was to be forgotten was not seen."""
+    other = identity_of(b"another", 0).public
+    first, second = keeper(store), keeper(store, identity=other)
+    assert first.own.purse.key != second.own.purse.key
+    first.own.freeze(following(first.own.purse, Freeze(b"match".ljust(32), 10, 0)))
+    with store._transaction() as database:
+        database.execute("UPDATE purses SET state = x'00' WHERE key = ?", (second.own.purse.key,))
+    assert archive.has_frozen(store, b"match".ljust(32))
+    assert not archive.has_frozen(store, bytes(32))
+
+
+def test_what_was_given_up_is_told_of_the_stake_that_was_frozen_last(store: Store) -> None:
+    own = keeper(store).own
+    for coins in (5, 70):
+        own.freeze(following(own.purse, Freeze(b"match".ljust(32), coins, 0)))
+        own.forfeit(b"match".ljust(32))
+    assert [line.change for line in store.purses.lines(own.purse.key, -1)] == [-70, 70, -5, 5, 1000]
+    assert store.purses.origin(own.purse).lost_entries == 0
+
+
+def test_a_purse_that_is_only_held_is_not_kept_for_good_when_its_proof_cannot_be_read(store: Store) -> None:
+    """Its owner counted as somebody who had had the coins of a newcomer."""
+    other, first = Owner("other"), keeper(store)
+    world = World(RULES, 2, 3, owners=[(OWNER, first.own), other.seat])
+    assert world.machines[0].match is not None
+    first.take(other.own.proof())
+    first.hold(world.machines[0].match.history.genesis)
+    with store._transaction() as database:
+        database.execute("UPDATE purses_met SET proof = x'00'")
+    keeper(store).take(other.own.proof())
+    met = store.purses.met(other.purse.key)
+    assert met is not None
+    assert not met.is_kept
 
 
 def test_a_proof_with_two_settlements_comes_back_as_it_was(store: Store) -> None:

@@ -337,6 +337,7 @@ def test_a_fork_is_kept_and_shown_to_whoever_shows_the_purse_again(store: Store)
     for again in (known, keeper(store)):
         assert again.take(one.encoded()).back == fork.back
         assert not again.take(fork.news).news
+        assert not again.knows(one.encoded())  # else nobody would look at it, and its owner would hear nothing
 
 
 def test_a_second_grant_is_refused_also_after_a_restart(store: Store) -> None:
