@@ -184,7 +184,7 @@ class PurseKeeper:
                 continue
             self._kept.remember(met.shown)
             if met.fork:
-                self._kept.end_met(met.shown.purse.key, met.fork)
+                self._kept.keep_fork(met.shown.purse.key, met.fork)
             self._remember(met.shown.purse.key, met._replace(is_kept=True))
         self._held.pop(genesis, None)
         if self.is_brought_to(genesis):
@@ -410,7 +410,7 @@ class PurseKeeper:
     def _end(self, key: bytes, fork: bytes) -> None:
         met = self._met(key) or Met(None, b"")
         if met.is_kept:
-            self._kept.end_met(key, fork)
+            self._kept.keep_fork(key, fork)
         self._remember(key, met._replace(proof=b"", fork=fork))
 
     def flaw(self, join: Join) -> str:

@@ -32,25 +32,25 @@ from protocol.wire.purses import (
 SCHEMA: Final = (
     "CREATE TABLE purses ("
     " number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, seed BLOB NOT NULL, identity BLOB NOT NULL,"
-    " state BLOB NOT NULL, granted INTEGER NOT NULL, ended INTEGER NOT NULL DEFAULT 0)",
+    " state BLOB NOT NULL, ended INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE purse_entries ("
     " purse INTEGER NOT NULL, height INTEGER NOT NULL, kind INTEGER NOT NULL, match BLOB NOT NULL,"
     " change INTEGER NOT NULL, begins INTEGER, data BLOB NOT NULL, signature BLOB NOT NULL,"
     " PRIMARY KEY (purse, height)) WITHOUT ROWID",
     "CREATE INDEX purse_entries_by_beginning ON purse_entries (purse, begins)",
+    "CREATE INDEX purse_entries_by_match ON purse_entries (match)",
     "CREATE TABLE purse_evidence (purse INTEGER NOT NULL, height INTEGER NOT NULL, evidence BLOB NOT NULL)",
     "CREATE UNIQUE INDEX purse_evidence_by_height ON purse_evidence (purse, height)",
     "CREATE TABLE purse_partners ("
     " purse INTEGER NOT NULL, fingerprint TEXT NOT NULL, height INTEGER NOT NULL, name TEXT NOT NULL,"
     " change INTEGER NOT NULL, PRIMARY KEY (purse, fingerprint, height)) WITHOUT ROWID",
     "CREATE TABLE purses_met ("
-    " key BLOB PRIMARY KEY, identity BLOB NOT NULL, granted INTEGER, ended BLOB NOT NULL, proof BLOB NOT NULL)"
+    " key BLOB PRIMARY KEY, identity BLOB NOT NULL, is_kept INTEGER NOT NULL, fork BLOB NOT NULL, proof BLOB NOT NULL)"
     " WITHOUT ROWID",
     "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
 )
-"""The present tables. ``granted`` of ``purses`` is not read any more. In ``purses_met`` it is NULL for a purse that an
-earlier program kept though it was never in a match: such a row counts for nothing. It is −1 for a purse in a match
-that was signed and is not bound yet."""
+"""The present tables. In ``purses_met`` a purse is kept if it was in a match that bound this node. The others are held
+for a match that this node has signed."""
 
 
 class PurseLine(NamedTuple):
@@ -203,7 +203,7 @@ class Purses:
 
     def were_used(self) -> bool:
         """Tell whether a purse of one's own has an entry after its first, or somebody else's was in a match."""
-        query = "SELECT 1 FROM purse_entries WHERE height > 0 UNION SELECT 1 FROM purses_met WHERE granted >= 0"
+        query = "SELECT 1 FROM purse_entries WHERE height > 0 UNION SELECT 1 FROM purses_met WHERE is_kept"
         return bool(self._read(query, (), (int,)))
 
     def had_one(self, identity: bytes) -> bool:
@@ -213,10 +213,10 @@ class Purses:
     def add(self, seed: bytes, signed: SignedEntry, purse: Purse) -> None:
         """Keep a new purse of one's own, with its first entry. The one before of its identity has ended by that."""
         body = cast("Opening", signed.entry.body)
-        row = purse.key, seed, body.identity, encode(purse.wire), body.grant
+        row = purse.key, seed, body.identity, encode(purse.wire)
         with self._transaction() as database:
             database.execute("UPDATE purses SET ended = 1 WHERE identity = ?", (body.identity,))
-            database.execute("INSERT INTO purses (key, seed, identity, state, granted) VALUES (?, ?, ?, ?, ?)", row)
+            database.execute("INSERT INTO purses (key, seed, identity, state) VALUES (?, ?, ?, ?)", row)
             _insert(database, signed, b"", purse)
 
     def keep(self, entries: Sequence[tuple[SignedEntry, bytes]], purse: Purse) -> None:
@@ -275,12 +275,12 @@ class Purses:
 
     def met(self, key: bytes) -> Met | None:
         """Return what is known of a purse that somebody else has brought to a match; None for an unknown one."""
-        query = "SELECT ended, proof, granted >= 0 FROM purses_met WHERE key = ? AND granted IS NOT NULL"
-        for ended, proof, is_kept in self._read(query, (key,), (bytes, bytes, int)):
+        query = "SELECT fork, proof, is_kept FROM purses_met WHERE key = ?"
+        for fork, proof, is_kept in self._read(query, (key,), (bytes, bytes, int)):
             try:
-                return Met(read_proof(proof), proof, ended, is_kept=bool(is_kept))
+                return Met(read_proof(proof), proof, fork, is_kept=bool(is_kept))
             except MalformedPurseError:
-                return Met(None, proof, ended, is_kept=bool(is_kept))
+                return Met(None, proof, fork, is_kept=bool(is_kept))
         return None
 
     def hold(self, shown: Sequence[Shown], but: Sequence[bytes]) -> None:
@@ -290,10 +290,10 @@ class Purses:
         """
         with self._transaction() as database:
             marks = ", ".join("?" * len(but))
-            database.execute(f"DELETE FROM purses_met WHERE granted = -1 AND key NOT IN ({marks})", tuple(but))  # noqa: S608 - no value in it
+            database.execute(f"DELETE FROM purses_met WHERE NOT is_kept AND key NOT IN ({marks})", tuple(but))  # noqa: S608 - no value in it
             database.executemany(
-                "INSERT INTO purses_met VALUES (?, ?, -1, x'', ?) ON CONFLICT (key) DO UPDATE SET"
-                " proof = excluded.proof, granted = -1 WHERE COALESCE(granted, -1) = -1",
+                "INSERT INTO purses_met VALUES (?, ?, 0, x'', ?) ON CONFLICT (key) DO UPDATE SET"
+                " proof = excluded.proof WHERE NOT is_kept",
                 [(each.purse.key, each.identity, each.encoded()) for each in shown],
             )
 
@@ -305,19 +305,19 @@ class Purses:
         with self._transaction() as database:
             database.execute(
                 "INSERT INTO purses_met VALUES (?, ?, 1, x'', ?) ON CONFLICT (key) DO UPDATE SET"
-                " proof = excluded.proof, granted = 1",
+                " proof = excluded.proof, is_kept = 1",
                 (shown.purse.key, shown.identity, shown.encoded()),
             )
 
-    def end_met(self, key: bytes, fork: bytes) -> None:
+    def keep_fork(self, key: bytes, fork: bytes) -> None:
         """Note that another's purse that is kept has ended, by two entries that contradict each other."""
         with self._transaction() as database:
-            database.execute("UPDATE purses_met SET ended = ? WHERE key = ?", (fork, key))
+            database.execute("UPDATE purses_met SET fork = ? WHERE key = ?", (fork, key))
 
     def has_brought_another(self, identity: bytes, but: bytes) -> bool:
         """Tell whether an identity has brought another purse to a match: it has had its grant, as a purse without one
         comes after one with it."""
-        query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND granted >= 0 LIMIT 1"
+        query = "SELECT key FROM purses_met WHERE identity = ? AND key != ? AND is_kept LIMIT 1"
         return bool(self._read(query, (identity, but), (bytes,)))
 
 

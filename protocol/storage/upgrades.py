@@ -104,7 +104,8 @@ def _to_6(database: sqlite3.Connection) -> None:
 
 
 def _to_7(database: sqlite3.Connection) -> None:
-    """Note at which height each frozen stake was frozen."""
+    """Note at which height each frozen stake was frozen. Evidence that has frozen stakes without heights, of programs
+    that were never released, is not converted: it is signed as it is."""
     for number, state in database.execute("SELECT number, state FROM purses").fetchall():
         with suppress(TypeError, ValueError):  # damaged: reading it raises the error
             key, height, head, balance, frozen, *rest = cast("tuple[Any, ...]", decode(state))
@@ -117,6 +118,24 @@ def _to_7(database: sqlite3.Connection) -> None:
             database.execute("UPDATE purses SET state = ? WHERE number = ?", row)
 
 
+def _to_8(database: sqlite3.Connection) -> None:
+    """Find entries by their match. Note of others' purses whether they are kept, and forget those that count for
+    nothing, as they were never in a match."""
+    database.execute("CREATE INDEX purse_entries_by_match ON purse_entries (match)")
+    database.execute("ALTER TABLE purses DROP COLUMN granted")
+    database.execute("ALTER TABLE purses_met RENAME TO former")
+    database.execute("DROP INDEX purses_met_by_identity")
+    database.execute(
+        "CREATE TABLE purses_met ("
+        " key BLOB PRIMARY KEY, identity BLOB NOT NULL, is_kept INTEGER NOT NULL, fork BLOB NOT NULL,"
+        " proof BLOB NOT NULL) WITHOUT ROWID"
+    )
+    rows = "SELECT key, identity, granted >= 0, ended, proof FROM former WHERE granted IS NOT NULL"
+    database.execute(f"INSERT INTO purses_met {rows}")
+    database.execute("DROP TABLE former")
+    database.execute("CREATE INDEX purses_met_by_identity ON purses_met (identity)")
+
+
 def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
     """Add a column to a table that lacks it."""
     names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
@@ -124,7 +143,7 @@ def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
         database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
 
-_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7)
+_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8)
 
 SCHEMA_VERSION: Final = len(_UPGRADES) + 1
 """The version of the store."""

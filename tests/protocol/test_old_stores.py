@@ -21,6 +21,7 @@ from protocol.wire.genesis import match_id, players_of
 from protocol.wire.purses import Frozen
 from tests.old_stores import CREATED, FOLDER, MESSAGES, OTHER, SEED, STORES
 from tests.protocol.test_backup import OWNER
+from tests.protocol.test_purses import Owner
 
 NAMES = pytest.mark.parametrize("name", STORES)
 
@@ -81,6 +82,19 @@ def test_the_people_in_an_old_store_are_known(home: Home, name: str) -> None:
     with archive.read_store(home) as store:  # converted also for somebody who only reads
         known = {(each.fingerprint, each.name, each.matches, each.met) for each in store.people.everybody()}
     assert known == {(fingerprint(each.identity), each.nickname, 2, CREATED) for each in players_of(genesis)}
+
+
+@pytest.mark.parametrize("name", ["store-7"])
+def test_purses_of_others_stay_kept_or_held_and_those_of_no_match_are_forgotten(home: Home, name: str) -> None:
+    owners = [Owner("of no match"), Owner("held"), Owner("kept")]
+    with closing(sqlite3.connect(home.store)) as database:
+        for owner, granted in zip(owners, (None, -1, 1), strict=True):
+            row = owner.purse.key, owner.identity.public, granted, b"", owner.own.proof()
+            database.execute("INSERT INTO purses_met VALUES (?, ?, ?, ?, ?)", row)
+        database.commit()
+    with closing(Store(home.store)) as store:
+        met = [store.purses.met(owner.purse.key) for owner in owners]
+    assert [each and each.is_kept for each in met] == [None, False, True]
 
 
 @pytest.mark.parametrize("name", ["store-6"])

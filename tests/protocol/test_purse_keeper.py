@@ -390,15 +390,6 @@ def test_partners_are_told_by_what_they_brought_and_their_last_name(store: Store
     assert fingerprint(OWNER.public) not in {partner.fingerprint for partner in store.purses.partners(key)}
 
 
-def test_what_an_earlier_program_kept_of_purses_outside_matches_counts_for_nothing(store: Store) -> None:
-    owner = Owner("a")
-    store.purses.remember(owner.own.shown)
-    with store._transaction() as database:
-        database.execute("UPDATE purses_met SET granted = NULL")
-    assert store.purses.met(owner.purse.key) is None
-    assert not store.purses.has_brought_another(owner.identity.public, b"")
-
-
 def test_evidence_that_is_missing_is_damage(store: Store) -> None:
     settled(keeper(store).own, 1)
     with store._transaction() as database:
