@@ -350,8 +350,8 @@ PURSE_SERIES: Final = 16
 SHOWN_PURSE: Final = 60 * KIB
 """Bytes of a proof with entries in front of it. It fits into a frame."""
 PURSES_SEEN: Final = 200
-"""Purses of others that a node remembers in memory, beside those in its store: nine guests can show some twenty each at
-once."""
+"""Purses of others in memory: nine guests can show some twenty each at once. Those of matches that this node has signed
+do not count."""
 FROZEN: Final = 16
 """Stakes that are frozen at a time in one purse: of matches that were begun and never ended. Join records show them."""
 SOULS: Final = 32

@@ -139,7 +139,10 @@ def forget(
         stored = archive.find(stored_matches, match)
         name = archive.name_of(stored, stored_matches)
         if not is_sure and archive.has_frozen(store, stored.match):
-            say("A stake of yours is frozen for it. Once the match is forgotten, you can only give the stake up.")
+            say(
+                "A stake of yours is frozen for it. Once the match is forgotten, the stake stays frozen until another"
+                " player shows you how the match ended, or you give it up."
+            )
         if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0]):
             print(f"{name} is kept.")
             return

@@ -12,9 +12,9 @@ from p2pdice import State, Wager
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from protocol.crypto.hashing import tagged_hash
 from protocol.limits import PLAYERS
-from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.canonical import Value, encode
 from protocol.wire.genesis import Genesis
-from protocol.wire.purses import MalformedPurseError, is_number, is_soul
+from protocol.wire.purses import MalformedPurseError, decode_shown, is_number, is_soul
 
 
 class Account(NamedTuple):
@@ -70,11 +70,7 @@ def parse_account(data: bytes, players: int) -> Account:
 
     :raises MalformedPurseError: if it has another.
     """
-    try:
-        value = decode(data)
-    except NotCanonicalError as error:
-        raise MalformedPurseError(f"the account of a settlement cannot be read: {error}") from None
-    match value:
+    match decode_shown(data, "the account of a settlement"):
         case (tuple() as bets, tuple() as winners, tuple() as earners, str() as soul) if (
             len(bets) == players <= PLAYERS
             and all(map(_is_stake, bets))
@@ -83,7 +79,8 @@ def parse_account(data: bytes, players: int) -> Account:
             and _are_authors(earners, players)
             and is_soul(soul)
         ):
-            return Account(*cast("tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...], str]", value))
+            stakes = cast("tuple[tuple[int, int], ...]", bets)
+            return Account(stakes, cast("tuple[int, ...]", winners), cast("tuple[int, ...]", earners), soul)
     raise MalformedPurseError("the account of a settlement has the wrong form")
 
 

@@ -169,7 +169,7 @@ class OwnPurse:
 
 
 def since(shown: Shown, height: int) -> Shown:
-    """Return a purse with the entries after this height only, if there were more."""
+    """Return a purse without the entries up to this height."""
     entries = tuple(signed for signed in shown.entries if signed.entry.height > height)
     count = sum(map(needs_evidence, entries))
     return shown._replace(entries=entries, evidence=shown.evidence[len(shown.evidence) - count :])

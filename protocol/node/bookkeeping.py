@@ -23,8 +23,11 @@ class Bookkeeping:
         self._purses.hold(match.history.genesis)
 
     def follow(self, *, is_over: bool) -> None:
-        """Write what has changed with the last input of the match, before anything that rests on it is sent: whose
-        purses it is played with, what is frozen when the stakes are open, and the settlement when enough have signed.
+        """Write what has changed with the last input of the match, before anything that rests on it is sent:
+
+        - whose purses it is played with, once this node is bound to it,
+        - what is frozen, once the stakes are open,
+        - the settlement, once enough have signed the end.
 
         :param is_over: the end of the match is stored.
         :raises StoreError: if that cannot be written. Calling this again tries again.

@@ -200,7 +200,7 @@ class CodeProof(NamedTuple):
 
 
 class ShowPurse(NamedTuple):
-    """What is shown of a purse: a proof, with links or without, or a fork. Not parsed yet."""
+    """What is shown of a purse: a proof, with links or without, a fork, or the end of a match. Not parsed yet."""
 
     proof: bytes
 

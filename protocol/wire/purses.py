@@ -29,7 +29,7 @@ class MalformedPurseError(PeerError, ValueError):
 def decode_shown(data: bytes, what: str) -> Value:
     """Return what somebody has encoded.
 
-    :param what: the bytes are meant to be; it begins the text of the error.
+    :param what: names the bytes; the text of the error begins with it.
     :raises MalformedPurseError: if they are no encoding.
     """
     try:
@@ -159,7 +159,7 @@ def is_bytes(value: object, size: int) -> bool:
 
 
 def is_number(value: object, most: int = MAX_COINS) -> bool:
-    """Tell whether a value is a whole number from 0 on."""
+    """Tell whether a value is a whole number from 0 to ``most``."""
     return type(value) is int and 0 <= value <= most
 
 
