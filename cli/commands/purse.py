@@ -280,8 +280,8 @@ def void(
     """Take back what is frozen for a match that nobody will finish. All its players have to agree.
 
     Each player runs this once, and sends the line that it prints to all the others, by whatever means. Players who have
-    nothing frozen do so, too. With the lines of all the others, everybody runs it again, and has the coins and run tickets
-    back. MATCH is best given by the first digits of its id, as its name can differ from player to player.
+    nothing frozen do so, too. With the lines of all the others, everybody runs it again, and has the coins and run
+    tickets back. MATCH is best given by the first digits of its id, as its name can differ from player to player.
 
     Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake.
     """

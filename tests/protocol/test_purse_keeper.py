@@ -271,11 +271,11 @@ def test_a_match_that_waits_for_room_is_settled_after_another(store: Store, monk
     keeps = keeper(store)
     settle_now, tried = keeps.settle, []
 
-    def settle_late(history: History) -> bool:
+    def refuse_once(history: History) -> bool:
         tried.append(history)
         return len(tried) > 1 and settle_now(history)
 
-    monkeypatch.setattr(keeps, "settle", settle_late)
+    monkeypatch.setattr(keeps, "settle", refuse_once)
     assert len(keeps.own.purse.frozen) == 2
     assert keeps.bring()[0].frozen == ()
 

@@ -24,7 +24,7 @@ from protocol.storage import archive, purses
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.genesis import Join, match_id
-from protocol.wire.purses import EntryKind, Freeze, MalformedPurseError, following
+from protocol.wire.purses import EntryKind, Freeze, Frozen, MalformedPurseError, Purse, following
 from tests.protocol.long_purses import OWNER, RULES, fill, settled
 from tests.protocol.test_purses import Owner, evidence_of, forked, matches, play
 from tests.simulation.world import World, identity_of
@@ -412,8 +412,11 @@ def steps(home: Home) -> int:
 
     with closing(Store(home.store)) as store:
         store._db.set_progress_handler(count_step, 10)
-        own = keeper(store).own
-        assert read_proof(own.proof()).purse == own.purse
+        keeps = keeper(store)
+        purse, proof = keeps.bring()
+        assert read_proof(proof).purse == purse
+        stranger = Purse(b"k" * 32, 1, b"h" * 32, 1000, (Frozen(b"m" * 32, 1, 0, 1),))
+        assert keeps.ends(cast("Join", SimpleNamespace(identity=b"i" * 32, purse=stranger))) == ()
     return taken
 
 

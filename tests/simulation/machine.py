@@ -129,6 +129,11 @@ class Machine:
         return self.is_running and not self.is_asleep
 
     @property
+    def has_purse(self) -> bool:
+        """The purse is as the match names it."""
+        return self._home is None or self.match is None or self._home.keeper.is_brought_to(self.match.history.genesis)
+
+    @property
     def is_called_off(self) -> bool:
         """The match will not be formed, unless others show that they have gone on."""
         return self._was_called_off and (self.match is None or self.match.replica.is_called_off)

@@ -73,7 +73,10 @@ def _parsed(data: bytes) -> Genesis:
 
 
 class Proposal:
-    """One match that is proposed, at one node; in the place of a ``Playing``."""
+    """One match that is proposed, at one node; in the place of a ``PlayerSession``."""
+
+    has_purse = True
+    """There are no stakes."""
 
     def __init__(self, node: Node, number: int) -> None:
         world, me = node.world, node.me
