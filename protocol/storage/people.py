@@ -74,7 +74,7 @@ class Mismatch(NamedTuple):
     known_as: tuple[str, ...] = ()
     """Names under which the key has played here before, if this one is new."""
     namesakes: tuple[Person, ...] = ()
-    """Others who have used such a name, if the key has never done so; trusted ones first."""
+    """Others who have used such a name, trusted ones first. If the key has used it, too, only trusted ones."""
 
 
 class People:
@@ -128,23 +128,27 @@ class People:
         return Person(key, names, trusted[0][0] if trusted else None)
 
     def mismatch(self, key: str, name: str, but: bytes = b"") -> Mismatch:
-        """Return what does not fit when a key plays under a name; nothing if both are new, or were met together.
+        """Return what does not fit when a key plays under a name; nothing if both are new, or were met together, unless
+        the name is that of somebody trusted.
 
         :param key: its fingerprint.
         :param but: a match that does not count: the one that is played, or judged.
         """
         known, form = self.person(key, but), outline(name)
         names = (*([known.trusted_as] if known.trusted_as else []), *(used.name for used in known.names))
-        if form in map(outline, names):
-            return Mismatch()
+        is_used = form in map(outline, names)
         query = (
             "SELECT fingerprint FROM (SELECT fingerprint, 1 AS is_trusted, since AS met FROM trusted WHERE outline = ?"
             " UNION ALL SELECT fingerprint, 0, met FROM meetings WHERE outline = ? AND match IS NOT"
             " (SELECT number FROM matches WHERE match = ?)) WHERE fingerprint != ?"
-            " GROUP BY fingerprint ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?"
+            " GROUP BY fingerprint HAVING MAX(is_trusted) >= ? ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?"
         )
-        others = [] if is_marked_as_bot(name) else self._read(query, (form, form, but, key, NAMESAKES), (str,))
-        return Mismatch(tuple(dict.fromkeys(names)), tuple(self.person(_checked(other), but) for (other,) in others))
+        # A name that both have used tells nothing any more, unless one of them is trusted, and the other is not.
+        wanted = int(is_used)
+        is_nobody = is_marked_as_bot(name) or (is_used and known.is_trusted)
+        others = [] if is_nobody else self._read(query, (form, form, but, key, wanted, NAMESAKES), (str,))
+        namesakes = tuple(self.person(_checked(other), but) for (other,) in others)
+        return Mismatch(() if is_used else tuple(dict.fromkeys(names)), namesakes)
 
     def trust(self, key: str, name: str, now: int) -> None:
         """Trust a key from now on.

@@ -120,7 +120,7 @@ def _to_7(database: sqlite3.Connection) -> None:
 
 def _to_8(database: sqlite3.Connection) -> None:
     """Find entries by their match. Note of others' purses whether they are kept, and forget those that count for
-    nothing, as they were never in a match."""
+    nothing, as they were never in a match. Letters of more scripts count as alike."""
     database.execute("CREATE INDEX purse_entries_by_match ON purse_entries (match)")
     database.execute("ALTER TABLE purses DROP COLUMN granted")
     database.execute("ALTER TABLE purses_met RENAME TO former")
@@ -134,6 +134,10 @@ def _to_8(database: sqlite3.Connection) -> None:
     database.execute(f"INSERT INTO purses_met {rows}")
     database.execute("DROP TABLE former")
     database.execute("CREATE INDEX purses_met_by_identity ON purses_met (identity)")
+    for table in ("meetings", "trusted"):
+        for (name,) in database.execute(f"SELECT DISTINCT name FROM {table}").fetchall():  # noqa: S608
+            if type(name) is str:  # else damaged: reading it raises the error
+                database.execute(f"UPDATE {table} SET outline = ? WHERE name = ?", (outline(name), name))  # noqa: S608
 
 
 def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:

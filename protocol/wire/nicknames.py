@@ -14,6 +14,7 @@ from typing import Final
 
 from protocol.errors import LocalError
 from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS
+from protocol.wire.lookalikes import LOOKALIKES
 
 UNSEEN: Final = (
     (0x0000, 0x001F),
@@ -144,10 +145,6 @@ def is_marked_as_bot(name: str) -> bool:
     return name.endswith(("bot)", BOT_MARKS[-1]))
 
 
-_LOOKALIKES: Final = str.maketrans("0135|!iавекмнорстухіјѕαερτνικο", "oleslllabekmhopctyxljsaeptvlko")
-"""Digits, Cyrillic and Greek letters onto the Latin ones that they pass for."""
-
-
 def which_are_alike(names: Sequence[str]) -> tuple[bool, ...]:
     """Tell for each of these names whether it looks like another of them.
 
@@ -165,4 +162,5 @@ def outline(name: str) -> str:
     (True, True, False)
     """
     plain = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(each for each in plain if each.isalnum() or each in "|!").translate(_LOOKALIKES)
+    letters = "".join(each for each in plain if each.isalnum() or each in "|!")
+    return letters.translate(LOOKALIKES) or plain  # a name of signs alone

@@ -15,6 +15,7 @@ from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.events import PlayerInfo, Unfamiliar
 from protocol.match.lobby import TableSettings
 from protocol.storage.home import Home
+from protocol.storage.people import Mismatch
 from protocol.storage.store import Store
 from protocol.wire.genesis import Genesis
 from tests.cli.conftest import Run
@@ -163,6 +164,34 @@ def test_few_namesakes_are_told_the_trusted_ones_first_and_then_the_last_met(hom
         store.people.trust(others[0].fingerprint, "Zoe", 1)
         told = store.people.mismatch(EVE.fingerprint, "Zoe").namesakes
     assert [each.fingerprint for each in told] == [others[place].fingerprint for place in (0, 4, 3)]
+
+
+def test_a_trusted_name_is_protected_also_from_those_who_have_used_it_before(home: Home) -> None:
+    """Whoever had once sat down under it was not told of any more."""
+    meet(home, 4, (ADA, "Zoe"))
+    meet(home, 5, (EVE, "Zoe"))
+    with closing(Store(home.store)) as store:
+        assert not store.people.mismatch(EVE.fingerprint, "Zoe").namesakes
+        store.people.trust(ADA.fingerprint, "Zoe", NOON)
+        (other,) = store.people.mismatch(EVE.fingerprint, "Zoe").namesakes
+        assert other.fingerprint == ADA.fingerprint
+        assert store.people.mismatch(ADA.fingerprint, "Zoe") == Mismatch()
+        store.people.trust(EVE.fingerprint, "Zoe", NOON)
+        assert store.people.mismatch(EVE.fingerprint, "Zoe") == Mismatch()
+
+
+@pytest.mark.parametrize("name", ["аԁа", "ᴀᴅᴀ", "ꓮꓓꓮ", "Adɑ", "ᎪᎠᎪ"])
+def test_a_name_wholly_in_other_letters_is_a_namesake(home: Home, name: str) -> None:
+    with closing(Store(home.store)) as store:
+        store.people.trust(ADA.fingerprint, "Ada", NOON)
+        assert store.people.mismatch(EVE.fingerprint, name).namesakes
+
+
+def test_names_of_signs_alone_are_told_apart(home: Home) -> None:
+    with closing(Store(home.store)) as store:
+        store.people.trust(ADA.fingerprint, "🎲", NOON)
+        assert not store.people.mismatch(EVE.fingerprint, "🦊").namesakes
+        assert store.people.mismatch(EVE.fingerprint, "🎲").namesakes
 
 
 def test_there_are_no_namesakes_from_the_judged_match_alone_and_none_of_bots(home: Home) -> None:

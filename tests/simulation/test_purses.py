@@ -11,7 +11,6 @@ import pytest
 from tests.simulation.evening import Evening
 from tests.simulation.evenings import run_evenings
 
-
 SEED = 2
 """Of an evening in which a stake is given up, and somebody goes back to a backup."""
 
