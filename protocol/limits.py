@@ -347,6 +347,8 @@ PURSE_LINKS: Final = 180
 with others since one last met the purse. For more there are several proofs."""
 PURSE_SERIES: Final = 16
 """Proofs in one answer to somebody who has not met the purse for long."""
+PURSE_ANSWERS: Final = 8
+"""Such answers that a host keeps for others who ask the same."""
 SHOWN_PURSE: Final = 60 * KIB
 """Bytes of a proof with entries in front of it. It fits into a frame."""
 PURSES_SEEN: Final = 200

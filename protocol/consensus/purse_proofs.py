@@ -7,6 +7,7 @@ they signed the genesis, they had checked the purse in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Final, NamedTuple, cast
 
@@ -16,6 +17,7 @@ from protocol.consensus.voids import check_void
 from protocol.limits import FROZEN, PURSE, SOULS
 from protocol.version import tag
 from protocol.wire.canonical import Value, encode
+from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 from protocol.wire.purses import (
     Entry,
     EntryKind,
@@ -181,6 +183,19 @@ def begins_at(key: bytes, evidence: bytes) -> int:
     it."""
     _, brought = _brought(key, read_evidence(evidence))
     return brought.height
+
+
+def brought_to(evidence: bytes) -> frozenset[bytes]:
+    """Return the keys of the purses that were brought to a match, from evidence of its end that was checked before.
+
+    :raises MalformedPurseError: if it has been damaged since.
+    """
+    match decode_shown(evidence, "the evidence of a match"):
+        case (bytes() as genesis_data, *_):
+            with suppress(MalformedGenesisError):
+                purses = [record.join.purse for record in parse_genesis(genesis_data).roster]
+                return frozenset(purse.key for purse in purses if purse is not None)
+    raise MalformedPurseError("no evidence of the end of a match")
 
 
 def needs_evidence(signed: SignedEntry) -> bool:

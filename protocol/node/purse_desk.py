@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from hashlib import sha256
+from typing import NamedTuple
 
 from protocol import limits
 from protocol.consensus.purse_proofs import End, Relation, Shown, compare
@@ -14,6 +15,17 @@ from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import ShowPurse
 from protocol.wire.genesis import JoinRecord
+
+
+class _Question(NamedTuple):
+    """What a guest has asked: how a purse goes on from what they know of it."""
+
+    since: bytes
+    """Id of the head that they knew."""
+    known: Shown
+    """What they know by now."""
+    answer: tuple[bytes, ...] = ()
+    """What they were shown."""
 
 
 class PurseDesk:
@@ -36,8 +48,11 @@ class PurseDesk:
         """Guests, and hashes of what they were shown of the purses of others."""
         self._shown_ends: set[tuple[bytes, bytes]] = set()
         """Owners, and matches whose end they were shown."""
-        self._asking: dict[tuple[bytes, bytes], Shown] = {}
-        """Guests who know a purse from long ago, with its key, and what they know. Its owner has to show the rest."""
+        self._asking: dict[tuple[bytes, bytes], _Question] = {}
+        """Questions of guests who know a purse from long ago, by them and its key. Its owner has to show the rest."""
+        self._answers: dict[tuple[bytes, bytes], tuple[bytes, ...]] = {}
+        """What owners have shown of late: how a purse goes on from one head to another. Whoever asks the same is shown
+        the same, as an owner shows only so much."""
         self._answered: set[tuple[bytes, bytes]] = set()
         """Guests who have asked so, and the head up to which they were shown the rest: they do not hold up the table by
         asking again."""
@@ -116,11 +131,19 @@ class PurseDesk:
             if not taken.news:
                 self._ask(identity, taken.key, shown, proof)
             return taken
-        for back in taken.back:
-            self._runtime.post(identity, ShowPurse(back))
+        if not self._is_answer(identity, taken):
+            for back in taken.back:
+                self._runtime.post(identity, ShowPurse(back))
         if shown is not None:
             self._answer(identity, taken.key, shown, proof)
         return taken
+
+    def _is_answer(self, identity: bytes, taken: Taken) -> bool:
+        """Tell whether an owner whose own purse is in order shows how it got there: then nothing newer is handed
+        back."""
+        record = self._record(identity)
+        is_asked = any(key == taken.key for _, key in self._asking)
+        return is_asked and record is not None and not self._runtime.purses.flaw(record.join)
 
     def _is_first(self, end: End) -> bool:
         """Note that an owner at the table is shown this end of a match; tell whether it is for the first time, and of
@@ -150,8 +173,17 @@ class PurseDesk:
             purse, owner = record.join.purse, record.join.identity
             if purse is None or purse.key != key or owner == identity:
                 continue
-            if (identity, key) not in self._asking and (identity, purse.head) not in self._answered:
-                self._asking[identity, key] = known
+            if (identity, key) in self._asking or (identity, purse.head) in self._answered:
+                continue
+            since = known.purse.head
+            if answer := self._answers.get((since, purse.head)):
+                self._answered.add((identity, purse.head))
+                for each in answer:
+                    self._runtime.post(identity, ShowPurse(each))
+                continue
+            is_asked = any(each.since == since and not each.answer for each in self._asking.values())
+            self._asking[identity, key] = _Question(since, known)
+            if not is_asked:
                 self._runtime.post(owner, ShowPurse(proof))
 
     def _answer(self, owner: bytes, key: bytes, shown: Shown, proof: bytes) -> None:
@@ -162,14 +194,17 @@ class PurseDesk:
         record = self._record(owner)
         if record is None or record.join.purse is None or record.join.purse.key != key:
             return
-        for pair, known in tuple(self._asking.items()):
+        head = record.join.purse.head
+        for pair, question in tuple(self._asking.items()):
             guest, asked = pair
-            if asked == key and compare(known, shown) is Relation.NEWER:
+            if asked == key and compare(question.known, shown) is Relation.NEWER:
                 self._runtime.post(guest, ShowPurse(proof))
-                self._asking[pair] = shown
+                self._asking[pair] = _Question(question.since, shown, (*question.answer, proof))
                 if shown.purse.height >= record.join.purse.height:
-                    del self._asking[pair]
-                    self._answered.add((guest, record.join.purse.head))
+                    self._answers[question.since, head] = self._asking.pop(pair).answer
+                    self._answered.add((guest, head))
+        while len(self._answers) > limits.PURSE_ANSWERS:
+            del self._answers[next(iter(self._answers))]
 
     def release(self, identity: bytes) -> None:
         """Forget a guest who leaves, what they have asked, and what was asked about their purse."""
@@ -181,7 +216,7 @@ class PurseDesk:
         self._shown_ends = {each for each in self._shown_ends if each[0] != identity}
         self._answered = {each for each in self._answered if each[0] != identity}
         self._asking = {
-            (guest, key): known for (guest, key), known in self._asking.items() if guest != identity and key in keys
+            (guest, key): each for (guest, key), each in self._asking.items() if guest != identity and key in keys
         }
 
     def close(self) -> None:

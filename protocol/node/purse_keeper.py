@@ -22,6 +22,7 @@ from protocol.consensus.purse_proofs import (
     Relation,
     Shown,
     after,
+    brought_to,
     compare,
     fork_of,
     is_end,
@@ -78,6 +79,9 @@ class PurseKeeper:
         """What is known of the purses of others that were shown of late, by their keys."""
         self._held: dict[Genesis, frozenset[bytes]] = {}
         """Keys of purses in matches that this node has signed and is not bound to yet."""
+        self._brought: dict[bytes, frozenset[bytes]] = {}
+        """Keys of the purses that were brought to settled matches which others asked about of late: reading that from
+        the evidence takes a while."""
         self._staking: Genesis | None = None
         """The match that binds this node, as long as it waits for the stake. It names the purse as it was brought, so
         nothing else may be added to it."""
@@ -165,9 +169,13 @@ class PurseKeeper:
         self._held[genesis] = frozenset(
             record.join.purse.key for record in genesis.roster if record.join.purse is not None
         )
-        held = sorted(frozenset().union(*self._held.values()))
+        held = sorted(self._held_keys)
         known = [met.shown for key in held if (met := self._met(key)) is not None and not met.is_kept]
         self._kept.hold([shown for shown in known if shown is not None], held)
+
+    @property
+    def _held_keys(self) -> frozenset[bytes]:
+        return frozenset().union(*self._held.values())
 
     def release(self, genesis: Genesis) -> None:
         """Remember the purses of a match no longer than others, and wait for no stake in it."""
@@ -294,7 +302,7 @@ class PurseKeeper:
     def _remember(self, key: bytes, met: Met) -> None:
         self._seen[key] = met
         self._seen.move_to_end(key)
-        held = frozenset().union(*self._held.values())
+        held = self._held_keys
         if len(self._seen.keys() - held) > PURSES_SEEN:
             del self._seen[next(each for each in self._seen if each not in held)]
 
@@ -326,7 +334,7 @@ class PurseKeeper:
             return Taken(key, shown, (fork,), fork)
         if relation is Relation.OLDER:
             return Taken(key, shown, (met.proof,), has_gap=compare(shown, met.shown) is Relation.GAP)
-        if relation is Relation.GAP and met.is_kept:
+        if relation is Relation.GAP and (met.is_kept or key in self._held_keys):
             return Taken(key, shown, (met.proof,), data, has_gap=True)
         if relation is Relation.SAME:
             return Taken(key, shown)
@@ -401,11 +409,19 @@ class PurseKeeper:
         purse = join.purse
         if purse is None or purse.key == self.own.key.public:
             return ()
-        found = []
-        for end in self._kept.ends([each.match for each in purse.frozen if each.match not in but], purse.key):
-            with suppress(MalformedPurseError):  # anybody can freeze something for a match that they were not in
-                found.append(read_end(end.encoded()))
-        return tuple(found)
+        ends = self._kept.ends([each.match for each in purse.frozen if each.match not in but], purse.key)
+        # Anybody can freeze something for a match that they were not in.
+        return tuple(end for end in ends if purse.key in self._purses_of(end))
+
+    def _purses_of(self, end: End) -> frozenset[bytes]:
+        """Return the keys of the purses that were brought to a match which this node's purse has settled."""
+        if end.match not in self._brought:
+            while len(self._brought) >= PURSES_SEEN:
+                del self._brought[next(iter(self._brought))]
+            self._brought[end.match] = frozenset()
+            with suppress(MalformedPurseError):  # the store is damaged
+                self._brought[end.match] = brought_to(end.evidence)
+        return self._brought[end.match]
 
     def _end(self, key: bytes, fork: bytes) -> None:
         met = self._met(key) or Met(None, b"")

@@ -336,6 +336,25 @@ async def test_old_acquaintances_are_shown_how_the_purse_goes_on(people: Company
     assert known.shown.purse.height >= 9
 
 
+async def test_an_owner_is_asked_once_however_many_guests_know_the_same(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen strangers with one old proof used up what the owner may be shown, and an honest guest was not seen."""
+    await evening(people, "ABE")
+    for _ in range(3):
+        await evening(people, "CB")
+    proceed, asked = PurseKeeper._continued, []
+
+    def counted(keeps: PurseKeeper, height: int, head: bytes) -> tuple[bytes, ...]:
+        asked.append(height)
+        return proceed(keeps, height, head)
+
+    monkeypatch.setattr(PurseKeeper, "_continued", counted)
+    players, _ = await people.table(4, "CBAE", WAITING, STAKES)
+    await finish(players)
+    assert asked == [1]
+
+
 async def test_several_proofs_that_close_a_long_gap_reach_the_guest_who_asked(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.purses import EntryKind, Freeze, following
-from tests.protocol.long_purses import OWNER, RULES
+from tests.protocol.long_purses import OWNER, RULES, settled
 from tests.protocol.test_purse_keeper import join, keeper
 from tests.protocol.test_purses import Owner
 from tests.simulation.world import World
@@ -53,6 +53,27 @@ def test_purses_of_a_signed_match_are_remembered_however_many_others_are_shown(s
     Bookkeeping(keeps, match)
     show_many(keeps)
     assert keeps.flaw(join(other)) == ""
+
+
+def test_no_other_branch_takes_the_place_of_a_purse_in_a_signed_match(store: Store) -> None:
+    """A host showed one that begins later, between the genesis and the first roll. What was played was forgotten, and
+    the same coins were bet again on the other branch."""
+    other, branch = Owner("other"), Owner("other")
+    for seed in range(2):
+        settled(branch.own, seed)
+    world, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    taken = keeps.take(branch.own.proof())
+    assert (taken.has_gap, taken.back) == (True, (other.own.proof(),))
+    world.run()
+    books.follow(is_over=False)
+    met = store.purses.met(other.purse.key)
+    assert met is not None
+    assert met.shown is not None
+    assert met.shown.purse.height == 1
+    assert (
+        keeps.flaw(join(other, branch.purse)) == "it was not shown how the purse goes on from what is known of it here"
+    )
 
 
 def test_strangers_are_shown_and_forgotten_while_a_match_is_held(store: Store) -> None:
