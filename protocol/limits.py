@@ -125,6 +125,9 @@ MESSAGE: Final = KIB
 """Signed bytes of a message: a move of the most characters, of four bytes each, has some nine hundred."""
 GENESIS: Final = FRAME
 """A genesis travels in a frame. One of ten players with eight addresses each has some ten thousand bytes."""
+STAKES_GENESIS: Final = 28 * KIB
+"""A genesis with purses, so that the evidence of the end has room in a proof, beside the stake and the settlement. Ten
+players with sixteen frozen stakes and fifteen kinds of Twin Souls each have some twenty-six thousand bytes."""
 PLAYERS: Final = 10
 """Seats at a table, as the rules have it."""
 JOIN_ADDRESSES: Final = 8

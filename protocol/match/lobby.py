@@ -137,6 +137,10 @@ class HostedTable:
         if record.join.table != self.id:
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
         self.check_room(identity)
+        seated = [each for each in self.records if each.join.identity != identity]
+        if _is_too_large(self._genesis_of([*seated, record])):
+            reason = "the purses at this table hold too much for one match; it helps if fewer stakes are frozen in them"
+            raise NotAdmittedError(RefuseCode.REFUSED, reason)
         self._guests[identity] = record
         self.expected.discard(identity)
 
@@ -156,7 +160,10 @@ class HostedTable:
 
     def genesis(self) -> Genesis:
         """Return the genesis for the players who sit here now."""
-        roster = tuple(sorted(self.records, key=lambda record: record.join.identity))
+        return self._genesis_of(self.records)
+
+    def _genesis_of(self, records: Iterable[JoinRecord]) -> Genesis:
+        roster = tuple(sorted(records, key=lambda record: record.join.identity))
         return Genesis(self.id, self.settings.ruleset, self.settings.patience, roster)
 
 
@@ -209,6 +216,8 @@ class Lobby:
             raise UnknownRulesError("the match has other rules than the table")
         if all(record.join.identity != self.host for record in genesis.roster):
             raise MalformedGenesisError("the host does not play in the match")
+        if _is_too_large(genesis):
+            raise MalformedGenesisError("there is so much in the purses that the match could not be settled")
         return genesis
 
 
@@ -251,6 +260,10 @@ def parse_public_genesis(data: bytes) -> Genesis:
     genesis = parse_genesis(data)
     _check_names(record.join.nickname for record in genesis.roster)
     return genesis
+
+
+def _is_too_large(genesis: Genesis) -> bool:
+    return genesis.ruleset.stakes and len(genesis.encoded()) > limits.STAKES_GENESIS
 
 
 def _check_names(names: Iterable[str]) -> None:
