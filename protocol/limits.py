@@ -127,7 +127,7 @@ GENESIS: Final = FRAME
 """A genesis travels in a frame. One of ten players with eight addresses each has some ten thousand bytes."""
 STAKES_GENESIS: Final = 28 * KIB
 """A genesis with purses, so that the evidence of the end has room in a proof, beside the stake and the settlement. Ten
-players with sixteen frozen stakes and fifteen kinds of Twin Souls each have some twenty-six thousand bytes."""
+players with fifteen frozen stakes and fifteen kinds of Twin Souls each have some sixteen thousand bytes."""
 PLAYERS: Final = 10
 """Seats at a table, as the rules have it."""
 JOIN_ADDRESSES: Final = 8
