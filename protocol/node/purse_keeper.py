@@ -448,8 +448,8 @@ class PurseKeeper:
             return "the purse is somebody else's"
         if met.shown.grant and self._kept.has_brought_another(join.identity, purse.key):
             return (
-                "this player has already had the coins of a newcomer, in another purse; a purse without coins would be"
-                " accepted"
+                "this key has already had the coins of a newcomer, in another purse; that one would be accepted, from a"
+                " backup, or one without coins (p2pdice purse new)"
             )
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,6 +36,7 @@ from protocol.storage.home import STORE_FILE, Home
 from protocol.storage.match_names import calendar
 from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold_file
 from protocol.storage.upgrades import SCHEMA_VERSION
+from protocol.wire.nicknames import outline
 
 APPLICATION: Final = 0x70326469
 """In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
@@ -100,8 +102,8 @@ def back_up(home: Home, path: Path) -> Backup:
                 counts = _count(database)
                 now = int(time.time())
                 database.execute(f"PRAGMA application_id={APPLICATION}")
-                database.execute("CREATE TABLE backup (key BLOB NOT NULL, made INTEGER NOT NULL)")
-                database.execute("INSERT INTO backup VALUES (?, ?)", (key, now))
+                database.execute("CREATE TABLE backup (key BLOB NOT NULL, made INTEGER NOT NULL, digest BLOB NOT NULL)")
+                database.execute("INSERT INTO backup VALUES (?, ?, ?)", (key, now, _digest(database, key)))
                 _check(database, home.store)
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -141,6 +143,17 @@ def _count(database: sqlite3.Connection) -> tuple[int, int, bool]:
     return matches, known, bool(purses)
 
 
+def _digest(database: sqlite3.Connection, key: bytes) -> bytes:
+    """Return the hash of a key and of all rows but those of the backup itself. Older backups have none."""
+    content = sha256(key)
+    tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'backup' ORDER BY name"
+    for (table,) in database.execute(tables).fetchall():
+        name = table.replace('"', '""')
+        for row in database.execute(f'SELECT * FROM "{name}"'):  # noqa: S608 - in quotes
+            content.update(ascii(row).encode())
+    return content.digest()
+
+
 def _check(database: sqlite3.Connection, path: Path) -> None:
     """Look through all pages of a database.
 
@@ -176,6 +189,8 @@ def restore(home: Home, path: Path) -> Restored:
         former_key = replace_key_file(home.identity, backup.key)
         former_store = _put_aside(home) if is_damaged else None
         if draft is not None:
+            if home.store.exists() and not is_damaged:
+                _take_trusted(home.store, draft)
             _remove_log(home.store)
             draft.replace(home.store)
         return Restored(former_key, former_store, draft is not None)
@@ -205,9 +220,11 @@ def look(path: Path) -> Backup:
         if version > SCHEMA_VERSION:
             raise BackupError(path, f" was written by a newer p2pdice (format {version}); update this one")
         _check(found, path)
-        ((key, made),) = found.execute("SELECT key, made FROM backup LIMIT 1").fetchall() or ((b"", 0),)
+        ((key, made, *digest),) = found.execute("SELECT * FROM backup LIMIT 1").fetchall() or ((b"", 0),)
         if type(key) is not bytes or type(made) is not int or len(key) > KEY_FILE_BYTES:
             raise BackupError(path, " holds no key")
+        if digest and digest != [_digest(found, key)]:
+            raise BackupError(path, " is damaged: not everything in it is as it was written")
         _require_key(key, path)
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -277,8 +294,27 @@ def _condition(home: Home) -> tuple[bool, bool]:
 
 
 def remembers(store: Store) -> bool:
-    """Tell whether a store holds anything that the store of a backup must not replace."""
-    return bool(store.matches() or store.people.everybody() or store.purses.were_used())
+    """Tell whether a store holds anything that the store of a backup must not replace: more than whom its owner trusts.
+    All of it is read.
+
+    :raises StoreError: if the store cannot be read or is damaged.
+    """
+    people = store.people.everybody()
+    return bool(store.matches()) or store.purses.were_used() or any(person.matches for person in people)
+
+
+def _take_trusted(store: Path, draft: Path) -> None:
+    """Let those whom the owner trusts here be trusted in the store of a backup, too."""
+    with (
+        closing(Store(store, is_reader=True)) as here,
+        closing(sqlite3.connect(draft, isolation_level=None)) as database,
+    ):
+        trusted = [
+            (person.fingerprint, person.name, outline(person.name), 0)
+            for person in here.people.everybody()
+            if person.is_trusted
+        ]
+        database.executemany("INSERT OR IGNORE INTO trusted VALUES (?, ?, ?, ?)", trusted)
 
 
 def _put_aside(home: Home) -> Path:

@@ -665,7 +665,7 @@ async def test_a_second_grant_of_one_identity_is_refused(people: Company) -> Non
     again = await people.sit("B")
     await again.node.join(opened.join_line)
     closed = await again.until(TableClosed)
-    assert "the coins of a newcomer, in another purse" in closed.reason
+    assert "this key has already had the coins of a newcomer" in closed.reason
 
 
 async def test_a_guest_signs_no_match_with_a_purse_that_it_was_not_shown(
