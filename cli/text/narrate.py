@@ -16,6 +16,7 @@ from cli.text.seating import Seating, display_names
 from cli.text.transcript_names import words_for
 from p2pdice import Exact, Liar
 from p2pdice import events as game
+from protocol import RefuseCode
 from protocol import events as node
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _table(event)
         case node.LobbyChanged():
             return _sitting(event)
-        case node.TableClosed():
+        case node.TableClosed(code=RefuseCode.CLOSED):
             return f"The table is closed: {clause(escape(event.reason))}"
+        case node.TableClosed():
+            return f"You cannot stay at this table: {clause(escape(event.reason))}"
         case node.AwaitingHost():
             return _awaiting(event, seating)
         case node.AgainAsked():

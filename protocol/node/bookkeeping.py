@@ -42,6 +42,8 @@ class Bookkeeping:
         if not self._is_noted and state is not None and state.wagers:
             self._purses.note(history)
             self._is_noted = True
+            if not is_over:
+                self._purses.remind(history)
         if is_over and not self._is_settled:
             self._is_settled = self._purses.settle(history)
 

@@ -229,6 +229,12 @@ class PurseKeeper:
                 is_short = len(longer.encoded()) <= PURSE
                 self._see(longer if is_short else met.shown, is_kept=True)
 
+    def remind(self, history: History) -> None:
+        """Tell the owner if what they have staked in a match that goes on was given up."""
+        mine = {record.join.purse.key for record in history.genesis.roster if record.join.purse is not None}
+        if self.own.key.public in mine and self.own.purse.frozen_for(history.match) is None:
+            self._tell("You have given up what you staked in this match, so its end brings nothing into your purse")
+
     def settle(self, history: History) -> bool:
         """Settle a match that is over; tell whether there is nothing more to settle in it. That has to wait while the
         purse, as it is, stands in another match that may begin."""

@@ -206,6 +206,19 @@ def test_stakes_are_noted_by_a_node_that_was_started_anew_before_they_were_opene
     assert again.flaw(join(other)) == ""
 
 
+def test_whoever_returns_to_a_match_whose_stake_was_given_up_is_told(store: Store) -> None:
+    """They won, were told of the coins, and had none."""
+    world, match, keeps = sat_down(store, Owner("other"))
+    while not (match.history.position.state is not None and match.history.position.state.wagers):
+        assert world.step()
+    for is_given_up in (False, True):
+        told: list[str] = []
+        if is_given_up:
+            keeps.own.forfeit(match.id)
+        Bookkeeping(keeper(store, told), match).follow(is_over=False)
+        assert any("given up" in text for text in told) == is_given_up
+
+
 def test_what_could_not_be_written_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stake counted as noted before it was written."""
     other = Owner("other")

@@ -95,7 +95,7 @@ async def test_why_a_table_is_closed_is_said_in_plain_words(
     await guest.node.join(str(line))
     await happens(host)
     told = narrate(await guest.until(TableClosed), Seating())
-    assert told.startswith(f"The table is closed: {sentence}")
+    assert told.startswith((f"The table is closed: {sentence}", f"You cannot stay at this table: {sentence}"))
     assert told.endswith(".")
     host.close()
 
@@ -119,7 +119,7 @@ async def test_a_bot_escapes_the_words_of_a_host(people: Company) -> None:
     guest.node._runtime.events.put_nowait(closed)
     with pytest.raises(Failure) as caught:
         await follow(guest.node, PlayerBot("Ben", OddsPlayer(Random(0))), lambda *_: None)
-    assert caught.value.what == "The table is closed: \\x1b[2Jgone."
+    assert caught.value.what == "You cannot stay at this table: \\x1b[2Jgone."
     assert caught.value.code == ExitCode.FULL
     host.close()
 
