@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Collection
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from protocol.crypto.word_list import word_list
+from protocol.crypto.word_list import spelling_hint, word_list
 from protocol.errors import LocalError
 
 NUMBERS: Final = range(1, 1000)
@@ -58,9 +57,7 @@ def parse_short_code(text: str) -> ShortCode | None:
         return None
     for word in typed.groups()[1:]:
         if word not in word_list():
-            near = get_close_matches(word, word_list(), n=2)
-            meant = f": did you mean {' or '.join(near)}?" if near else ""
-            raise UnknownWordError(f"no short code has the word {word}{meant}")
+            raise UnknownWordError(f"no short code has the word {word}{spelling_hint(word)}")
     return ShortCode(int(typed[1]), typed[2], typed[3])
 
 
