@@ -224,6 +224,12 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if _WORD.match(text) else text
 
 
+def stated(parts: Parts) -> str:
+    """Return a text of the protocol as a sentence. A path at its beginning stays as it is: ``ben`` is not ``Ben``."""
+    text = shown(parts)
+    return clause(text) if parts and not isinstance(parts[0], str) else sentence(text)
+
+
 _OURS: Final = re.compile(r"(?:you|your|the|nobody)\b")
 
 

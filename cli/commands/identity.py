@@ -16,7 +16,7 @@ from cli.exits import Failure
 from cli.front import application
 from cli.output import say
 from cli.passphrases import new_passphrase, unlocked
-from cli.render import command_line, counted, sentence, shown, shown_path
+from cli.render import command_line, counted, shown_path, stated
 from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def restore(
     try:
         found = backups.look(file)
     except backups.BackupError as error:
-        raise Failure(sentence(shown(error.parts)), hint="Nothing was changed.") from None
+        raise Failure(stated(error.parts), hint="Nothing was changed.") from None
     if found.made is None:
         say(f"{shown_path(file)} is a key file alone.")
     else:
@@ -209,7 +209,7 @@ def restore(
     try:
         restored = backups.restore(home, file)
     except HomeInUseError as error:
-        raise Failure(sentence(shown(error.parts)), hint="Close it, and try again.") from None
+        raise Failure(stated(error.parts), hint="Close it, and try again.") from None
     if restored.former_key is not None:
         print(f"The former key is {shown_path(restored.former_key)}")
     if restored.former_store is not None:
