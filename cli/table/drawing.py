@@ -83,9 +83,18 @@ def picture(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs
     return [as_ascii(line) for line in whole] if glyphs.is_ascii else whole
 
 
-def log_height(columns: int, lines: int) -> int:
+def log_height(board: Board, columns: int, lines: int) -> int:
     """Return how many lines of the log are in sight at least: an answer longer than that needs a page of its own."""
-    return max(lines - 4, _LOG) if columns >= WIDE else _LOG + (lines >= 24) * 2
+    return max(lines - 4, _LOG) if _is_log_aside(board, columns) else _LOG + (lines >= 24) * 2
+
+
+def _is_log_aside(board: Board, columns: int) -> bool:
+    return columns >= WIDE and bool(board.match)
+
+
+def page_size(columns: int, lines: int) -> tuple[int, int]:
+    """Return the columns and lines of the text on a page, in a picture of this size."""
+    return columns - 2, lines - 2
 
 
 def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
@@ -94,7 +103,7 @@ def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs)
         return [*_log(sight, columns, lines - len(foot), glyphs, 0), *foot]
     head = [_header(board, sight, columns)]
     room = lines - len(head) - len(foot)
-    if columns >= WIDE and board.match:
+    if _is_log_aside(board, columns):
         left = min(columns * 3 // 5, _ASIDE)
         body = _body(board, sight, left, room, glyphs)
         aside = _log(sight, columns - left - 3, room, glyphs, 0)
@@ -237,8 +246,8 @@ def _ask(board: Board) -> str:
 
 def _page(board: Board, sight: Sight, columns: int, lines: int) -> list[Line]:
     assert sight.page is not None
-    told = [row for each in sight.page for row in rows(each, columns - 2)]
-    room = lines - 2
+    width, room = page_size(columns, lines)
+    told = [row for each in sight.page for row in rows(each, width)]
     first = min(max(sight.back, 0), max(len(told) - room, 0))
     shown = told[first : first + room]
     left = len(told) - first - len(shown)

@@ -45,22 +45,19 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     elif not board.join_line and board.players and not board.players[0].is_me:
         told = rows(begin.format("the host types"), columns)
         lines += [[], *(text(row, palette.QUIET) for row in told)]
-    lines += _qr_code(board, columns, height - len(lines))
+    if board.qr and board.join_line:
+        lines += _qr_code(board, columns, height - len(lines))
     if len(lines) > height:
         lines = [line for line in lines if line]
     return lines[:height]
 
 
 def _qr_code(board: Board, columns: int, height: int) -> list[Line]:
-    """Return the join line as a QR code, if one was asked for, or the size that it needs."""
-    if not (board.qr and board.join_line):
-        return []
-    rows_of_it = qr_code(board.join_line, board.qr)
-    wide, high = len(rows_of_it[0]) + 1, len(rows_of_it) + 1
-    if wide > columns or high > height:
-        lack = f"The QR code needs {wide} columns, and {max(high - height, 0)} lines more than there are."
-        return [[], *(text(row, palette.QUIET) for row in rows(lack, columns))]
-    return [[], *(text(row) for row in rows_of_it)]
+    """Return the join line as a QR code, or how to see it if there is no room for it."""
+    code = qr_code(board.join_line, board.qr)
+    if len(code[0]) >= columns or len(code) >= height:
+        return [[], text("To see the QR code, type qr.", palette.QUIET)]
+    return [[], *(text(row) for row in code)]
 
 
 def _seat(board: Board, place: int, names: Sequence[str], columns: int) -> Line:

@@ -9,9 +9,8 @@ from cli.render import command_line, escape, hand
 from cli.table.board import CupOpened
 from cli.text.narrate import narrate, your_turn
 from cli.text.narrate_game import cup_line, tally
-from cli.text.qr_code import qr_code
 from p2pdice import events as game
-from protocol.events import CodeTried, DiceRolled, Happened, PeerLost, TableMoved, TableOpened, YourTurn
+from protocol.events import CodeTried, DiceRolled, Happened, PeerLost, TableOpened, YourTurn
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Told
@@ -32,9 +31,6 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield f"You have {hand(event.hand)}."
         case TableOpened() if not board.join_line:
             yield f'The table "{escape(event.name)}" is open, and your bots take all other seats.'
-        case TableOpened() | TableMoved() if board.qr:
-            yield narrate(event, board.seating)
-            yield "\n".join(f"    {row}" for row in qr_code(board.join_line, board.qr))
         case CodeTried(tries_left=0):
             yield f"{narrate(event, board.seating)}\n    {command_line('join', board.join_line)}"
         case PeerLost(left_on_purpose=True) if board.over is not None:

@@ -257,7 +257,9 @@ def test_a_lobby_draws_the_join_line_for_a_camera_if_there_is_room(background: s
     assert [row[2:-2] for row in squares[2 : 2 + len(code.matrix)]] == [
         [1 - square for square in row] for row in code.matrix
     ]
-    assert "The QR code needs" in drawn(board, (80, 23))
+    small = drawn(board, (80, 23))
+    assert "\nTo see the QR code, type qr.\n" in small
+    assert rows[3] not in small
 
 
 def test_a_table_that_is_opened_again_shows_its_new_rules() -> None:
