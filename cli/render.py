@@ -94,8 +94,8 @@ def hand(faces: Iterable[int], *, pictures: bool | None = None) -> str:
 
 
 def number(count: int) -> str:
-    """Return ``count`` in words up to ten, ``three``, and in digits beyond."""
-    return NUMBERS[count] if 0 <= count < len(NUMBERS) else str(count)
+    """Return ``count`` in words up to ten, ``three``, and in digits beyond, ``1,000``."""
+    return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
 
 
 def ordinal(place: int) -> str:

@@ -123,7 +123,7 @@ class Board:
         self.gone: set[str] = set()
         """Those of them who have left on purpose."""
         self.staked = ""
-        """The reader's sealed stake, as a move."""
+        """The reader's sealed stake, in words: ``stake 50 coins``."""
         self.absent: tuple[PlayerInfo, ...] = ()
         """Players that the match waits for: it cannot go on without them."""
         self.showdown: Showdown | None = None

@@ -15,7 +15,9 @@ from cli.render import capital, counted, escape, sentence
 from cli.rulesets import nearest_preset
 from cli.table import answers, lobby, palette, pieces
 from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
+from cli.text.choices import example_stake
 from cli.text.narrate_motes import TASKS
+from p2pdice import Stake
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -227,7 +229,12 @@ def _ask(board: Board) -> str:
     assert board.turn is not None
     state = board.turn.view.state
     if state.awaits.value == "stakes":
-        return "Stake on your own victory, for example stake 50."
+        stake = example_stake(board.turn.view)
+        return (
+            f"Stake on your own victory, for example {stake}."
+            if stake != Stake(0)
+            else "Type stake 0: you have nothing."
+        )
     if state.phase in TASKS:
         return sentence(TASKS[state.phase])
     if state.challenge is not None and state.bid is not None:

@@ -120,6 +120,8 @@ def _gains(state: State) -> list[str]:
     if not state.places:
         return [""] * state.players
     paid = settlement(state)
-    coins = [f"{delta:+d} coins" if state.ruleset.stakes else "" for delta in paid.delta]
+    coins = [
+        f"{delta:+,d} coin{'' if abs(delta) == 1 else 's'}" if state.ruleset.stakes else "" for delta in paid.delta
+    ]
     tickets = map(ticket_change, paid.ticket_delta)
     return ["".join(f"  {part}" for part in each if part) for each in zip(coins, tickets, strict=True)]

@@ -19,8 +19,9 @@ from cli.table.showing import Showing
 from cli.table.terminal import glyphs_of
 from cli.text.explain import typed_moves
 from cli.text.move_forms import offers
+from cli.text.narrate_motes import staked
 from cli.text.qr_code import qr_code
-from cli.text.speech import NotUnderstoodError, exceeds_the_dice, hear
+from cli.text.speech import NotUnderstoodError, doubt, hear
 from p2pdice import Concede, Expect, Move, PlayerOut, RulesError, Stake
 from protocol.events import (
     AwaitingHost,
@@ -69,7 +70,7 @@ class PlayerTable(LiveTable):
         self._returning: asyncio.Task[None] | None = None
         """The way back to the table, while it lasts."""
         self._doubted: Move | None = None
-        """A bid on more dice than there are. It counts when it is typed again in this turn."""
+        """A move that counts only when it is typed again in this turn."""
         self._is_confirming = False
         self._knows_help = False
         """The player has been told that there is help."""
@@ -257,9 +258,9 @@ class PlayerTable(LiveTable):
     def _play(self, move: Move, turn: YourTurn) -> None:
         from protocol import NodeError
 
-        if move != self._doubted and exceeds_the_dice(move, turn.view):
+        if move != self._doubted and (answer := doubt(move, turn.view)):
             self._doubted = move
-            self._say(f"There are only {sum(turn.view.state.dice)} dice. Type it again to bid {move}.")
+            self._say(answer)
             return
         self._doubted = None
         try:
@@ -269,7 +270,7 @@ class PlayerTable(LiveTable):
         else:
             self.board.turn = None
             if isinstance(move, Stake):
-                self.board.staked = str(move)
+                self.board.staked = staked(move)
 
     def _no_turn(self) -> str:
         if self.board.over is not None:
@@ -298,9 +299,11 @@ class PlayerTable(LiveTable):
             self._say(f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}")
         elif self.board.state is not None:
             self._say(f"On your turn type {typed_moves(self.board.state.ruleset)}.")
+        has_stakes = self.board.ruleset is not None and self.board.ruleset.stakes
         self._say(
             "You can type three fives or 3 5 for 3x5. The beginning of a word is enough, except for what cannot be"
-            f" undone: {listing(self._long_words)}. A bid on more dice than there are has to be typed twice."
+            f" undone: {listing(self._long_words)}. A bid on more dice than there are has to be typed twice"
+            f"{', and so has a stake of all your coins' if has_stakes else ''}."
         )
         self._say("At any time:")
         self._list_words()

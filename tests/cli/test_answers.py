@@ -57,13 +57,16 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
     line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
     line.take(node.YourTurn(view(state, 0, ()), 1))
+    line.obey("1,000")
+    assert not played
+    assert paper.said[-1] == "That is all you have: 1,000 coins. Type it again to stake everything."
     line.obey("50")
     assert played == [Stake(50)]
-    assert answers.whose_turn(line.board) == "you stake 50; waiting for Ben"
-    assert "; you stake 50; waiting for Ben]" in answers.status(line.board)
+    assert answers.whose_turn(line.board) == "you stake 50 coins; waiting for Ben"
+    assert "; you stake 50 coins; waiting for Ben]" in answers.status(line.board)
     paper.said.clear()
     line.obey("60")
-    assert paper.said == ["You stake 50; waiting for Ben."]
+    assert paper.said == ["You stake 50 coins; waiting for Ben."]
 
 
 def test_a_spectator_is_told_that_stakes_are_chosen() -> None:
