@@ -18,6 +18,8 @@ from protocol.errors import LocalError
 NUMBERS: Final = range(1, 1000)
 """Enough that two tables of one evening hardly ever draw the same, and easy to say."""
 _FORM: Final = re.compile(r"([1-9][0-9]{0,2})[-\s]+([a-z]+)[-\s]+([a-z]+)")
+_PART: Final = re.compile(r"[1-9][0-9]{0,2}[-\s]*(?:[a-z]+[-\s]*[a-z]*)?")
+"""The beginning of a code, or one with a dash left out."""
 
 
 class UnknownWordError(LocalError, ValueError):
@@ -64,3 +66,12 @@ def parse_short_code(text: str) -> ShortCode | None:
 def looks_like_a_code(text: str) -> bool:
     """Tell whether a text has the form of a code, whatever its words are."""
     return _FORM.fullmatch(text.strip().lower()) is not None
+
+
+def looks_like_a_part_of_a_code(text: str) -> bool:
+    """Tell whether a text can be a code of which something was left out.
+
+    >>> [looks_like_a_part_of_a_code(each) for each in ("792", "792-tiger", "792tiger-olive", "Friday")]
+    [True, True, True, False]
+    """
+    return _PART.fullmatch(text.strip().lower()) is not None
