@@ -130,6 +130,11 @@ class Board:
         """The showdown of the round just played, until the next one begins."""
         self._call: game.ChallengeCalled | None = None
 
+    @property
+    def has_leavers(self) -> bool:
+        """Whether players left before the end: they conceded, or the others went on without them."""
+        return self.state is not None and any(each.reason in ("conceded", "evicted") for each in self.state.exits)
+
     def copy(self) -> Board:
         """Return a copy. A change to one of the boards does not show on the other."""
         twin = copy(self)

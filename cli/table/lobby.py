@@ -106,7 +106,7 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
         lines.append(text(f"The Twin Soul is {board.state.motes.soul.name}."))
     if score:
         lines += [[], text(f"This evening: {score}.")]
-    lines += [[], *(text(row) for row in rows(confirmation(over), columns) if row)]
+    lines += [[], *(text(row) for row in rows(confirmation(over, has_leavers=board.has_leavers), columns) if row)]
     lines += [text(row) for row in rows(f"The transcript is {shown_path(over.transcript)}", columns)]
     if hint:
         lines += [[], text(hint, palette.KEY)]

@@ -101,7 +101,8 @@ def hear_bid(line: str) -> Bid | None:
 def is_like_a_move(line: str) -> bool:
     """Tell whether somebody who types this wants to move, whatever the rules and whosever turn it is."""
     plain = _plain(line)
-    return any(char.isdigit() or char == "@" for char in plain) or not _SAID_IN_MOVES.isdisjoint(plain.split())
+    is_said = any(char.isdigit() or char == "@" for char in plain) or not _SAID_IN_MOVES.isdisjoint(plain.split())
+    return is_said or any(_calls(plain))
 
 
 def nearest_word(line: str, words: Collection[str]) -> str:

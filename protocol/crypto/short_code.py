@@ -69,7 +69,7 @@ def looks_like_a_code(text: str) -> bool:
 
 
 def looks_like_a_part_of_a_code(text: str) -> bool:
-    """Tell whether a text can be a code of which something was left out.
+    """Tell whether a text can be a code with something left out.
 
     >>> [looks_like_a_part_of_a_code(each) for each in ("792", "792-tiger", "792tiger-olive", "Friday")]
     [True, True, True, False]
