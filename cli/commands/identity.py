@@ -195,6 +195,8 @@ def restore(
     else:
         made = datetime.fromtimestamp(found.made).strftime("%Y-%m-%d %H:%M")
         say(f"The backup was made on {made}. It holds {_content(found)}.")
+    its_key = _without_passphrase(found.key, file)
+    say(f"Its key is {its_key.fingerprint}." if its_key else "Its key is protected by a passphrase.")
     say("No unfinished match is in it: only the home in which such a match was begun can return to it.")
     if found.has_purse:
         say(
@@ -202,8 +204,6 @@ def restore(
             " before you play with others: they hand back what is newer. Otherwise it gets two ends, and is over."
         )
     say("Use one key in one place: two programs with the same key cut each other's links.")
-    its_key = _without_passphrase(found.key, file)
-    say(f"Its key is {its_key.fingerprint}." if its_key else "Its key is protected by a passphrase.")
     has_key_already = home.identity.exists() and _tell_of_the_key_here(home.identity, found.key, its_key)
     _tell_what_stays(home, file, found, its_key, has_key_already=has_key_already)
     confirm("Restore it?", is_sure, command_line("identity", "restore", str(file), "--yes", *home_words(home.path)))

@@ -148,7 +148,7 @@ def test_whoever_restores_a_key_is_told_which_one_and_which_one_is_here(
     assert "cannot be read as a key. It is kept beside" in asked(p2pdice, made, new)
     p2pdice("identity", "passphrase", **NEW)
     shutil.copy(home.identity, tmp_path / "key")
-    assert "Its key is protected by a passphrase. What is" in asked(p2pdice, tmp_path / "key", new)
+    assert "Its key is protected by a passphrase." in asked(p2pdice, tmp_path / "key", new)
 
 
 def test_a_newcomers_coins_are_spoken_of_where_there_is_no_purse_of_the_restored_key(
