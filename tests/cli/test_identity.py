@@ -159,8 +159,15 @@ def test_a_newcomers_coins_are_spoken_of_where_there_is_no_purse_of_the_restored
         assert PurseKeeper(store, OWNER.public, lambda _: None).own
     p2pdice("identity", "backup", str(made))
     assert "newcomer's coins" not in asked(p2pdice, made, home)
-    p2pdice("people", "trust", OWNER.fingerprint, "--home", str(new.path))
+    new.path.mkdir()
+    with closing(Store(new.store)) as store:
+        fill(store)
     assert "newcomer's coins" in asked(p2pdice, made, new)
+    p2pdice("identity", "passphrase", **NEW)
+    p2pdice("identity", "backup", str(tmp_path / "protected"))
+    said = asked(p2pdice, tmp_path / "protected", home)
+    assert "your purse" in said
+    assert "newcomer's coins" not in said
 
 
 @pytest.mark.parametrize("folder", ["", "."])
