@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from cli.exits import ExitCode, Failure, code_of
 from cli.output import discard_output, say
 from cli.passphrases import take_from_environment
-from cli.render import escape, one_line, sentence, shown, shown_path
+from cli.render import escape, one_line, sentence, shown_path, stated
 from cli.settings import Settings
 from cli.starting import gc_paused
 
@@ -104,7 +104,7 @@ def as_failure(error: Exception) -> Failure | None:
 
 
 def _of_protocol(error: ProtocolError) -> Failure:
-    outcome, reason = sentence(error.outcome), sentence(shown(error.parts) or type(error).__name__)
+    outcome, reason = sentence(error.outcome), stated(error.parts) or f"{type(error).__name__}."
     what, why = (outcome, reason) if outcome else (reason, "")
     choices = [(escape(typed), escape(meaning)) for typed, meaning in error.choices]
     return Failure(what, why, sentence(escape(error.hint)), code_of(error), choices)

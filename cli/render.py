@@ -94,8 +94,8 @@ def hand(faces: Iterable[int], *, pictures: bool | None = None) -> str:
 
 
 def number(count: int) -> str:
-    """Return ``count`` in words up to ten, ``three``, and in digits beyond."""
-    return NUMBERS[count] if 0 <= count < len(NUMBERS) else str(count)
+    """Return ``count`` in words up to ten, ``three``, and in digits beyond, ``1,000``."""
+    return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
 
 
 def ordinal(place: int) -> str:
@@ -222,6 +222,12 @@ def sentence(text: str) -> str:
     """
     text = clause(text)
     return text[:1].upper() + text[1:] if _WORD.match(text) else text
+
+
+def stated(parts: Parts) -> str:
+    """Return a text of the protocol as a sentence. A path at its beginning stays as it is: ``ben`` is not ``Ben``."""
+    text = shown(parts)
+    return clause(text) if parts and not isinstance(parts[0], str) else sentence(text)
 
 
 _OURS: Final = re.compile(r"(?:you|your|the|nobody)\b")

@@ -48,9 +48,11 @@ def check_wager(wager: Sequence[int]) -> Wager:
         )
     checked = Wager(*wager)
     if checked.bet > checked.funds:
-        raise UnexpectedInput(f"a stake of {checked.bet} coins is more than the {checked.funds} owned")
+        coins = "1 coin" if checked.bet == 1 else f"{checked.bet:,} coins"
+        raise UnexpectedInput(f"a stake of {coins} is more than the {checked.funds:,} owned")
     if checked.tickets > checked.owned:
-        raise UnexpectedInput(f"a stake of {checked.tickets} run tickets is more than the {checked.owned} owned")
+        tickets = "1 run ticket" if checked.tickets == 1 else f"{checked.tickets:,} run tickets"
+        raise UnexpectedInput(f"a stake of {tickets} is more than the {checked.owned:,} owned")
     return checked
 
 
@@ -93,8 +95,7 @@ def pay(wagers: Sequence[Wager], winners: Sequence[int], earners: Sequence[int])
     coins = _split(sum(wager.bet for wager in wagers), winners)
     tickets = _split(sum(wager.tickets for wager in wagers), winners)
     for player in winners:
-        bet, funds, _, _ = wagers[player]
-        coins[player] += bet * bet // funds if funds else 0
+        coins[player] += bonus(wagers[player])
     for player in earners:
         tickets[player] = tickets.get(player, 0) + 1
     players = range(len(wagers))
@@ -103,6 +104,11 @@ def pay(wagers: Sequence[Wager], winners: Sequence[int], earners: Sequence[int])
         tuple(coins.get(player, 0) - wagers[player].bet for player in players),
         tuple(tickets.get(player, 0) - wagers[player].tickets for player in players),
     )
+
+
+def bonus(wager: Wager) -> int:
+    """Return the coins that a winner with this stake gets besides the pool."""
+    return wager.bet * wager.bet // wager.funds if wager.funds else 0
 
 
 def _split(pool: int, winners: Sequence[int]) -> dict[int, int]:

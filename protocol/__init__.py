@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from protocol.consensus.verifier import examine as examine
     from protocol.consensus.verifier import verify as verify
     from protocol.crypto.fingerprint_words import fingerprint_words as fingerprint_words
-    from protocol.crypto.fingerprint_words import parse_words as parse_words
+    from protocol.crypto.fingerprint_words import parse_typed_fingerprint as parse_typed_fingerprint
     from protocol.crypto.keys import IDENTITY_FILE as IDENTITY_FILE
     from protocol.crypto.keys import Identity as Identity
     from protocol.crypto.keys import KeyFileError as KeyFileError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from protocol.crypto.keys import fingerprint as fingerprint
     from protocol.crypto.keys import is_protected as is_protected
     from protocol.crypto.keys import parse_fingerprint as parse_fingerprint
+    from protocol.crypto.keys import read_key as read_key
     from protocol.crypto.keys import read_private as read_private
     from protocol.crypto.keys import replace_key_file as replace_key_file
     from protocol.crypto.keys import rewrite_key_file as rewrite_key_file

@@ -16,7 +16,7 @@ from cli.exits import Failure
 from cli.front import application
 from cli.output import say
 from cli.passphrases import new_passphrase, unlocked
-from cli.render import command_line, counted, sentence, shown, shown_path
+from cli.render import command_line, counted, shown_path, stated
 from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def backup(
     try:
         made = backups.back_up(home, file)
     except FileExistsError:
-        hint = "Give a file that does not exist yet."
-        raise Failure(f"{shown_path(file)} exists already.", hint=hint) from None
+        problem = "is a folder" if file.is_dir() else "exists already"
+        raise Failure(f"{shown_path(file)} {problem}.", hint="Give a file that does not exist yet.") from None
     print(f"The backup is {shown_path(file)}: {_content(made)}.")
     if not made.is_protected:
         say("The key in it has no passphrase: anybody with a copy of the file can play in your name. To set one first:")
@@ -164,7 +164,7 @@ def backup(
 
 
 def _content(made: Backup) -> str:
-    key = "your key, with its passphrase" if made.is_protected else "your key"
+    key = "your key, protected by its passphrase" if made.is_protected else "your key"
     purse = ", your purse" if made.has_purse else ""
     people = counted(made.people, "person", "people")
     return f"{key}{purse}, {counted(made.matches, 'finished match', 'finished matches')}, {people}"
@@ -182,19 +182,21 @@ def restore(
     matches that were not over when the backup was made: they are not in it, and their seats are lost if the home in
     which they were begun is lost.
     """
-    from protocol import Home, HomeInUseError, is_protected, read_private
+    from protocol import Home, HomeInUseError, is_protected
     from protocol.storage import backup as backups
 
     home = Home(ctx.ensure_object(Settings).private_home())
     try:
         found = backups.look(file)
     except backups.BackupError as error:
-        raise Failure(sentence(shown(error.parts)), hint="Nothing was changed.") from None
+        raise Failure(stated(error.parts), hint="Nothing was changed.") from None
     if found.made is None:
         say(f"{shown_path(file)} is a key file alone.")
     else:
         made = datetime.fromtimestamp(found.made).strftime("%Y-%m-%d %H:%M")
         say(f"The backup was made on {made}. It holds {_content(found)}.")
+    its_key = _without_passphrase(found.key, file)
+    say(f"Its key is {its_key.fingerprint}." if its_key else "Its key is protected by a passphrase.")
     say("No unfinished match is in it: only the home in which such a match was begun can return to it.")
     if found.has_purse:
         say(
@@ -202,14 +204,13 @@ def restore(
             " before you play with others: they hand back what is newer. Otherwise it gets two ends, and is over."
         )
     say("Use one key in one place: two programs with the same key cut each other's links.")
-    if home.identity.exists() and read_private(home.identity) != found.key:
-        say("There is another key here. It is kept beside the restored one, and you can go back to it.")
-    _tell_what_stays(home, file, found)
+    has_key_already = home.identity.exists() and _tell_of_the_key_here(home.identity, found.key, its_key)
+    _tell_what_stays(home, file, found, its_key, has_key_already=has_key_already)
     confirm("Restore it?", is_sure, command_line("identity", "restore", str(file), "--yes", *home_words(home.path)))
     try:
         restored = backups.restore(home, file)
     except HomeInUseError as error:
-        raise Failure(sentence(shown(error.parts)), hint="Close it, and try again.") from None
+        raise Failure(stated(error.parts), hint="Close it, and try again.") from None
     if restored.former_key is not None:
         print(f"The former key is {shown_path(restored.former_key)}")
     if restored.former_store is not None:
@@ -221,8 +222,51 @@ def restore(
         print("It is protected by the passphrase that it had.")
 
 
-def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
-    """Say what becomes of the matches, people and purses that are kept here already."""
+def _without_passphrase(data: bytes, path: Path) -> Identity | None:
+    """Return the key of a key file; None if it needs a passphrase.
+
+    :raises KeyFileError: if it holds no key.
+    """
+    from protocol import WrongPassphraseError, read_key
+
+    try:
+        return read_key(data, None, path)
+    except WrongPassphraseError:
+        return None
+
+
+def _tell_of_the_key_here(path: Path, restored: bytes, its_key: Identity | None) -> bool:
+    """Say which key is here, and what becomes of it; tell whether it is known to be the one that is restored.
+
+    :param restored: the key file that is to take its place.
+    :param its_key: its key, if it has no passphrase.
+    :raises KeyFileError: if it is a link, or others can read it.
+    """
+    from protocol import KeyFileError, read_private
+
+    if (here := read_private(path)) == restored:
+        say("The same key is here already.")
+        return True
+    try:
+        own = _without_passphrase(here, path)
+    except KeyFileError:
+        say(f"What is in {shown_path(path)} cannot be read as a key. It is kept beside the restored one.")
+        return False
+    if own and its_key and own.public == its_key.public:
+        say("The same key is here already, in another file. That file is kept beside the restored one.")
+        return True
+    key = "another key" if own and its_key else "a key"
+    which = own.fingerprint if own else "protected by a passphrase"
+    say(f"There is {key} here, {which}. It is kept beside the restored one, and you can go back to it.")
+    return False
+
+
+def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | None, *, has_key_already: bool) -> None:
+    """Say what becomes of the matches, people and purses that are kept here already.
+
+    :param its_key: that of the backup, if it has no passphrase.
+    :param has_key_already: the key that is here is the same.
+    """
     from protocol import StoreError
     from protocol.storage import archive
     from protocol.storage import backup as backups
@@ -233,6 +277,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
         with archive.read_store(home) as store:
             unfinished = len(archive.unfinished(store.matches()))
             remembers = backups.remembers(store)
+            has_purse = store.purses.had_one(its_key.public) if its_key else has_key_already and store.purses.owners()
     except StoreError:
         say("The store that is here cannot be read. If it is damaged, it is put aside.")
         return
@@ -244,7 +289,8 @@ def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
         say("The matches, people and purses that are kept here stay; those of the backup are not added.")
         say("To get those, restore into another home:")
         say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
-        say("Whoever has played with the purse of the backup refuses another one with a newcomer's coins.")
+        if found.has_purse and not has_purse:
+            say("Whoever has played with the purse of the backup refuses another one with a newcomer's coins.")
 
 
 @app.command(epilog=EPILOG)

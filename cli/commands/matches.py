@@ -12,7 +12,7 @@ import typer
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import agrees, complain, say
-from cli.render import command_line, counted, sentence, shown, shown_path
+from cli.render import command_line, counted, sentence, shown_path, stated
 from cli.settings import Settings, home_words, is_interactive
 from cli.text.match_list import Listed, listed, only_on_disk, show
 
@@ -187,7 +187,7 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
     try:
         store = archive.open_store(home)
     except NodeError as error:
-        raise Failure(sentence(shown(error.parts)), hint=if_busy) from None
+        raise Failure(stated(error.parts), hint=if_busy) from None
     with closing(store):
         yield _shown(store)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.exits import Failure, code_of
-from cli.render import command_line, escape, sentence, shown
+from cli.render import command_line, escape, sentence, stated
 from cli.settings import home_words
 
 if TYPE_CHECKING:
@@ -42,4 +42,4 @@ def refused(node: Node, target: str, error: NodeError) -> Failure | NodeError:
     if match is None:
         return error
     hint = sentence(escape(error.hint)) if error.hint else ""
-    return Failure(sentence(shown(error.parts)), hint=hint, code=code_of(error), choices=[way_back(node, match)])
+    return Failure(stated(error.parts), hint=hint, code=code_of(error), choices=[way_back(node, match)])

@@ -14,7 +14,7 @@ import typer
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
-from cli.render import command_line, counted, escape
+from cli.render import command_line, counted, escape, sentence
 from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
@@ -163,15 +163,15 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
     :param home: where the people are known, for the hint.
     :raises Failure: if it means nobody, or more than one.
     """
-    from protocol import Person, outline, parse_fingerprint, parse_words
+    from protocol import Person, outline, parse_typed_fingerprint
 
     if not who.strip():
         raise typer.BadParameter("it is empty", param_hint="NAME|FINGERPRINT")
-    for parse in (parse_fingerprint, parse_words):
-        try:
-            key = parse(who)
-        except ValueError:
-            continue
+    try:
+        key = parse_typed_fingerprint(who)
+    except ValueError as error:
+        flaw = str(error)
+    else:
         person = next((person for person in known if person.fingerprint == key), Person(key))
         return person, person.name
     form, beginning = outline(who), who.upper().replace("-", "").replace(" ", "")
@@ -184,9 +184,18 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
     if len(found) == 1:
         return found[0]
     if not found:
+        problem = f"You have met nobody called {escape(who)}." if _may_be_a_name(who) else sentence(escape(flaw))
         hint = f"The people whom you have met: {command_line('people', *home_words(home.path))}"
-        raise Failure(f"You have met nobody called {escape(who)}.", hint=hint, code=ExitCode.USAGE)
+        raise Failure(problem, hint=hint, code=ExitCode.USAGE)
     choices = "\n".join(_line(person) for person, _ in found[:SHOWN])
     hint = f"Name one by more of the fingerprint:\n{choices}"
     problem = f"{escape(who)} fits {counted(len(found), 'person', 'people')}."
     raise Failure(problem, hint=hint, code=ExitCode.USAGE)
+
+
+def _may_be_a_name(who: str) -> bool:
+    """Tell whether a text is short enough for a nickname, and no fingerprint without its dashes."""
+    from protocol.limits import NICKNAME_CHARACTERS
+
+    is_compact = len(who) == NICKNAME_CHARACTERS and who.isalnum() and not who.isalpha()
+    return len(who) <= NICKNAME_CHARACTERS and not is_compact

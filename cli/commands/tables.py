@@ -14,7 +14,7 @@ from cli.commands.waiting import waiting
 from cli.exits import Failure, code_of
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, sentence, shown
+from cli.render import command_line, stated
 from cli.table.play import InterfaceOption, run
 from cli.text.tables_shown import Listed, changes, data, describe, listed
 
@@ -109,6 +109,6 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
         hint = f"Ask the host for the join line, and type: {command_line('join', 'JOIN-LINE')}"
         if interface is not None:
             hint = "Leave --interface away, or name another one."
-        raise Failure(sentence(shown(error.parts)), hint=hint, code=code_of(error)) from None
+        raise Failure(stated(error.parts), hint=hint, code=code_of(error)) from None
     finally:
         await discovery.close()

@@ -20,7 +20,7 @@ from cli.commands.progress import progress_over
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, counted, escape, listing, sentence, shown, shown_path
+from cli.render import command_line, counted, escape, listing, sentence, shown_path, stated
 from cli.settings import Settings
 from cli.text.narrate import unfamiliar
 from cli.text.transcript_names import named_transcript, words_for
@@ -175,7 +175,7 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
         store = stack.enter_context(archive.read_store(home))
         own = archive.own_fingerprint(home, store)
     except StoreError as error:
-        complain(f"Nobody can be recognised: {sentence(shown(error.parts))}")
+        complain(f"Nobody can be recognised: {stated(error.parts)}")
         return lambda _: ()
 
     def remember(verdict: Verdict) -> tuple[Acquaintance, ...]:
@@ -188,7 +188,7 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
         try:
             return tuple(each for each in known if each.person.names or each.person.is_trusted or any(each.mismatch))
         except StoreError as error:
-            complain(f"Nobody can be recognised: {sentence(shown(error.parts))}")
+            complain(f"Nobody can be recognised: {stated(error.parts)}")
             return ()
 
     return remember

@@ -149,8 +149,10 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
     if state is None or not board.match:
         return ""
     bid = f"{state.bid.quantity}x{state.bid.face} by {board.seating.who(state.bid.seat)}" if state.bid else "no bid"
-    own = f"yours {' '.join(map(str, board.hand))} of " if board.hand else ""
-    parts = [f"round {state.round}: {bid}", f"{own}{sum(state.dice)} dice"]
+    parts = [f"round {state.round}: {bid}"]
+    if board.hand:
+        parts.append(f"your {'die' if len(board.hand) == 1 else 'dice'} {' '.join(map(str, board.hand))}")
+    parts.append(f"{sum(state.dice)} dice in all")
     if state.awaits is Expect.STAKES:
         parts = ["stakes"]
     if board.absent:

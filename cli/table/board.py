@@ -123,12 +123,17 @@ class Board:
         self.gone: set[str] = set()
         """Those of them who have left on purpose."""
         self.staked = ""
-        """The reader's sealed stake, as a move."""
+        """The reader's sealed stake, in words: ``stake 50 coins``."""
         self.absent: tuple[PlayerInfo, ...] = ()
         """Players that the match waits for: it cannot go on without them."""
         self.showdown: Showdown | None = None
         """The showdown of the round just played, until the next one begins."""
         self._call: game.ChallengeCalled | None = None
+
+    @property
+    def has_leavers(self) -> bool:
+        """Whether players left before the end: they conceded, or the others went on without them."""
+        return self.state is not None and any(each.reason in ("conceded", "evicted") for each in self.state.exits)
 
     def copy(self) -> Board:
         """Return a copy. A change to one of the boards does not show on the other."""

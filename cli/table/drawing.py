@@ -15,7 +15,9 @@ from cli.render import capital, counted, escape, sentence
 from cli.rulesets import nearest_preset
 from cli.table import answers, lobby, palette, pieces
 from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
+from cli.text.choices import example_stake
 from cli.text.narrate_motes import TASKS
+from p2pdice import Stake
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -83,9 +85,18 @@ def picture(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs
     return [as_ascii(line) for line in whole] if glyphs.is_ascii else whole
 
 
-def log_height(columns: int, lines: int) -> int:
+def log_height(board: Board, columns: int, lines: int) -> int:
     """Return how many lines of the log are in sight at least: an answer longer than that needs a page of its own."""
-    return max(lines - 4, _LOG) if columns >= WIDE else _LOG + (lines >= 24) * 2
+    return max(lines - 4, _LOG) if _is_log_aside(board, columns) else _LOG + (lines >= 24) * 2
+
+
+def _is_log_aside(board: Board, columns: int) -> bool:
+    return columns >= WIDE and bool(board.match)
+
+
+def page_size(columns: int, lines: int) -> tuple[int, int]:
+    """Return the columns and lines of the text on a page, in a picture of this size."""
+    return columns - 2, lines - 2
 
 
 def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
@@ -94,7 +105,7 @@ def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs)
         return [*_log(sight, columns, lines - len(foot), glyphs, 0), *foot]
     head = [_header(board, sight, columns)]
     room = lines - len(head) - len(foot)
-    if columns >= WIDE and board.match:
+    if _is_log_aside(board, columns):
         left = min(columns * 3 // 5, _ASIDE)
         body = _body(board, sight, left, room, glyphs)
         aside = _log(sight, columns - left - 3, room, glyphs, 0)
@@ -218,7 +229,12 @@ def _ask(board: Board) -> str:
     assert board.turn is not None
     state = board.turn.view.state
     if state.awaits.value == "stakes":
-        return "Stake on your own victory, for example stake 50."
+        stake = example_stake(board.turn.view)
+        return (
+            f"Stake on your own victory, for example {stake}."
+            if stake != Stake(0)
+            else "Type stake 0: you have nothing."
+        )
     if state.phase in TASKS:
         return sentence(TASKS[state.phase])
     if state.challenge is not None and state.bid is not None:
@@ -237,8 +253,8 @@ def _ask(board: Board) -> str:
 
 def _page(board: Board, sight: Sight, columns: int, lines: int) -> list[Line]:
     assert sight.page is not None
-    told = [row for each in sight.page for row in rows(each, columns - 2)]
-    room = lines - 2
+    width, room = page_size(columns, lines)
+    told = [row for each in sight.page for row in rows(each, width)]
     first = min(max(sight.back, 0), max(len(told) - room, 0))
     shown = told[first : first + room]
     left = len(told) - first - len(shown)

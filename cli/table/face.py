@@ -67,6 +67,10 @@ class Face(Protocol):
     shows_board: bool
     """Whether the board is in sight all the time, and vanishes with the face."""
 
+    @property
+    def page_size(self) -> tuple[int, int] | None:
+        """The columns and lines that a long answer has; None if it is printed, however long it is."""
+
     async def read(self) -> str | None:
         """Return the next line, None at the end of the input.
 
@@ -103,6 +107,8 @@ def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None])
 
 class PipedInput:
     """Lines of standard input, as a pipe or the terminal gives them."""
+
+    page_size = None
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()

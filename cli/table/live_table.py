@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure, closing_code
-from cli.render import command_line, escape, listing, sentence, shown
+from cli.render import command_line, escape, listing, sentence, stated
 from cli.table import answers
 from cli.table.board import Told
 from cli.table.face import InterruptedByUserError
@@ -216,7 +216,7 @@ class LiveTable(Table):
             self._say(f"Messages from {names[seat]} are shown again.")
 
     def _complain(self, error: NodeError) -> None:
-        self._say(" ".join(sentence(part) for part in (shown(error.parts), escape(error.hint)) if part))
+        self._say(" ".join(filter(None, (stated(error.parts), sentence(escape(error.hint))))))
 
     def _quit(self, rest: str) -> None:
         super()._quit(rest)

@@ -45,22 +45,19 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     elif not board.join_line and board.players and not board.players[0].is_me:
         told = rows(begin.format("the host types"), columns)
         lines += [[], *(text(row, palette.QUIET) for row in told)]
-    lines += _qr_code(board, columns, height - len(lines))
+    if board.qr and board.join_line:
+        lines += _qr_code(board, columns, height - len(lines))
     if len(lines) > height:
         lines = [line for line in lines if line]
     return lines[:height]
 
 
 def _qr_code(board: Board, columns: int, height: int) -> list[Line]:
-    """Return the join line as a QR code, if one was asked for, or the size that it needs."""
-    if not (board.qr and board.join_line):
-        return []
-    rows_of_it = qr_code(board.join_line, board.qr)
-    wide, high = len(rows_of_it[0]) + 1, len(rows_of_it) + 1
-    if wide > columns or high > height:
-        lack = f"The QR code needs {wide} columns, and {max(high - height, 0)} lines more than there are."
-        return [[], *(text(row, palette.QUIET) for row in rows(lack, columns))]
-    return [[], *(text(row) for row in rows_of_it)]
+    """Return the join line as a QR code, or how to see it if there is no room for it."""
+    code = qr_code(board.join_line, board.qr)
+    if len(code[0]) >= columns or len(code) >= height:
+        return [[], text("To see the QR code, type qr.", palette.QUIET)]
+    return [[], *(text(row) for row in code)]
 
 
 def _seat(board: Board, place: int, names: Sequence[str], columns: int) -> Line:
@@ -109,7 +106,7 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
         lines.append(text(f"The Twin Soul is {board.state.motes.soul.name}."))
     if score:
         lines += [[], text(f"This evening: {score}.")]
-    lines += [[], *(text(row) for row in rows(confirmation(over), columns) if row)]
+    lines += [[], *(text(row) for row in rows(confirmation(over, has_leavers=board.has_leavers), columns) if row)]
     lines += [text(row) for row in rows(f"The transcript is {shown_path(over.transcript)}", columns)]
     if hint:
         lines += [[], text(hint, palette.KEY)]
@@ -123,6 +120,8 @@ def _gains(state: State) -> list[str]:
     if not state.places:
         return [""] * state.players
     paid = settlement(state)
-    coins = [f"{delta:+d} coins" if state.ruleset.stakes else "" for delta in paid.delta]
+    coins = [
+        f"{delta:+,d} coin{'' if abs(delta) == 1 else 's'}" if state.ruleset.stakes else "" for delta in paid.delta
+    ]
     tickets = map(ticket_change, paid.ticket_delta)
     return ["".join(f"  {part}" for part in each if part) for each in zip(coins, tickets, strict=True)]

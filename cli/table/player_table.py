@@ -19,7 +19,9 @@ from cli.table.showing import Showing
 from cli.table.terminal import glyphs_of
 from cli.text.explain import typed_moves
 from cli.text.move_forms import offers
-from cli.text.speech import NotUnderstoodError, exceeds_the_dice, hear
+from cli.text.narrate_motes import staked
+from cli.text.qr_code import qr_code
+from cli.text.speech import NotUnderstoodError, doubt, hear
 from p2pdice import Concede, Expect, Move, PlayerOut, RulesError, Stake
 from protocol.events import (
     AwaitingHost,
@@ -28,6 +30,7 @@ from protocol.events import (
     MatchResult,
     PlayerInfo,
     Suspended,
+    TableMoved,
     TableOpened,
     YourTurn,
 )
@@ -62,13 +65,12 @@ class PlayerTable(LiveTable):
     ) -> None:
         super().__init__(node, settings, showing, face, bots=bots, again=again)
         if showing.qr:
-            has_blocks = glyphs_of(sys.stdout) is PICTURES
-            self.board.qr = ("light" if showing.color == "light" else "dark") if has_blocks else "ascii"
+            self.board.qr = self._background()
         self._is_late = watched is not None
         self._returning: asyncio.Task[None] | None = None
         """The way back to the table, while it lasts."""
         self._doubted: Move | None = None
-        """A bid on more dice than there are. It counts when it is typed again in this turn."""
+        """A move that counts only when it is typed again in this turn."""
         self._is_confirming = False
         self._knows_help = False
         """The player has been told that there is help."""
@@ -86,6 +88,7 @@ class PlayerTable(LiveTable):
             "rules": ("the rules of this table, and where to read them", self._rules),
             "start": ("begin with the players who are here (host only)", self._start),
             "code": ("make a new short code for this table (host only)", self._renew_code),
+            "qr": ("show the long line as a QR code, for a camera (host only)", self._show_qr_code),
             "say": ("say something to all at the table: say good luck", self._talk),
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
             "skip": ("show everything at once from now on", self._hurry),
@@ -161,7 +164,15 @@ class PlayerTable(LiveTable):
                 f'{self.board.seating.named([host])}, the host, has left. Type "again {HOST}" to open the table'
                 f" yourself, or quit and join another:\n    {command_line('join')}",
             )
-        return super().told(event)
+        told = super().told(event)
+        if (
+            isinstance(event, TableOpened | TableMoved)
+            and self.board.qr
+            and self.board.join_line
+            and not self.face.shows_board
+        ):
+            return (*told, "\n".join(self._qr_code()))
+        return told
 
     def _host_who_left(self, event: AwaitingHost) -> PlayerInfo | None:
         """Return the host, if they have left and will not open the table again."""
@@ -226,7 +237,7 @@ class PlayerTable(LiveTable):
     @property
     def _offered(self) -> list[str]:
         has_begun = self.board.match or self.board.over is not None
-        return [word for word in super()._offered if word not in ("start", "code") or not has_begun]
+        return [word for word in super()._offered if word not in ("start", "code", "qr") or not has_begun]
 
     def _hear(self, line: str) -> None:
         if self.board.turn is None:
@@ -247,9 +258,9 @@ class PlayerTable(LiveTable):
     def _play(self, move: Move, turn: YourTurn) -> None:
         from protocol import NodeError
 
-        if move != self._doubted and exceeds_the_dice(move, turn.view):
+        if move != self._doubted and (answer := doubt(move, turn.view)):
             self._doubted = move
-            self._say(f"There are only {sum(turn.view.state.dice)} dice. Type it again to bid {move}.")
+            self._say(answer)
             return
         self._doubted = None
         try:
@@ -259,7 +270,7 @@ class PlayerTable(LiveTable):
         else:
             self.board.turn = None
             if isinstance(move, Stake):
-                self.board.staked = str(move)
+                self.board.staked = staked(move)
 
     def _no_turn(self) -> str:
         if self.board.over is not None:
@@ -288,9 +299,11 @@ class PlayerTable(LiveTable):
             self._say(f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}")
         elif self.board.state is not None:
             self._say(f"On your turn type {typed_moves(self.board.state.ruleset)}.")
+        has_stakes = self.board.ruleset is not None and self.board.ruleset.stakes
         self._say(
             "You can type three fives or 3 5 for 3x5. The beginning of a word is enough, except for what cannot be"
-            f" undone: {listing(self._long_words)}. A bid on more dice than there are has to be typed twice."
+            f" undone: {listing(self._long_words)}. A bid on more dice than there are has to be typed twice"
+            f"{', and so has a stake of all your coins' if has_stakes else ''}."
         )
         self._say("At any time:")
         self._list_words()
@@ -350,6 +363,29 @@ class PlayerTable(LiveTable):
             self._node.renew_code()
         except NodeError as error:
             self._complain(error)
+
+    def _background(self) -> str:
+        """Return the background for which a QR code is drawn."""
+        if glyphs_of(sys.stdout) is not PICTURES:
+            return "ascii"
+        return "light" if self._showing.color == "light" else "dark"
+
+    def _qr_code(self) -> list[str]:
+        """Return the rows of the QR code, indented so that they stay whole."""
+        return [f"    {row}" for row in qr_code(self.board.join_line, self._background())]
+
+    def _show_qr_code(self, _rest: str) -> None:
+        if not self.board.join_line:
+            self._say("There is no long line to draw: only the host of an open table has one.")
+            return
+        code, room = self._qr_code(), self.face.page_size
+        if room is not None and (len(code[0]) > room[0] or len(code) > room[1]):
+            self._say(
+                f"The QR code has {len(code)} lines of {len(code[0])} columns, but there is room for {max(room[1], 0)}"
+                f" of {room[0]} only. Make the window larger, or give your friend the long line instead."
+            )
+        else:
+            self._say("\n".join(code))
 
     def _concede(self, _rest: str) -> None:
         if not self.board.match:

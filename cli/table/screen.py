@@ -25,7 +25,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from cli.render import wrapped
 from cli.table import answers, palette
-from cli.table.drawing import Gauge, Sight, log_height, picture
+from cli.table.drawing import Gauge, Sight, log_height, page_size, picture
 from cli.table.face import InterruptedByUserError
 from cli.table.fragments import cut, rows
 from cli.table.line_editor import LineEditor
@@ -180,13 +180,19 @@ class Screen:
             self._output.bell()
             self._output.flush()
 
+    @property
+    def page_size(self) -> tuple[int, int]:
+        size = self._output.get_size()
+        return page_size(size.columns, size.rows - 1)
+
     def _show_reply(self) -> None:
         """Move an answer that is too long for the log to a page of its own."""
         reply, self._reply = self._reply, None
         if not reply:
             return
         size = self._output.get_size()
-        if len([row for text in reply for row in rows(text, size.columns)]) > log_height(size.columns, size.rows):
+        room = log_height(self._table.board, size.columns, size.rows)
+        if len([row for text in reply for row in rows(text, size.columns)]) > room:
             asked = set(map(id, reply))
             self._log = deque((told for told in self._log if id(told) not in asked), maxlen=_LOG)
             self._page = (*(KEYS if self._is_helping and not self._table.keys else ()), *reply)
@@ -271,11 +277,11 @@ class Screen:
     def _scroll(self, pages: int) -> None:
         size = self._output.get_size()
         if self._page is not None:
-            room = size.rows - 3
-            most = max(len([row for text in self._page for row in rows(text, size.columns - 2)]) - room, 0)
+            width, room = self.page_size
+            most = max(len([row for text in self._page for row in rows(text, width)]) - room, 0)
             self._page_at = min(max(self._page_at - pages * room, 0), most)
         else:
-            room = log_height(size.columns, size.rows)
+            room = log_height(self._table.board, size.columns, size.rows)
             told = sum(len(rows(text, size.columns)) for text in self._log)
             self._back = min(max(self._back + pages * room, 0), max(told - room, 0))
 

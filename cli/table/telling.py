@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from cli.render import command_line, escape, hand
 from cli.table.board import CupOpened
-from cli.text.narrate import narrate, your_turn
+from cli.text.narrate import narrate, result, your_turn
 from cli.text.narrate_game import cup_line, tally
-from cli.text.qr_code import qr_code
 from p2pdice import events as game
-from protocol.events import CodeTried, DiceRolled, Happened, PeerLost, TableMoved, TableOpened, YourTurn
+from protocol.events import CodeTried, DiceRolled, Happened, MatchResult, PeerLost, TableOpened, YourTurn
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Told
@@ -32,11 +31,10 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield f"You have {hand(event.hand)}."
         case TableOpened() if not board.join_line:
             yield f'The table "{escape(event.name)}" is open, and your bots take all other seats.'
-        case TableOpened() | TableMoved() if board.qr:
-            yield narrate(event, board.seating)
-            yield "\n".join(f"    {row}" for row in qr_code(board.join_line, board.qr))
         case CodeTried(tries_left=0):
             yield f"{narrate(event, board.seating)}\n    {command_line('join', board.join_line)}"
+        case MatchResult():
+            yield result(event, has_leavers=board.has_leavers)
         case PeerLost(left_on_purpose=True) if board.over is not None:
             yield f"{board.seating.named([event.player])} has left the table."
         case _:

@@ -15,3 +15,8 @@ def choices(view: View) -> list[str]:
     if is_stake(view):
         return [str(Stake(0)), str(Stake(view.funds, view.tickets))]
     return [str(move) for move in view.legal]
+
+
+def example_stake(view: View) -> Stake:
+    """Return a stake that can be made: some coins, or else run tickets, or else nothing."""
+    return Stake(min(50, view.funds)) if view.funds else Stake(0, view.tickets)

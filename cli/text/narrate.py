@@ -177,25 +177,34 @@ def _match(
                 return "You give up; you are out as soon as the others have heard of it."
             return f"You give up as soon as the match goes on: it waits for {seating.named(event.awaited)}."
         case node.MatchResult():
-            words = words_for(event.transcript, event.match_id[:8])
-            kept = f"The transcript is {shown_path(event.transcript)}"
-            return "\n".join(
-                (
-                    " ".join(filter(None, (confirmation(event), kept))),
-                    "Verify it with:",
-                    f"    {command_line('verify', *words)}",
-                    "See the match again, or make a page of it:",
-                    f"    {command_line('replay', *words)}",
-                    f"    {command_line('report', *words)}",
-                )
-            )
+            return result(event)
 
 
-def confirmation(over: node.MatchResult) -> str:
-    """Return a sentence on whether everybody has confirmed the result; empty if that is not known."""
+def result(over: node.MatchResult, *, has_leavers: bool = False) -> str:
+    """Return the sentences for the end of a match. The parameters are those of :func:`confirmation`."""
+    words = words_for(over.transcript, over.match_id[:8])
+    kept = f"The transcript is {shown_path(over.transcript)}"
+    return "\n".join(
+        (
+            " ".join(filter(None, (confirmation(over, has_leavers=has_leavers), kept))),
+            "Verify it with:",
+            f"    {command_line('verify', *words)}",
+            "See the match again, or make a page of it:",
+            f"    {command_line('replay', *words)}",
+            f"    {command_line('report', *words)}",
+        )
+    )
+
+
+def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
+    """Return a sentence on whether everybody has confirmed the result; empty if that is not known.
+
+    :param has_leavers: players left before the end. They were not asked.
+    """
     if over.confirmed is None:
         return ""
-    return "Everybody has confirmed the result." if over.confirmed else "Not everybody has confirmed the result yet."
+    asked = "verybody who stayed" if has_leavers else "verybody"
+    return f"E{asked} has confirmed the result." if over.confirmed else f"Not e{asked} has confirmed the result yet."
 
 
 def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:

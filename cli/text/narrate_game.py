@@ -75,7 +75,7 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
         case game.Pledged() | game.StakesOpened() | game.PrizeDrawn():
             return narrate_opening(event, seating)
         case game.TwinSoulJoined() | game.TicketsEarned() | game.StakesPaid():
-            return narrate_ending(event, seating)
+            return narrate_ending(event, state, seating)
         case game.MatchOver():
             return _result(event, seating)
         case _:

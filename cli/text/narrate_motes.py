@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from cli.render import bid, capital, counted, listing
-from cli.text.choices import is_stake
+from cli.text.choices import example_stake, is_stake
 from cli.text.move_forms import offers
 from cli.text.seating import Seating
-from p2pdice import POWERS, Die, Expect, Move, State, View
+from p2pdice import POWERS, Die, Expect, Move, Stake, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
+from p2pdice.stakes import bonus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ def narrate_opening(event: Opening, seating: Seating) -> str:
             return f"{capital(listing(pledged))}."
         case game.StakesOpened():
             stakes = [
-                f"{seating.who(seat)} {bet} of {_coins(funds)}" + (f" and {_tickets(staked)}" if staked else "")
+                f"{seating.who(seat)} {bet:,} of {_coins(funds)}" + (f" and {_tickets(staked)}" if staked else "")
                 for seat, (bet, funds, staked, _) in enumerate(event.stakes)
             ]
             return f"The stakes are open: {'; '.join(stakes)}."
@@ -93,8 +94,11 @@ def _must_raise(seat: int, seating: Seating) -> str:
     return "you have to raise" if seat == seating.me else f"{seating.names[seat]} has to raise"
 
 
-def narrate_ending(event: Ending, seating: Seating) -> str:
-    """Return the sentence for an event at the end of the match."""
+def narrate_ending(event: Ending, state: State, seating: Seating) -> str:
+    """Return the sentence for an event at the end of the match.
+
+    :param state: after the event.
+    """
     match event:
         case game.TwinSoulJoined():
             soul = f"the Twin Soul {event.name}, of {event.die.mote.capitalize()} and {event.prize.capitalize()}"
@@ -109,10 +113,12 @@ def narrate_ending(event: Ending, seating: Seating) -> str:
         case game.StakesPaid():
             paid = []
             for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
-                received = f"paid {coins}" if coins else ""
+                received = f"paid {coins:,}" if coins else ""
+                added = bonus(state.wagers[seat]) if seat in state.winners else 0
+                of_it = f"with a bonus of {added:,}" if added else ""
                 tickets = ticket_change(event.ticket_delta[seat])
-                beside = ", ".join(filter(None, (received, tickets)))
-                paid.append(f"{seating.who(seat)} {delta:+d}" + (f" ({beside})" if beside else ""))
+                beside = ", ".join(filter(None, (received, of_it, tickets)))
+                paid.append(f"{seating.who(seat)} {delta:+,d}" + (f" ({beside})" if beside else ""))
             return f"Coins won and lost: {', '.join(paid)}."
         case _:
             assert_never(event)
@@ -122,10 +128,12 @@ def narrate_choice(view: View, seating: Seating) -> str:
     """Return the question to the player on turn; empty for a plain bid."""
     state = view.state
     if is_stake(view):
+        if not view.funds and not view.tickets:
+            return "Your turn: you have nothing to stake; type stake 0."
         tickets = f" and {_tickets(view.tickets)}" if view.tickets else ""
         return (
-            f"Your turn: stake on your own victory, out of {_coins(view.funds)}{tickets}; type stake 50, or stake 0"
-            " for nothing. Nobody sees it before all have staked."
+            f"Your turn: stake on your own victory, out of {_coins(view.funds)}{tickets}; type {example_stake(view)},"
+            " or stake 0 for nothing. Nobody sees it before all have staked."
         )
     motes = state.motes
     if motes is None:
@@ -204,6 +212,15 @@ def _offered(move: Move, text: str, seating: Seating) -> str:
     if isinstance(move, Power) and isinstance(move.target, int):
         return f"{text} ({seating.names[move.target]})"
     return text
+
+
+def staked(stake: Stake) -> str:
+    """Return a stake of the reader behind *you*.
+
+    >>> staked(Stake(1000)), staked(Stake(0, 1))
+    ('stake 1,000 coins', 'stake no coins and one run ticket')
+    """
+    return f"stake {_coins(stake.bet)}" + (f" and {_tickets(stake.tickets)}" if stake.tickets else "")
 
 
 def _coins(count: int) -> str:

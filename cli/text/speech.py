@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from cli.render import columns, escape, listing
-from cli.text.choices import is_stake
+from cli.render import columns, counted, escape, listing
+from cli.text.choices import example_stake, is_stake
 from cli.text.move_forms import NO_APOSTROPHES, VERBS, begun_moves, offers, short_forms
 from cli.text.spelled_bids import NUMBER_WORDS, named_faces, spelled_bids
 from p2pdice import (
@@ -101,7 +101,8 @@ def hear_bid(line: str) -> Bid | None:
 def is_like_a_move(line: str) -> bool:
     """Tell whether somebody who types this wants to move, whatever the rules and whosever turn it is."""
     plain = _plain(line)
-    return any(char.isdigit() or char == "@" for char in plain) or not _SAID_IN_MOVES.isdisjoint(plain.split())
+    is_said = any(char.isdigit() or char == "@" for char in plain) or not _SAID_IN_MOVES.isdisjoint(plain.split())
+    return is_said or any(_calls(plain))
 
 
 def nearest_word(line: str, words: Collection[str]) -> str:
@@ -121,9 +122,18 @@ def is_possible(move: Move, view: View) -> bool:
     return True
 
 
-def exceeds_the_dice(move: Move, view: View) -> bool:
-    """Tell whether a move is a legal bid on more dice than there are, although the player could do with less."""
-    return isinstance(move, Bid) and move not in view.legal and is_possible(move, view)
+def doubt(move: Move, view: View) -> str:
+    """Return the answer to a move that is played only if it is typed twice; empty for all others.
+
+    That is a bid on more dice than there are, although the player could do with less, and a stake of all coins.
+    """
+    if not is_possible(move, view):
+        return ""
+    if isinstance(move, Stake) and move.bet == view.funds > 0:
+        return f"That is all you have: {counted(view.funds, 'coin')}. Type it again to stake everything."
+    if isinstance(move, Bid) and move not in view.legal:
+        return f"There are only {sum(view.state.dice)} dice. Type it again to bid {move}."
+    return ""
 
 
 def _plain(line: str) -> str:
@@ -219,7 +229,7 @@ def _respelled(plain: str, is_stake: bool) -> Iterator[str]:
 def _examples(view: View, names: Sequence[str]) -> list[str]:
     """Return some of the legal moves: the lowest bids, and all that are no bids."""
     if is_stake(view):
-        return list(dict.fromkeys(("stake 0", f"stake {min(50, view.funds)}", f"stake {view.funds}")))
+        return list(dict.fromkeys(("stake 0", str(example_stake(view)), f"stake {view.funds}")))
     bids = [str(move) for move in view.legal if isinstance(move, Bid)]
     others = [text for move, text in short_forms(view, names).items() if not isinstance(move, Bid)] or bids[-1:]
     return [*bids[:3], *(["…"] if len(bids) > 3 else []), *others]

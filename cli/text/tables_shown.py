@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.render import escape, number
@@ -73,7 +74,18 @@ def describe(row: Listed) -> str:
     others = len(row.sightings) - 1
     more = f" and {number(others)} other {'address' if others == 1 else 'addresses'}" if others else ""
     where = f"{escape(format_address(row.addresses[0]))}{more}"
-    return f"{escape(table.name)}: {escape(table.rules)}, {state}, {version}at {where}"
+    rules = _with_stakes().get(table.rules, table.rules)
+    return f"{escape(table.name)}: {escape(rules)}, {state}, {version}at {where}"
+
+
+@cache
+def _with_stakes() -> dict[str, str]:
+    """Return what to call the preset rules with stakes, by their labels, which only say that they are house rules."""
+    from p2pdice import PRESETS
+    from protocol import ruleset_label
+
+    added = {name: each.with_options({"stakes": "yes"}) for name, each in PRESETS.items() if not each.stakes}
+    return {ruleset_label(ruleset): f"{name} with stakes" for name, ruleset in added.items()}
 
 
 def data(row: Listed) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from base64 import b32decode
 from typing import Final
 
-from protocol.crypto.keys import FINGERPRINT_ALPHABET, parse_fingerprint
-from protocol.crypto.word_list import WORD_BITS, word_list
+from protocol.crypto.keys import FINGERPRINT_ALPHABET, FINGERPRINT_CHARACTERS, parse_fingerprint
+from protocol.crypto.word_list import WORD_BITS, spelling_hint, word_list
 
 COUNT: Final = 9
 _CHECKED_BITS: Final = 5
@@ -45,7 +45,7 @@ def parse_words(text: str) -> str:
     for word in words:
         place = places.get(word[:_TELLING])
         if place is None:
-            raise ValueError("one of the words is not in the list")
+            raise ValueError(f"no fingerprint has the word {word}{spelling_hint(word)}")
         number = number << WORD_BITS | place
     check, number = number & (1 << _CHECK_BITS) - 1, number >> _CHECK_BITS
     data = "".join(FINGERPRINT_ALPHABET[number >> place & 31] for place in range(90, -1, -5))
@@ -54,4 +54,17 @@ def parse_words(text: str) -> str:
             return parse_fingerprint(data + FINGERPRINT_ALPHABET[check | high])
         except ValueError:
             continue
-    raise ValueError("the words have an error: they do not belong together")
+    raise ValueError("these are not the words of a fingerprint: one is wrong, or two have changed places")
+
+
+def parse_typed_fingerprint(text: str) -> str:
+    """Return a fingerprint that was typed, in letters or in words.
+
+    :raises ValueError: saying what is wrong with it.
+    """
+    parts = text.replace("-", " ").split()
+    if len(parts) == COUNT:
+        return parse_words(text)
+    if len("".join(parts)) != FINGERPRINT_CHARACTERS:
+        raise ValueError(f"a fingerprint has {FINGERPRINT_CHARACTERS} letters and digits 2-7, or nine words")
+    return parse_fingerprint(text)

@@ -52,6 +52,8 @@ FINGERPRINT_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _VALUES: Final = {character: value for value, character in enumerate(FINGERPRINT_ALPHABET)}
 _FINGERPRINT_DATA: Final = 19
 """Characters of five bits: 95 bits, far beyond a search for a second key with the same fingerprint."""
+FINGERPRINT_CHARACTERS: Final = _FINGERPRINT_DATA + 1
+"""With the check character, and without dashes."""
 _LOOKALIKES: Final = str.maketrans("018", "OIB", "- \t:")
 
 
@@ -199,8 +201,8 @@ def parse_fingerprint(text: str) -> str:
     :raises ValueError: if it has another length, a foreign character, or a wrong check character.
     """
     compact = text.upper().translate(_LOOKALIKES)
-    if len(compact) != _FINGERPRINT_DATA + 1 or not _VALUES.keys() >= set(compact):
-        raise ValueError(f"a fingerprint has {_FINGERPRINT_DATA + 1} letters and digits 2-7")
+    if len(compact) != FINGERPRINT_CHARACTERS or not _VALUES.keys() >= set(compact):
+        raise ValueError(f"a fingerprint has {FINGERPRINT_CHARACTERS} letters and digits 2-7")
     if _check_character(compact[:-1]) != compact[-1]:
         raise ValueError("the fingerprint has a typing error: its check character does not fit")
     return "-".join(compact[i : i + 4] for i in range(0, len(compact), 4))

@@ -10,15 +10,16 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Collection
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from protocol.crypto.word_list import word_list
+from protocol.crypto.word_list import spelling_hint, word_list
 from protocol.errors import LocalError
 
 NUMBERS: Final = range(1, 1000)
 """Enough that two tables of one evening hardly ever draw the same, and easy to say."""
 _FORM: Final = re.compile(r"([1-9][0-9]{0,2})[-\s]+([a-z]+)[-\s]+([a-z]+)")
+_PART: Final = re.compile(r"[1-9][0-9]{0,2}[-\s]*(?:[a-z]+[-\s]*[a-z]*)?")
+"""The beginning of a code, or one with a dash left out."""
 
 
 class UnknownWordError(LocalError, ValueError):
@@ -58,12 +59,19 @@ def parse_short_code(text: str) -> ShortCode | None:
         return None
     for word in typed.groups()[1:]:
         if word not in word_list():
-            near = get_close_matches(word, word_list(), n=2)
-            meant = f": did you mean {' or '.join(near)}?" if near else ""
-            raise UnknownWordError(f"no short code has the word {word}{meant}")
+            raise UnknownWordError(f"no short code has the word {word}{spelling_hint(word)}")
     return ShortCode(int(typed[1]), typed[2], typed[3])
 
 
 def looks_like_a_code(text: str) -> bool:
     """Tell whether a text has the form of a code, whatever its words are."""
     return _FORM.fullmatch(text.strip().lower()) is not None
+
+
+def looks_like_a_part_of_a_code(text: str) -> bool:
+    """Tell whether a text can be a code with something left out.
+
+    >>> [looks_like_a_part_of_a_code(each) for each in ("792", "792-tiger", "792tiger-olive", "Friday")]
+    [True, True, True, False]
+    """
+    return _PART.fullmatch(text.strip().lower()) is not None

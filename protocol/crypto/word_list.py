@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
@@ -15,3 +16,13 @@ def word_list() -> tuple[str, ...]:
     from mnemonic import Mnemonic
 
     return tuple(Mnemonic("english").wordlist)
+
+
+def spelling_hint(word: str) -> str:
+    """Return the end of a sentence on a word that is not in the list: which ones may be meant, or nothing.
+
+    >>> spelling_hint("tigger")
+    ': did you mean trigger or tiger?'
+    """
+    near = get_close_matches(word, word_list(), n=2)
+    return f": did you mean {' or '.join(near)}?" if near else ""

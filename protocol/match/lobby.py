@@ -51,7 +51,10 @@ def check_token(table: bytes, token: str) -> None:
     :raises NotAdmittedError: if the table is private and the token is wrong.
     """
     if not admits(table, token):
-        raise NotAdmittedError(RefuseCode.REFUSED, "this table is private: you need the host's short code or join line")
+        reason = "this table is private: you need the host's short code or join line"
+        if token:
+            reason = "the last part of the join line is wrong: compare it with the line that the host sees"
+        raise NotAdmittedError(RefuseCode.REFUSED, reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from p2pdice import Ruleset
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import fingerprint
-from protocol.crypto.short_code import looks_like_a_code
+from protocol.crypto.short_code import looks_like_a_code, looks_like_a_part_of_a_code
 from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError
 from protocol.limits import ADDRESSES_PER_NAME
 from protocol.match.lobby import HostedTable
@@ -39,6 +39,8 @@ _NEAR: Final = 3
 """Similar names that an error suggests, at most."""
 BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
 """The hint where a name does not help."""
+A_CODE: Final = "a short code is a number and two words, as in 417-tiger-olive"
+"""The hint where a part of one was typed."""
 ID_DIGITS: Final = 4
 """Fewest digits of a match's id that can name it."""
 
@@ -126,7 +128,8 @@ class Locator:
         if isinstance(wanted, str):
             if (direct := _direct(wanted)) is not None:
                 return (direct,)
-            told = await self._find(partial(tables_called, name=wanted), wanted)
+            hint = A_CODE if looks_like_a_part_of_a_code(wanted) else ""
+            told = await self._find(partial(tables_called, name=wanted), wanted, hint)
         else:
             told = tuple(wanted)
         return _open_targets(told)
@@ -179,13 +182,14 @@ class Locator:
         return self._discovery.numbers() if self._discovery is not None else frozenset()
 
     async def _find(
-        self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]], wanted: str
+        self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]], wanted: str, hint: str = ""
     ) -> tuple[Sighting, ...]:
         """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
 
         It returns as soon as that is one table or match, or when the time is up; then the only name that begins like
         ``wanted`` will do. A table whose match begins is known by two ids for a moment.
 
+        :param hint: for the error, if no name is near.
         :raises NodeError: if there is none.
         """
         discovery = await self._working()
@@ -198,7 +202,7 @@ class Locator:
                     await discovery.changed()
         found = fits(discovery.tables()) or _by_prefix(discovery.tables(), wanted)
         if not found:
-            raise _not_found(wanted, discovery.tables())
+            raise _not_found(wanted, discovery.tables(), hint)
         start = _folded(wanted)
         by_name = {each.advertisement.name for each in found if _folded(each.advertisement.name).startswith(start)}
         if not by_name:
@@ -302,11 +306,12 @@ def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
     )
 
 
-def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
+def _not_found(wanted: str, known: Iterable[Sighting], hint: str) -> NodeError:
     by_fold = {_folded(each.advertisement.name): each.advertisement.name for each in known}
     near = [each for each in by_fold if each.startswith(_folded(wanted))] or get_close_matches(_folded(wanted), by_fold)
-    meant = " or ".join(f'"{by_fold[each]}"' for each in near[:_NEAR])
-    hint = f"did you mean {meant}?" if near else ""
+    if near:
+        meant = " or ".join(f'"{by_fold[each]}"' for each in near[:_NEAR])
+        hint = f"did you mean {meant}?"
     problem = f'no table called "{wanted}" is advertised on this network'
     return NodeError(ErrorCode.NOT_FOUND, problem, hint, SEE_TABLES)
 

@@ -9,6 +9,7 @@ class Paper:
     """Keeps every sentence, and reads the lines that are put into it."""
 
     shows_board = False
+    page_size: tuple[int, int] | None = None
 
     def __init__(self, *, is_interactive: bool) -> None:
         self.is_interactive = is_interactive

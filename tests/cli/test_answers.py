@@ -11,9 +11,10 @@ import pytest
 from cli.settings import Settings
 from cli.table import answers
 from cli.table.face import Face
-from cli.table.lobby import lobby
+from cli.table.fragments import plain
+from cli.table.lobby import lobby, places
 from cli.table.player_table import PlayerTable
-from p2pdice import PRESETS, Stake, new_match, view
+from p2pdice import PRESETS, Concede, Play, Stake, apply, new_match, view
 from protocol import events as node
 from tests.cli.paper import Paper
 from tests.cli.test_line import BEN, Table
@@ -31,6 +32,7 @@ ADA = node.PlayerInfo("Ada", "1111-2222", is_me=True)
         ("three threes", "It is not your turn yet: Ben must answer first."),
         ("liar!", "It is not your turn yet: Ben must answer first."),
         ("red on Ben", "It is not your turn yet: Ben must answer first."),
+        ("l", "It is not your turn yet: Ben must answer first."),
     ],
 )
 def test_only_a_move_is_answered_with_whose_turn_it_is(typed: str, told: str) -> None:
@@ -57,13 +59,40 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
     line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
     line.take(node.YourTurn(view(state, 0, ()), 1))
+    line.obey("1,000")
+    assert not played
+    assert paper.said[-1] == "That is all you have: 1,000 coins. Type it again to stake everything."
     line.obey("50")
     assert played == [Stake(50)]
-    assert answers.whose_turn(line.board) == "you stake 50; waiting for Ben"
-    assert "; you stake 50; waiting for Ben]" in answers.status(line.board)
+    assert answers.whose_turn(line.board) == "you stake 50 coins; waiting for Ben"
+    assert "; you stake 50 coins; waiting for Ben]" in answers.status(line.board)
     paper.said.clear()
     line.obey("60")
-    assert paper.said == ["You stake 50; waiting for Ben."]
+    assert paper.said == ["You stake 50 coins; waiting for Ben."]
+
+
+def test_the_status_line_tells_ones_dice_from_their_number() -> None:
+    table = Table()
+    assert "; your dice 1 2 3 3 6; 10 dice in all; " in answers.status(table.line.board)
+    table.line.board.hand = (3,)
+    assert "; your die 3; 10 dice in all; " in answers.status(table.line.board)
+
+
+def test_only_those_who_stayed_are_said_to_have_confirmed_the_result() -> None:
+    table = Table()
+    state = table.line.board.state
+    assert state is not None
+    table.line.take(OVER)
+    assert table.paper.said[0].startswith("Everybody has confirmed the result.")
+    table = Table()
+    state, happened = apply(state, Play(1, Concede()))
+    for event in happened:
+        table.line.take(node.Happened(event, state))
+    table.paper.said.clear()
+    table.line.take(OVER)
+    assert table.paper.said[0].startswith("Everybody who stayed has confirmed the result.")
+    panel = "\n".join(plain(places(table.line.board, 80, 23, "", "")))
+    assert "Everybody who stayed has confirmed the result." in panel
 
 
 def test_a_spectator_is_told_that_stakes_are_chosen() -> None:

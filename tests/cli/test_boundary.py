@@ -159,6 +159,7 @@ def test_an_error_lists_the_commands_to_choose_from_with_the_words_of_peers_esca
             StoreError("ro/store.sqlite3 was written by a newer p2pdice"),
             "ro/store.sqlite3 was written by a newer p2pdice.",
         ),
+        (StoreError(PurePosixPath("ben"), " is in use by another p2pdice"), "ben is in use by another p2pdice."),
         (NodeError(ErrorCode.UNREACHABLE, "laptop:7000 did not answer"), "laptop:7000 did not answer."),
         (NodeError(ErrorCode.UNREACHABLE, "'friday' is no table"), "'friday' is no table."),
         (NodeError(ErrorCode.UNREACHABLE, "nobody's table, it seems"), "Nobody's table, it seems."),

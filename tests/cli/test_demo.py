@@ -167,7 +167,7 @@ def test_a_demo_of_motes_tells_everything_and_sums_up_as_the_referee_does(seed: 
             case events.PrizeDrawn():
                 assert f"The prize is the mote {event.mote.capitalize()}" in text
             case events.StakesOpened():
-                assert f"Ada {event.stakes[0].bet} of " in text
+                assert f"Ada {event.stakes[0].bet:,} of " in text
             case events.DieLost():
                 assert f"{event.die} to the graveyard" in text
             case events.PowerPlayed() if event.target is not None:
@@ -176,4 +176,4 @@ def test_a_demo_of_motes_tells_everything_and_sums_up_as_the_referee_does(seed: 
             case events.TwinSoulJoined():
                 assert f"the Twin Soul {event.name}" in text
             case events.StakesPaid():
-                assert all(f"paid {coins}" in text for coins in event.payout if coins)
+                assert all(f"paid {coins:,}" in text for coins in event.payout if coins)

@@ -97,7 +97,7 @@ def test_a_backup_is_restored_in_another_home(p2pdice: Run, home: Home, tmp_path
     p2pdice("identity", "passphrase", **NEW)
     made, new = tmp_path / "my backup", str(tmp_path / "new")
     done = p2pdice("identity", "backup", str(made))
-    assert "your key, with its passphrase, one finished match, three people" in done.stdout
+    assert "your key, protected by its passphrase, one finished match, three people" in done.stdout
     assert "exists already" in p2pdice("identity", "backup", str(made)).stderr
     assert p2pdice("identity", "restore", str(made), "--home", new).returncode == ExitCode.USAGE
     assert not Home(Path(new)).identity.exists()
@@ -120,6 +120,60 @@ def test_restoring_a_purse_says_that_it_is_old(p2pdice: Run, home: Home, tmp_pat
     said = p2pdice("identity", "restore", str(made), "--home", new).stdout
     assert "Its purse is as it was then." in said
     assert "they hand back what is newer" in said
+
+
+def asked(p2pdice: Run, file: Path, home: Home) -> str:
+    """Return what is said before the question whether a key is to be restored."""
+    done = p2pdice("identity", "restore", str(file), "--home", str(home.path))
+    assert done.returncode == ExitCode.USAGE
+    return " ".join(done.stdout.split())
+
+
+def test_whoever_restores_a_key_is_told_which_one_and_which_one_is_here(
+    p2pdice: Run, home: Home, tmp_path: Path
+) -> None:
+    made, new = tmp_path / "made", Home(tmp_path / "new")
+    p2pdice("identity", "backup", str(made))
+    said = asked(p2pdice, made, new)
+    assert f"Its key is {OWNER.fingerprint}." in said
+    assert "here" not in said.replace("where", "")
+    assert "The same key is here already. " in asked(p2pdice, made, home)
+    other, _ = Identity.load_or_create(new.path)
+    assert f"There is another key here, {other.fingerprint}. It is kept" in asked(p2pdice, made, new)
+    new.identity.write_bytes(OWNER.encoded().replace(b"\n", b"\r\n"))
+    assert "The same key is here already, in another file." in asked(p2pdice, made, new)
+    new.identity.write_bytes(OWNER.encoded("horse"))
+    assert "There is a key here, protected by a passphrase." in asked(p2pdice, made, new)
+    new.identity.write_bytes(b"no key")
+    assert "cannot be read as a key. It is kept beside" in asked(p2pdice, made, new)
+    p2pdice("identity", "passphrase", **NEW)
+    shutil.copy(home.identity, tmp_path / "key")
+    assert "Its key is protected by a passphrase." in asked(p2pdice, tmp_path / "key", new)
+
+
+def test_a_newcomers_coins_are_spoken_of_where_there_is_no_purse_of_the_restored_key(
+    p2pdice: Run, home: Home, tmp_path: Path
+) -> None:
+    made, new = tmp_path / "made", Home(tmp_path / "new")
+    with closing(Store(home.store)) as store:
+        assert PurseKeeper(store, OWNER.public, lambda _: None).own
+    p2pdice("identity", "backup", str(made))
+    assert "newcomer's coins" not in asked(p2pdice, made, home)
+    new.path.mkdir()
+    with closing(Store(new.store)) as store:
+        fill(store)
+    assert "newcomer's coins" in asked(p2pdice, made, new)
+    p2pdice("identity", "passphrase", **NEW)
+    p2pdice("identity", "backup", str(tmp_path / "protected"))
+    said = asked(p2pdice, tmp_path / "protected", home)
+    assert "your purse" in said
+    assert "newcomer's coins" not in said
+
+
+@pytest.mark.parametrize("folder", ["", "."])
+def test_a_folder_is_no_file_for_a_backup(p2pdice: Run, home: Home, folder: str) -> None:
+    done = p2pdice("identity", "backup", folder)
+    assert (done.returncode, done.stderr.partition("\n")[0]) == (ExitCode.FAILURE, "Error: . is a folder.")
 
 
 def test_a_home_in_use_keeps_its_key(p2pdice: Run, home: Home, tmp_path: Path) -> None:

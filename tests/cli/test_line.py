@@ -438,6 +438,25 @@ def test_before_the_match_words_say_so() -> None:
     ]
 
 
+def test_only_a_host_has_a_line_to_draw_and_gets_it_as_a_qr_code() -> None:
+    paper = Paper(is_interactive=True)
+    table = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", paper))
+    table.obey("qr")
+    assert paper.said == ["There is no long line to draw: only the host of an open table has one."]
+    line = f"192.0.2.7:7000/{FINGERPRINT}"
+    table.take(node.TableOpened("Friday", line, (), False, seats=2, ruleset=PRESETS["classic"]))
+    paper.said.clear()
+    table.obey("qr")
+    code = paper.said.pop().split("\n")
+    paper.page_size = len(code[0]), len(code)
+    table.obey("qr")
+    assert paper.said == ["\n".join(code)]
+    for lacking in ((len(code[0]) - 1, len(code)), (len(code[0]), len(code) - 1)):
+        paper.page_size = lacking
+        table.obey("qr")
+        assert "give your friend the long line instead." in paper.said[-1]
+
+
 def test_every_event_but_the_last_words_of_a_table_is_said() -> None:
     started = next(event for event in node_events() if isinstance(event, node.MatchStarted))
     for event in node_events():

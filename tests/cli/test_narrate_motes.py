@@ -14,7 +14,7 @@ from cli.text.narrate import narrate
 from cli.text.narrate_motes import graveyard
 from cli.text.seating import Seating
 from cli.text.speech import hear
-from p2pdice import Die, Event, Expect, Rolled, State, apply, new_match, view
+from p2pdice import Concede, Die, Event, Expect, Play, Rolled, Stakes, State, Wager, apply, new_match, view
 from p2pdice import events as game
 from p2pdice.powers.blue import PowerStopped
 from p2pdice.powers.dark import DieDestroyed
@@ -42,8 +42,8 @@ def told(event: Event, seating: Seating) -> str:
         ),
         (
             MOTES[1],
-            "The stakes are open: you 100 of 1000 coins; Ben 1 of 1000 coins and one run ticket; Cleo 0 of no coins.",
-            "The stakes are open: Ada 100 of 1000 coins; you 1 of 1000 coins and one run ticket; Cleo 0 of no coins.",
+            "The stakes are open: you 100 of 1,000 coins; Ben 1 of 1,000 coins and one run ticket; Cleo 0 of no coins.",
+            "The stakes are open: Ada 100 of 1,000 coins; you 1 of 1,000 coins and one run ticket; Cleo 0 of no coins.",
         ),
         (
             game.PowerPlayed(0, LIGHT, DARK),
@@ -147,10 +147,34 @@ def test_a_window_says_what_can_be_played_in_it() -> None:
     )
 
 
-def test_stakes_are_asked_for_with_the_funds() -> None:
-    state = new_match(rules("classic", stakes="yes"), 2)
-    question = narrate(node.YourTurn(view(state, 0), 1), ADA)
-    assert question.startswith("Your turn: stake on your own victory, out of 1000 coins; type stake 50, or stake 0")
+@pytest.mark.parametrize(
+    ("coins", "tickets", "question"),
+    [
+        (1000, 0, "Your turn: stake on your own victory, out of 1,000 coins; type stake 50, or stake 0 for nothing."),
+        (20, 1, "Your turn: stake on your own victory, out of 20 coins and one run ticket; type stake 20, or stake 0"),
+        (0, 2, "Your turn: stake on your own victory, out of no coins and two run tickets; type stake 0 tickets 2, or"),
+        (0, 0, "Your turn: you have nothing to stake; type stake 0."),
+    ],
+)
+def test_stakes_are_asked_for_with_the_funds_and_a_stake_that_can_be_made(
+    coins: int, tickets: int, question: str
+) -> None:
+    asked = view(new_match(rules("classic", stakes="yes"), 2), 0)._replace(funds=coins, tickets=tickets)
+    assert narrate(node.YourTurn(asked, 1), ADA).startswith(question)
+
+
+def test_a_bonus_is_told_beside_what_was_paid() -> None:
+    wagers = (Wager(50, 1000, 0, 0), Wager(1000, 1000, 0, 0))
+    state, _ = apply(new_match(rules("classic", stakes="yes"), 2), Stakes(wagers))
+    state, happened = apply(state, Play(1, Concede()))
+    (paid,) = [event for event in happened if isinstance(event, game.StakesPaid)]
+    said = "Coins won and lost: you +1,002 (paid 1,052, with a bonus of 2), Ben -1,000."
+    assert narrate(node.Happened(paid, state), ADA) == said
+    small = (Wager(5, 1000, 0, 0), Wager(0, 1000, 0, 0))
+    state, _ = apply(new_match(rules("classic", stakes="yes"), 2), Stakes(small))
+    state, happened = apply(state, Play(1, Concede()))
+    (paid,) = [event for event in happened if isinstance(event, game.StakesPaid)]
+    assert narrate(node.Happened(paid, state), ADA) == "Coins won and lost: you +0 (paid 5), Ben +0."
 
 
 def test_a_power_that_can_be_played_at_night_is_offered_beside_the_bid() -> None:

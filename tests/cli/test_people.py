@@ -119,6 +119,31 @@ def test_a_name_that_is_misspelled_is_not_taken_for_the_beginning_of_a_fingerpri
     assert not any(each["trusted"] for each in listed(p2pdice).values())
 
 
+LETTERS, WORDS = ADA.fingerprint, fingerprint_words(ADA.fingerprint)
+FIRST_WORD = WORDS.split()[0]
+
+
+@pytest.mark.parametrize(
+    ("who", "problem"),
+    [
+        (LETTERS[:-1] + "23"[LETTERS[-1] == "2"], "The fingerprint has a typing error: its check character"),
+        (LETTERS[:-1].replace("-", "") + "23"[LETTERS[-1] == "2"], "The fingerprint has a typing error"),
+        (LETTERS[1:], "A fingerprint has 20 letters and digits 2-7, or nine words."),
+        (WORDS.replace(FIRST_WORD, "tigger"), "No fingerprint has the word tigger: did you mean trigger or tiger?"),
+        (" ".join(reversed(WORDS.split())), "These are not the words of a fingerprint: one is wrong"),
+        (WORDS.removeprefix(FIRST_WORD).strip(), "A fingerprint has 20 letters and digits 2-7, or nine words."),
+        ("Bartholomew the Great", "A fingerprint has 20 letters"),
+        ("Bartholomewthegreats", "You have met nobody called Bartholomewthegreats."),
+    ],
+)
+def test_what_is_too_long_for_a_name_is_told_what_is_wrong_with_it_as_a_fingerprint(
+    p2pdice: Run, home: Home, who: str, problem: str
+) -> None:
+    done = p2pdice("people", "trust", who)
+    assert done.returncode == ExitCode.USAGE
+    assert f"Error: {problem}" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize("length", [9, 14, 19])
 def test_a_name_that_looks_like_a_fingerprint_hides_nobody_who_has_it(p2pdice: Run, home: Home, length: int) -> None:
     """Of its four groups or less: a nickname has at most 20 characters."""

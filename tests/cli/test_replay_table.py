@@ -148,8 +148,8 @@ def test_the_end_of_a_match_with_stakes_says_who_won_and_lost_what() -> None:
     board, shown = looking.table.board, painted(looking)
     assert board.state is not None
     for name, change in zip(board.seating.names, settlement(board.state).delta, strict=True):
-        assert f"{name} {change:+d}" in told
-        assert re.search(rf"^  \d\. {name}  (wins  )?\{change:+d} coins", shown, re.MULTILINE)
+        assert f"{name} {change:+,d}" in told
+        assert re.search(rf"^  \d\. {name}  (wins  )?\{change:+,d} coins?", shown, re.MULTILINE)
     assert board.state.motes is not None
     soul = board.state.motes.soul
     assert soul is not None

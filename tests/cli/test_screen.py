@@ -14,6 +14,7 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.table.screen import KEYS
+from cli.text.qr_code import qr_code
 from tests.cli.seat import seated as piped
 from tests.programs import side_by_side
 from tests.tiers import thoroughly
@@ -59,6 +60,28 @@ def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(termin
     after = player.raw.rpartition(b"\x1b[?1049l")[2].decode()
     assert "p2pdice verify " in after  # what is to be copied stays on the terminal
     assert "You have left the table." in after
+
+
+def test_a_qr_code_is_shown_once_on_the_screen_and_on_a_page_where_there_is_no_room_for_it(terminal: Open) -> None:
+    player = terminal("a", "host", "--qr", size=(80, 24))
+    player.until_display("To see the QR code, type qr.")
+    line = re.findall(r"p2pdice join (\S+/\S+)", "\n".join(player.display()))[0]
+    code = [row.rstrip() for row in qr_code(line, "dark")]
+    assert not any("█" in row for row in player.display()), "no slice of it is in the log"
+    player.type("qr\r")
+    player.until_display("Any other key closes this.", *code)
+    player.type(ESCAPE)
+    player.until_display("To see the QR code, type qr.")
+    player.resize(160, 48)
+    player.wait_for(lambda: code[3] in "\n".join(player.display()), "the code in the panel")
+    assert "\n".join(player.display()).count(code[3]) == 1
+    player.type("qr\r")
+    player.until_display("Any other key closes this.", *code)
+    player.type(ESCAPE)
+    player.resize(80, 14)
+    player.type("qr\r")
+    player.until_said("Make the window larger, or give your friend the long line instead.")
+    assert not any("█" in row for row in player.display())
 
 
 def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> None:

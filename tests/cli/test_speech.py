@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cli.text.choices import choices
 from cli.text.move_forms import offers
-from cli.text.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible
+from cli.text.speech import WIDTH, NotUnderstoodError, doubt, hear, hear_bid, is_possible
 from p2pdice import (
     Bid,
     Expect,
@@ -181,6 +181,14 @@ def test_a_stake_can_be_the_bare_number(line: str, stake: int) -> None:
     assert answer("liar", asked) == "'liar' is not a move. Legal: stake 0, stake 50 or stake 1000."
 
 
+def test_only_a_stake_of_all_coins_is_doubted() -> None:
+    asked = view(new_match(rules("classic", stakes="yes"), 2), 0)
+    said = "That is all you have: 1,000 coins. Type it again to stake everything."
+    assert doubt(Stake(1000), asked) == said
+    assert [doubt(Stake(bet), asked) for bet in (0, 999, 1001)] == ["", "", ""]
+    assert doubt(Stake(0), asked._replace(funds=0)) == ""
+
+
 @pytest.mark.parametrize(
     ("line", "guess"),
     [
@@ -247,18 +255,18 @@ def test_a_beginning_of_a_move_is_heard_as_it_or_asked(ruleset: Ruleset, players
             assert len(alike) < 2
 
 
-def test_only_a_bid_that_nobody_needs_to_make_exceeds_the_dice() -> None:
+def test_only_a_bid_that_nobody_needs_to_make_doubt() -> None:
     opening = turn("classic", players=4)
-    assert exceeds_the_dice(Bid(40, 6), opening)
-    assert not exceeds_the_dice(Bid(20, 6), opening)
-    assert not exceeds_the_dice(Bid(1000, 6), opening)  # is no legal bid at all
-    assert not exceeds_the_dice(Liar(), turn("classic", "2x3"))
+    assert doubt(Bid(40, 6), opening)
+    assert not doubt(Bid(20, 6), opening)
+    assert not doubt(Bid(1000, 6), opening)  # is no legal bid at all
+    assert not doubt(Liar(), turn("classic", "2x3"))
     # After an accusation that was void there is no other way than up.
     state = play(rolled(rules("motes", stakes="no"), (5, 5)), "10x6")
     assert state.motes is not None
     forced = view(state.with_motes(state.motes._replace(must_raise=True)), state.turn)
-    assert not exceeds_the_dice(Bid(11, 6), forced)
-    assert exceeds_the_dice(Bid(12, 6), forced)
+    assert not doubt(Bid(11, 6), forced)
+    assert doubt(Bid(12, 6), forced)
     assert "liar" not in choices(forced)
 
 

@@ -17,9 +17,11 @@ from cli.commands.tables import Found
 from cli.commands.watch import _choose as choose_to_watch
 from cli.exits import ExitCode, Failure
 from cli.text.tables_shown import changes, data, describe, listed
+from p2pdice import PRESETS
 from protocol.net.advertisement import LOBBY, PLAYING, Advertisement
 from protocol.net.sightings import Sighting
 from protocol.version import PROTOCOL_VERSION
+from protocol.wire.rulesets import ruleset_label
 
 FRIDAY = Advertisement("ab" * 16, "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION)
 MATCH = replace(FRIDAY, id="cd" * 32, seats_taken=3, status=PLAYING)
@@ -38,6 +40,16 @@ def test_a_match_that_all_its_players_tell_of_is_listed_once() -> None:
         *(f"[fd00::{node}]:7000" for node in (1, 2, 3)),
         *(f"192.0.2.{node}:7000" for node in (1, 2, 3)),
     ]
+
+
+def test_preset_rules_with_stakes_are_told_by_their_label() -> None:
+    for rules, shown in (
+        (PRESETS["classic"].with_options({"stakes": "yes"}), "classic with stakes"),
+        (PRESETS["motes"], "motes"),
+        (house := PRESETS["classic"].with_options({"dice": "3"}), ruleset_label(house)),
+    ):
+        (row,) = listed(told(replace(FRIDAY, rules=ruleset_label(rules)), 1))
+        assert describe(row).startswith(f"Friday: {shown}, ")
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,9 @@ def test_a_match_that_ends_before_the_stakes_pays_nothing() -> None:
     ("stake", "message"),
     [
         ((11, 10, 0, 0), "a stake of 11 coins is more than the 10 owned"),
+        ((2000, 1000, 0, 0), "a stake of 2,000 coins is more than the 1,000 owned"),
         ((0, 10, 2, 1), "a stake of 2 run tickets is more than the 1 owned"),
+        ((0, 10, 1, 0), "a stake of 1 run ticket is more than the 0 owned"),
         ((-1, 10, 0, 0), "whole numbers"),
         ((True, 10, 0, 0), "whole numbers"),
         ((1.0, 10, 0, 0), "whole numbers"),

@@ -18,7 +18,7 @@ from protocol.match.match import Match
 from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
-from protocol.node.locator import SETTLING, Locator, running_match, tables_called
+from protocol.node.locator import A_CODE, SETTLING, Locator, running_match, tables_called
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import Genesis, JoinRecord, Patience
@@ -173,6 +173,25 @@ async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
             await look(typed)
         assert (caught.value.code, caught.value.hint) == ("not-found", hint)
         assert caught.value.choices == (("p2pdice tables", "See the tables"),)
+
+
+@pytest.mark.parametrize("typed", ["792", "792-", "792-tiger", "792 tiger", "792tiger-olive", "792-tigerolive"])
+async def test_whoever_types_a_part_of_a_code_is_told_what_a_code_is(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement, typed: str
+) -> None:
+    """Unless a table is called like that, or nearly; and codes are not for watching."""
+    monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
+    monkeypatch.setattr(Discovery, "tables", lambda _: ())
+    guest = await opens()
+    for look, hint in ((guest.resolve, A_CODE), (guest.resolve_to_watch, "")):
+        with pytest.raises(NodeError, match="no table called") as caught:
+            await look(typed)
+        assert caught.value.hint == hint
+    near = tuple(Sighting(replace(table, name=f"{typed}{more}"), ((HOST, 1),), more) for more in "ab")
+    monkeypatch.setattr(Discovery, "tables", lambda _: near)
+    with pytest.raises(NodeError) as caught:
+        await guest.resolve(typed)
+    assert caught.value.hint == f'did you mean "{typed}a" or "{typed}b"?'
 
 
 async def test_an_unambiguous_beginning_of_a_name_is_enough(

@@ -163,6 +163,9 @@ async def test_a_refusal_is_told_from_the_readers_point_of_view(people: Company)
 
     private = "this table is private: you need the host's short code or join line"
     assert await refused(guest.node.join) == await refused(other.node.watch) == private
+    mistyped = "the last part of the join line is wrong: compare it with the line that the host sees"
+    for knock in (guest.node.join, other.node.watch):
+        assert await refused(knock, f"{opened.join_line[:-1]}{'AB'[opened.join_line[-1] == 'A']}") == mistyped
     await guest.node.join(opened.join_line)
     seated = "you already have a seat at this table, so you cannot watch it too"
     assert await refused(guest.node.watch, opened.join_line) == seated

@@ -18,7 +18,7 @@ from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
 from cli.table.pieces import purpose
 from cli.text.qr_code import qr_code
-from p2pdice import POWERS, PRESETS, Concede, Expect, Play, Rolled, apply, legal_moves
+from p2pdice import POWERS, PRESETS, Concede, Expect, Play, Rolled, apply, legal_moves, new_match, view
 from protocol.events import (
     LobbyChanged,
     MatchResult,
@@ -28,6 +28,7 @@ from protocol.events import (
     Suspended,
     TableJoined,
     TableOpened,
+    YourTurn,
 )
 from tests.cli.table.boards import JOIN_LINE, MINE, Sample, people
 from tests.p2pdice.scripted import play, reach
@@ -65,6 +66,18 @@ def test_the_screen_of_the_player_on_turn_has_all_that_a_decision_takes(size: tu
     assert "to move" in players[0]
     assert re.search(" +".join(map(str, MINE)), shown)
     assert shown.isascii() == glyphs.is_ascii
+
+
+@pytest.mark.parametrize(
+    ("funds", "asked_for"),
+    [(1000, "for example stake 50."), (20, "for example stake 20."), (0, "Type stake 0: you have nothing.")],
+)
+def test_the_question_for_a_stake_names_one_that_can_be_made(funds: int, asked_for: str) -> None:
+    state = new_match(CLASSIC.with_options({"stakes": "yes"}), 2)
+    board = Board()
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben"]), 0, state))
+    board.take(YourTurn(view(state, 0)._replace(funds=funds), 1))
+    assert asked_for in drawn(board)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -257,7 +270,9 @@ def test_a_lobby_draws_the_join_line_for_a_camera_if_there_is_room(background: s
     assert [row[2:-2] for row in squares[2 : 2 + len(code.matrix)]] == [
         [1 - square for square in row] for row in code.matrix
     ]
-    assert "The QR code needs" in drawn(board, (80, 23))
+    small = drawn(board, (80, 23))
+    assert "\nTo see the QR code, type qr.\n" in small
+    assert rows[3] not in small
 
 
 def test_a_table_that_is_opened_again_shows_its_new_rules() -> None:
