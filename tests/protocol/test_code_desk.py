@@ -1,4 +1,4 @@
-"""The desk for a short code: how many exchanges it takes part in, and what it forgets of whom."""
+"""The desk for a short code: how many exchanges it takes part in, and what it forgets when a link or a code ends."""
 
 from __future__ import annotations
 
