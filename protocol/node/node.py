@@ -369,8 +369,15 @@ class Node:
         except NodeError:
             await self._presence.listen(0)
         await self._locator.start()
-        for each in (*archive.beside(stored, self._store.matches()), stored):
-            self._return_to(each)
+        proposals = (*archive.beside(stored, self._store.matches()), stored)
+        matches = [self._stored_match(each) for each in proposals]
+        self._runtime.purses.hold(*(each.history.genesis for each in matches))  # all at once: it forgets all others
+        for each, again in zip(proposals, matches, strict=True):
+            assert again.me is not None
+            self.name = again.history.genesis.roster[
+                again.me
+            ].join.nickname  # the others know no other, also afterwards
+            self._take_part(again, Occasion(each.created, each.table_name), resumed=True)
         self._presence.advertise()
         return stored.match.hex()
 
@@ -492,25 +499,22 @@ class Node:
         match = Match(data, me, self._seed, party=self.party, is_host=is_host, purse=freeze)
         return self._take_part(match, occasion, resumed=False)
 
-    def _return_to(self, stored: StoredMatch) -> None:
-        """Take part in a stored match.
+    def _stored_match(self, stored: StoredMatch) -> Match:
+        """Return a stored match as this node left it.
 
         :raises NodeError: if what is stored of it is damaged.
         """
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
             seat = archive.roster_index(stored)
-            is_host, freeze = stored.hosted, self._runtime.purses.freeze
-            match = Match(
+            return Match(
                 *(stored.genesis, seat, stored.seed, messages, choices),
                 party=self.party,
-                is_host=is_host,
-                purse=freeze,
+                is_host=stored.hosted,
+                purse=self._runtime.purses.freeze,
             )
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
-        self.name = match.history.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
-        self._take_part(match, Occasion(stored.created, stored.table_name), resumed=True)
 
     def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> PlayerSession:
         seated = self._active.hosting.seated if self._active.hosting is not None else (self._active.joining.host,)

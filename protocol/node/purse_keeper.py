@@ -158,17 +158,18 @@ class PurseKeeper:
 
     # Matches
 
-    def hold(self, genesis: Genesis) -> None:
-        """Remember the purses of a match until it is released, however many others are shown meanwhile, and also after
-        a crash.
+    def hold(self, *geneses: Genesis) -> None:
+        """Remember the purses of matches until they are released, however many others are shown meanwhile, and also
+        after a crash. Those of earlier matches that are not held any more are forgotten.
 
         :raises StoreError: if that cannot be written.
         """
-        if not genesis.has_purses:
+        with_purses = [genesis for genesis in geneses if genesis.has_purses]
+        if not with_purses:
             return
-        self._held[genesis] = frozenset(
-            record.join.purse.key for record in genesis.roster if record.join.purse is not None
-        )
+        for genesis in with_purses:
+            purses = [record.join.purse for record in genesis.roster]
+            self._held[genesis] = frozenset(purse.key for purse in purses if purse is not None)
         held = sorted(self._held_keys)
         known = [met.shown for key in held if (met := self._met(key)) is not None and not met.is_kept]
         self._kept.hold([shown for shown in known if shown is not None], held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from protocol.events import PlayerInfo, Unfamiliar
 from protocol.match.lobby import TableSettings
 from protocol.storage.home import Home
 from protocol.storage.people import Mismatch
-from protocol.storage.store import Store
+from protocol.storage.store import DamagedStoreError, Store
 from protocol.wire.genesis import Genesis
 from tests.cli.conftest import Run
 from tests.network.company import CLASSIC, Company
@@ -227,6 +228,84 @@ def test_there_are_no_namesakes_from_the_judged_match_alone_and_none_of_bots(hom
         assert store.people.mismatch(EVE.fingerprint, "Zoe").namesakes
         assert not store.people.mismatch(EVE.fingerprint, "Zoe", newest).namesakes
         assert not store.people.mismatch(EVE.fingerprint, "Ada (bot)").namesakes
+
+
+def other(number: int) -> Identity:
+    return Identity(Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32))
+
+
+@pytest.mark.parametrize("name", ["Ada", "\u0410da", "ADA", "ada"])
+def test_a_name_that_looks_like_one_that_was_met_has_namesakes(home: Home, name: str) -> None:
+    """People read names hastily, and a Cyrillic letter can be taken for a Latin one."""
+    with closing(Store(home.store)) as store:
+        told = store.people.mismatch(other(10).fingerprint, name).namesakes
+    assert {each.fingerprint for each in told} == {ADA.fingerprint, EVE.fingerprint}
+
+
+def test_names_stand_in_the_order_in_which_they_were_last_used(home: Home) -> None:
+    """The first one is shown: it is that by which people know somebody now."""
+    meet(home, 4, (ADA, "Addie"))
+    meet(home, 5, (ADA, "Zoe"))
+    with closing(Store(home.store)) as store:
+        person = store.people.person(ADA.fingerprint)
+        assert store.people.everybody()[0] == person
+    assert [(each.name, each.matches, each.met - NOON) for each in person.names] == [
+        ("Zoe", 1, 5),
+        ("Addie", 2, 4),
+        ("Ada", 1, 2),
+    ]
+    assert (person.name, person.met) == ("Zoe", NOON + 5)
+
+
+def test_namesakes_stand_in_the_order_in_which_they_were_last_met(home: Home) -> None:
+    """Somebody met long ago and again yesterday comes before somebody met last week."""
+    for number, each in enumerate((10, 11, 12, 13, 10), 4):
+        meet(home, number, (other(each), "Zoe"))
+    with closing(Store(home.store)) as store:
+        told = store.people.mismatch(EVE.fingerprint, "Zoe").namesakes
+    assert [each.fingerprint for each in told] == [other(number).fingerprint for number in (10, 13, 12)]
+
+
+def test_what_is_told_of_namesakes_leaves_out_the_judged_match(home: Home) -> None:
+    """Else a match would count as one in which one had met its players before."""
+    meet(home, 4, (ADA, "Zoe"))
+    meet(home, 5, (ADA, "Anna"), (EVE, "Zoe"))
+    with closing(Store(home.store)) as store:
+        judged = store.matches()[0].match
+        (ada,) = store.people.mismatch(EVE.fingerprint, "Zoe", judged).namesakes
+    assert (ada.fingerprint, ada.name, ada.matches, ada.met) == (ADA.fingerprint, "Zoe", 3, NOON + 4)
+
+
+def test_who_is_trusted_without_a_name_is_shown_with_the_last_they_used(home: Home) -> None:
+    """An empty name would tell nobody who that is."""
+    with closing(Store(home.store)) as store:
+        for each in (ADA, other(10)):
+            store.people.trust(each.fingerprint, "", NOON)
+        ada, unmet = (store.people.person(each.fingerprint) for each in (ADA, other(10)))
+        assert ada in store.people.everybody()
+    assert (ada.is_trusted, ada.name) == (True, "Ada")
+    assert (unmet.is_trusted, unmet.name) == (True, "")
+
+
+@pytest.mark.parametrize("table", ["meetings", "trusted"])
+@pytest.mark.parametrize(
+    "change",
+    [str.lower, lambda key: key.replace("-", ""), lambda key: key[:-1]],
+    ids=["small letters", "no hyphens", "cut"],
+)
+def test_a_stored_fingerprint_in_another_form_than_the_printed_one_is_damage(
+    home: Home, table: str, change: Callable[[str], str]
+) -> None:
+    """One key in two forms would be two people, and a trusted one among them would not be known at a table."""
+    with closing(Store(home.store)) as store:
+        store.people.trust(EVE.fingerprint, "Ada", NOON)
+        with store._transaction() as database:
+            for old in (EVE.fingerprint, ADA.fingerprint):
+                database.execute(f"UPDATE {table} SET fingerprint = ? WHERE fingerprint = ?", (change(old), old))
+        with pytest.raises(DamagedStoreError, match="a fingerprint is invalid"):
+            store.people.everybody()
+        with pytest.raises(DamagedStoreError, match="a fingerprint is invalid"):
+            store.people.mismatch(other(10).fingerprint, "Ada")
 
 
 def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict[str, object], tmp_path: Path) -> None:

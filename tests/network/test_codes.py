@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,21 +17,26 @@ from spake2.spake2 import SPAKE2_A, SPAKE2_B
 
 from protocol import limits
 from protocol.crypto.code_exchange import CodeExchange
+from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import ShortCode, parse_short_code
+from protocol.crypto.tls import credentials
 from protocol.crypto.word_list import word_list
 from protocol.errors import RefuseCode
 from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
+from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.advertisement import LOBBY, PRIVATE, Advertisement
 from protocol.net.join_line import parse_join_line
+from protocol.net.link import Link
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
 from protocol.node import code_desk
+from protocol.node.code_inquiry import CodeInquiry
 from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome
+from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome, decode_frame
 from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
-from tests.network.company import CLASSIC, Company, Player, agree
+from tests.network.company import CLASSIC, Company, Player, agree, sockets_closed
 from tests.programs import PATIENCE
 
 MULTICAST = pytest.mark.multicast
@@ -320,6 +326,76 @@ async def test_a_guest_lets_few_false_hosts_guess(people: Company, monkeypatch: 
     assert error.code == "refused"
     for each in crowd:
         each.close()
+
+
+class Taker(FalseHost):
+    """A false host that takes the proof, and hangs up."""
+
+    def frame_received(self, link: Link, data: bytes) -> None:
+        frame = decode_frame(data)
+        if isinstance(frame, CodeProof):
+            self.proofs.append(frame.proof)
+            link.close()
+        else:
+            super().frame_received(link, data)
+
+
+async def test_a_false_host_that_takes_the_proof_and_says_nothing_has_had_its_guess(people: Company) -> None:
+    """It knows by the proof alone whether it was right, so it counts as one of the few that a guest tries."""
+    crowd = [Taker(guess) for guess in OTHERS]
+    guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
+    error = await refused(guest)
+    for each in crowd:
+        each.close()
+    assert sum(len(each.proofs) for each in crowd) == limits.CODE_TRIES < len(crowd)
+    assert error.reason == f"{limits.CODE_TRIES} tables have number {CODE.number}, and none accepts these words"
+
+
+class Mute(FalseHost):
+    """Somebody who takes links, and never says anything.
+
+    :param heard: notes each greeting.
+    """
+
+    def __init__(self, heard: list[bytes]) -> None:
+        super().__init__(CODE)
+        self._heard = heard
+
+    def frame_received(self, link: Link, data: bytes) -> None:
+        self._heard.append(self.identity.public)
+
+
+def inquiry(handshake: float) -> CodeInquiry:
+    return CodeInquiry(credentials(Identity.generate().private_key), replace(Limits(), handshake=handshake))
+
+
+def sightings(addresses: Iterable[Address]) -> list[Sighting]:
+    said = Advertisement("00c0ffee", "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION, CODE.number)
+    return [Sighting(said, (each,), str(each)) for each in addresses]
+
+
+async def test_a_guest_does_not_wait_for_one_silent_host_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All together get so many seconds. A forger with many keys would hold up the guest for as long as they like."""
+    monkeypatch.setattr(limits, "CODE_SEARCH", 0.1)
+    heard: list[bytes] = []
+    crowd = [Mute(heard) for _ in range(3)]
+    told = sightings([await each.open() for each in crowd])
+    with pytest.raises(NodeError):
+        await inquiry(handshake=0.5).find(CODE, told)
+    for each in crowd:
+        each.close()
+    await sockets_closed()
+    assert len(heard) <= 1  # the first is waited for until the time is over
+
+
+async def test_a_number_at_more_addresses_than_can_be_tried_is_tried_at_none(people: Company) -> None:
+    """A forger would make the guest dial without end, and nobody knows which addresses to leave out."""
+    host, _ = await seat(people)
+    others = [(HOST, port) for port in range(1, limits.ADDRESSES_PER_NAME)]
+    found = await inquiry(handshake=5).find(CODE, sightings([where(host), *others]))
+    assert found.fingerprint == host.node.identity.fingerprint
+    with pytest.raises(NodeError, match="more addresses than can be tried"):
+        await inquiry(handshake=5).find(CODE, sightings([where(host), *others, (HOST, limits.ADDRESSES_PER_NAME)]))
 
 
 # One who guesses

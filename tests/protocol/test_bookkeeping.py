@@ -21,7 +21,7 @@ from protocol.storage.store import Store, StoreError
 from protocol.wire.purses import EntryKind, Freeze, following
 from tests.protocol.long_purses import OWNER, RULES, settled
 from tests.protocol.test_purse_keeper import join, keeper
-from tests.protocol.test_purses import Owner
+from tests.protocol.test_purses import Owner, matches
 from tests.simulation.world import World
 
 
@@ -104,6 +104,21 @@ def test_a_purse_is_kept_for_good_when_the_node_is_bound_to_the_match_and_not_be
     assert met.shown == other.own.shown
 
 
+def test_a_node_accepts_no_gap_in_a_purse_from_the_moment_it_is_bound(store: Store) -> None:
+    """Also before the stakes are open. Behind a gap, the owner could hide a branch on which the same coins are bet."""
+    other = Owner("other")
+    world, match, keeps = sat_down(store, other)
+    books = Bookkeeping(keeps, match)
+    while not match.is_bound:
+        assert world.step()
+    books.follow(is_over=False)
+    known = other.own.proof()
+    matches([other, Owner("third")], range(2))
+    taken = keeps.take(other.own.proof())
+    assert (taken.has_gap, taken.back) == (True, (known,))
+    assert "how the purse goes on" in keeps.flaw(join(other))
+
+
 def test_a_node_that_was_started_anew_before_it_was_bound_knows_the_purses(store: Store) -> None:
     other = Owner("other")
     _, match, keeps = sat_down(store, other)
@@ -179,6 +194,48 @@ def test_what_was_held_for_an_earlier_proposal_is_forgotten_with_the_next(store:
     show_many(keeps)
     assert [store.purses.met(owner.purse.key) is not None for owner in owners] == [False, False, True]
     assert [keeps.flaw(join(owner)) for owner in owners] == ["the purse was not shown", "the purse was not shown", ""]
+
+
+def test_no_proposal_makes_a_node_forget_purses_of_matches_that_were_played(store: Store) -> None:
+    """Else a host could propose a match, and an owner who has lost coins could then come with an old backup."""
+    early = Owner("early")
+    store.purses.remember(early.own.shown)
+    _, match, keeps = sat_down(store, Owner("other"))
+    Bookkeeping(keeps, match)
+    met = store.purses.met(early.purse.key)
+    assert met is not None
+    assert met.is_kept
+
+
+def signed_beside_each_other(store: Store) -> list[tuple[Owner, Match]]:
+    """Sign two proposals, with different purses in them, and die before one of them binds the node."""
+    keeps = keeper(store)
+    signed = []
+    for name in ("first", "second"):
+        other = Owner(name)
+        _, match, _ = sat_down(store, other, keeps)
+        Bookkeeping(keeps, match)
+        signed.append((other, match))
+    return signed
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_purses_of_every_signed_proposal_outlive_a_crash(store: Store, number: int) -> None:
+    """Whichever of them is formed: a node that does not know a purse any more does not note its stake."""
+    other, match = signed_beside_each_other(store)[number]
+    again = keeper(store)
+    Bookkeeping(again, match)
+    assert again.flaw(join(other)) == ""
+
+
+def test_a_node_that_was_started_anew_knows_the_purses_of_all_proposals_to_which_it_returns(store: Store) -> None:
+    """It returns to all of them, the oldest first. The one that is formed is mostly the newest."""
+    signed = signed_beside_each_other(store)
+    again = keeper(store)
+    again.hold(*(match.history.genesis for _, match in signed))
+    for _, match in signed:
+        Bookkeeping(again, match)
+    assert [again.flaw(join(other)) for other, _ in signed] == ["", ""]
 
 
 def test_what_is_held_is_what_was_shown_last(store: Store) -> None:

@@ -107,6 +107,24 @@ def test_only_a_grant_is_refused_to_whoever_has_brought_another_purse(store: Sto
     assert keeps.flaw(join(other)) == ""
 
 
+def test_a_purse_that_comes_back_under_another_identity_gives_its_first_owner_no_second_grant(store: Store) -> None:
+    """Two who play together can sign a match to which one of them brings the purse of the other."""
+    owner, friend = Owner("a"), identity_of(b"friend", 0)
+    store.purses.remember(owner.own.shown)
+    keeps = keeper(store)
+    world = World(RULES, 2, 3, owners=[(friend, owner.own), Owner("b").seat])
+    world.run()
+    settle(world)
+    taken = keeps.take(owner.own.proof())
+    assert taken.news
+    assert taken.shown is not None
+    assert taken.shown.identity == friend.public
+    again = OwnPurse.opened(tagged_hash("again", b""), owner.identity.public, lambda *_: None)
+    for each in (keeps, keeper(store)):
+        each.take(again.proof())
+        assert "the coins of a newcomer" in each.flaw(join(owner, again.purse))
+
+
 def test_a_fork_ends_a_purse_whether_it_was_known_before_or_not(store: Store) -> None:
     one, other = forked()
     fork = write_fork((one.entries[1], other.entries[1]))
@@ -207,6 +225,20 @@ def test_a_stake_that_was_seen_stays_frozen_for_those_who_saw_it(store: Store) -
     keeps.note(play(owners, 5).machines[0].match.history)
     for each in (keeps, keeper(store)):
         assert [each.flaw(join(owner)) for owner in owners] == ["", ""]
+
+
+def test_coins_that_a_purse_never_had_do_not_come_into_it_with_a_stake(store: Store) -> None:
+    """Others may sign a match whose join record says more than the purse has, at the same height and head."""
+    liar, keeps = Owner("liar"), keeper(store)
+    keeps.take(liar.own.proof())
+    claimed = liar.own.shown._replace(purse=liar.purse._replace(balance=1_000_000))
+    rich = OwnPurse(liar.own.key, claimed, lambda *_: None)
+    world = World(RULES, 2, 3, owners=[(liar.identity, rich), Owner("b").seat])
+    world.run()
+    assert (rich.purse.height, rich.purse.balance) == (1, 1_000_000)
+    keeps.note(world.machines[0].match.history)
+    assert "how the purse goes on" in keeps.flaw(join(liar, rich.purse))
+    assert keeps.flaw(join(liar)) == ""
 
 
 def test_a_stake_of_long_ago_does_not_take_the_place_of_what_came_after_it(store: Store) -> None:

@@ -33,6 +33,7 @@ from protocol.wire.purses import (
     SignedEntry,
     Void,
     following,
+    parse_entry,
     sign_entry,
 )
 from tests.protocol.test_purses import ONE_DIE, Owner, evidence_of, play
@@ -182,6 +183,25 @@ def test_others_accept_whatever_is_gathered(moment: int) -> None:
                 read_evidence(found.encoded())
 
 
+def test_who_resigned_before_the_stakes_holds_up_nobodys_coins() -> None:
+    """Of four, one has resigned in the second step, the first in which that counts, and signs nothing more. Neither
+    does the loser. So two of three have signed; of four it would be too few, and the pot would stay frozen."""
+    world = World(ONE_DIE, 4, 95, owners=[Owner(name).seat for name in "abcd"])
+    while world.machines[0].match.history.position.step < 1:
+        assert world.step()
+    world.feed(0, Conceded())
+    world.run()
+    history = world.machines[1].match.history
+    gone = [each for step in history.chain for each in step.entries.values() if each.message.kind == Kind.RESIGN]
+    assert [(each.message.author, each.message.step) for each in gone] == [(0, 2)]
+    history.results.pop(0)
+    history.results.pop(3)
+    found = gather(history)
+    assert found is not None
+    assert [author for author, *_ in found.resignations] == [0]
+    assert sum(bet for bet, _ in read_evidence(found.encoded()).account.bets) > 0
+
+
 # Stakes
 
 
@@ -227,6 +247,20 @@ def test_what_a_winner_would_get_above_the_limit_is_lost() -> None:
     assert isinstance(body, Settled)
     assert (body.change, body.balance) == (MAX_COINS, MAX_COINS)
     assert body.tickets <= MAX_COINS
+
+
+def test_the_tickets_that_a_winner_gets_can_be_written_down_however_many_are_staked() -> None:
+    """Else two purses with all the tickets there can be would make the winner sign an entry that nobody can read."""
+    found = read_evidence(evidence_of(ended()).encoded())
+    staked = right_account()._replace(bets=((0, 0), *((0, MAX_COINS),) * (PLAYERS - 1)), winners=(0,), earners=())
+    own = ended().purses[0]
+    stake = own.purse.frozen_for(found.match)
+    assert stake is not None
+    frozen = tuple(each._replace(bet=0, tickets=0) if each is stake else each for each in own.purse.frozen)
+    before = own.purse._replace(frozen=frozen)
+    signed = sign_entry(settlement(before, found._replace(account=staked)), own.key)
+    assert parse_entry(*signed.wire) == signed
+    assert after(before, signed).tickets == MAX_COINS
 
 
 # Forms
