@@ -32,10 +32,11 @@ from protocol.node.purse_keeper import PurseKeeper, Taken
 from protocol.storage import archive, backup
 from protocol.storage.store import StoreError
 from protocol.wire.canonical import decode
-from protocol.wire.frames import ShowPurse
-from protocol.wire.genesis import Join
+from protocol.wire.frames import Carried, Frame, Have, Page, Propose, ShowPurse
+from protocol.wire.genesis import Join, parse_genesis
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
 from tests.network.company import CLASSIC, WAITING, Company, Player
+from tests.network.test_forming import bend
 
 STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
 HASTY = replace(Limits(), handshake=1.0)
@@ -483,6 +484,40 @@ async def test_nobody_is_bound_to_a_match_that_names_their_purse_as_it_was(peopl
     own = keeper(guest).own
     assert own.freeze(following(own.purse, Freeze(b"elsewhere".ljust(32), 10, 0))) is not None
     assert not proposal.match.may_commit()
+
+
+async def test_a_guest_killed_amid_two_proposals_knows_the_purses_of_both_afterwards(people: Company) -> None:
+    """Returning to the first, without Ada, it forgot her purse: she could have bet the same coins again."""
+    host = await people.sit("Host")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    honest = await people.join(opened.join_line, "Ada", "Ben")
+    victim = await people.sit("Victim")
+    it = victim.node.identity.public
+    is_hiding = True
+    proposed: list[Propose] = []
+
+    def show_fewer_first(identity: bytes, frame: Frame) -> bool | Frame:
+        if isinstance(frame, Propose) and identity == it and not proposed:
+            proposed.append(frame)
+            genesis = parse_genesis(frame.genesis)
+            fewer = genesis._replace(roster=tuple(each for each in genesis.roster if each.join.nickname != "Ada"))
+            return Propose(fewer.encoded())
+        return not (is_hiding and identity == it and isinstance(frame, Carried | Page | Have))
+
+    for player in (host, *honest):
+        bend(player, show_fewer_first)
+    await victim.node.join(opened.join_line)
+    await victim.until_true(lambda: len(victim.node._active.proposals.sessions) == 1)
+    host.node._runtime.post(it, proposed[0])
+    await victim.until_true(lambda: len(victim.node._active.proposals.sessions) == 2)
+    home = await victim.kill()
+    is_hiding = False
+    victim = await people.sit("Victim", home=home)
+    await victim.node.resume()
+    await finish([host, *honest, victim])
+    met = victim.node._store.purses.met(purse(honest[0]).key)
+    assert met is not None
+    assert met.is_kept
 
 
 async def test_a_host_whose_purse_cannot_be_shown_any_more_is_told_and_keeps_the_guests(
