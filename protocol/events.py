@@ -254,7 +254,7 @@ class PeerBack:
 @dataclass(frozen=True, slots=True)
 class Suspended:
     """The match waits for these players without end: their time is up, and the others are too few to go on without
-    them. It can be resumed at any time."""
+    them. It can be resumed at any time. Told again when it waits for others."""
 
     awaited: tuple[PlayerInfo, ...]
 
