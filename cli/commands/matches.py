@@ -62,7 +62,8 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the matches that are kept here.
 
     Unfinished matches come first, then finished ones, then those with only a transcript, because you watched or forgot
-    them. Within each group the newest comes first.
+    them. Within each group the newest comes first. A match that was proposed, and not seen to begin, is among the
+    unfinished ones. You can return to it until another match is proposed.
     """
     from protocol import Home
 
@@ -72,7 +73,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     else:
         with read(home) as (_, kept):
             pass
-    matches = [*listed(home, sorted(kept, key=lambda each: each.over), kept), *only_on_disk(home, kept)]
+    matches = [*listed(home, sorted(kept, key=lambda each: (each.over, -each.number)), kept), *only_on_disk(home, kept)]
     show(matches, home, as_json)
     if not (matches or as_json):
         print("No match is kept here.")

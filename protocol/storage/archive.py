@@ -58,10 +58,13 @@ def read_store(home: Home) -> Iterator[Store]:
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     """Return the matches that their owner can return to, newest first.
 
-    The newest proposal is among them even if this node never saw it formed: the others may have formed it.
+    A proposal is among them even if this node never saw it formed, as the others may have formed it: but only the last,
+    and only if no match was begun since.
     """
+    newest = max((stored.number for stored in matches), default=0)
     open_ones = [stored for stored in matches if not (stored.over or stored.void or is_old(stored))]
-    return tuple(stored for index, stored in enumerate(open_ones) if stored.formed or index == 0)
+    found = [stored for stored in open_ones if stored.formed or stored.number == newest]
+    return tuple(sorted(found, key=lambda stored: stored.number, reverse=True))
 
 
 def beside(stored: StoredMatch, matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:

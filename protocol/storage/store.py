@@ -66,11 +66,11 @@ only added at the end and need no other index, so a turn changes the fewest page
 """
 
 
-_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int)
+_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int)
 """What the columns of a match hold; SQLite keeps values of any type in any column."""
 _MATCHES: Final = (
-    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted, void"
-    " FROM matches LEFT JOIN seeds USING (match_key)"
+    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted, void,"
+    " number FROM matches LEFT JOIN seeds USING (match_key)"
 )
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
@@ -132,6 +132,8 @@ class StoredMatch(NamedTuple):
     """The owner opened the table, as far as this store knows."""
     void: bool = False
     """The owner has signed that the match is void, and signs nothing else in it any more."""
+    number: int = 0
+    """Counts up: of two matches, the one with the higher number was stored later."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
@@ -507,7 +509,7 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
 
     :raises StoreError: if it has no id.
     """
-    match, genesis, seed, formed, created, over, port, table, name, winners, hosted, void = row
+    match, genesis, seed, formed, created, over, port, table, name, winners, hosted, void, number = row
     if type(match) is not bytes or len(match) != HASH_BYTES:
         raise DamagedStoreError("the store is damaged: the id of a match is invalid")
     if (
@@ -516,10 +518,10 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
         or (name and not is_name(name))
         or not _WINNERS.fullmatch(winners)
     ):
-        return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0)
+        return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0, number=number)
     authors = tuple(map(int, filter(None, winners.split(","))))
     times = bool(formed), calendar(created), bool(over)
-    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted), bool(void))
+    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted), bool(void), number)
 
 
 def hold_file(path: Path) -> sqlite3.Connection:

@@ -84,16 +84,17 @@ def kept(home: Home, seed: int, *, formed: bool, over: bool, table: str = "") ->
 def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newest_first(
     here: Run, tmp_path: Path
 ) -> None:
+    """The proposal is an old one: the match after it was formed."""
     home = Home(tmp_path / "home")
     states = {"finished": (True, True), "unfinished": (True, False), "proposed": (False, False)}
     order = ["finished", "unfinished", "proposed", "unfinished", "finished"]
     ids = [kept(home, seed, formed=states[each][0], over=states[each][1]) for seed, each in enumerate(order, 5)]
     listed = [(each["match"], each["state"]) for each in json.loads(here("matches", "--json").stdout)["matches"]]
-    assert listed == [(ids[place], order[place]) for place in (3, 1, 2, 4, 0)]
+    assert listed == [(ids[place], order[place]) for place in (3, 2, 1, 4, 0)]
     lines = here("matches").stdout.splitlines()
     day = date.fromtimestamp(0)
     names = [f"{day}-house-rules-{n}" if n > 1 else f"{day}-house-rules" for n in (3, 2, 4, 1)]
-    names.insert(2, ids[2][:8])
+    names.insert(1, ids[2][:8])
     assert [line.split()[:2] for line in lines[:5]] == [
         [name, state] for name, (_, state) in zip(names, listed, strict=True)
     ]
@@ -104,6 +105,18 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     ]
     assert all(line.endswith(": player 0 and player 1; player 1 won") for line in lines[3:5])
     assert max(map(len, lines)) <= 120
+
+
+def test_no_way_back_to_a_proposal_is_shown_after_which_another_match_was_played(here: Run, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    proposed = kept(home, 1, formed=False, over=False)
+    assert here("matches").stdout.splitlines()[1:] == [f"Return to: p2pdice resume {proposed[:8]}"]
+    kept(home, 2, formed=True, over=True)
+    done = here("matches").stdout
+    assert f"{proposed[:8]}  " in done
+    assert "resume" not in done
+    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
+    assert "There is no unfinished match here." in here("resume").stderr
 
 
 def test_a_match_watched_or_forgotten_is_listed_as_long_as_its_transcript_is_there(
