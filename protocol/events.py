@@ -151,6 +151,20 @@ class Unfamiliar:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitingPlayers:
+    """This node has returned to a match that was proposed, and has not seen it begin. Told again when others are
+    awaited."""
+
+    match_id: str
+    """64 hexadecimal digits."""
+    table: str
+    """Name of the table, as its host chose it: any text. Empty if it is not known."""
+    players: tuple[PlayerInfo, ...]
+    awaited: tuple[PlayerInfo, ...]
+    """Those who are not linked; none as soon as all are here."""
+
+
+@dataclass(frozen=True, slots=True)
 class MatchFormed:
     """Every player has signed the roster and the rules; the seats are being drawn."""
 
@@ -353,6 +367,7 @@ NodeEvent = (
     | AwaitingHost
     | AgainAsked
     | Unfamiliar
+    | AwaitingPlayers
     | MatchFormed
     | MatchStarted
     | DiceRolled

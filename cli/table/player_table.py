@@ -112,6 +112,8 @@ class PlayerTable(LiveTable):
         if not self.board.match or self._looks_on or (match := self._node.match) is None:
             return "You have left the table."
         words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
+        if not match.is_formed:
+            return f"You have left. If the match is played after all, return with:\n    {command_line(*words)}"
         if self._is_out:
             return f"You have left. You are out of this match. To see how it ends:\n    {command_line(*words)}"
         mine = {player.fingerprint for player in match.info} & self.bots

@@ -54,6 +54,11 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return f"The table is closed: {clause(escape(event.reason))}"
         case node.AwaitingHost():
             return _awaiting(event, seating)
+        case node.AwaitingPlayers():
+            proposed = f"Match {event.match_id[:8]} was proposed, and this program has not seen it begin."
+            if not event.awaited:
+                return f"{proposed} All players are here."
+            return f"{proposed} It waits for {listing(display_names(event.awaited, event.players))}."
         case node.AgainAsked():
             return f"{capital(seating.named([event.player]))} wants to play again."
         case node.Unfamiliar():

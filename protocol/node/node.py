@@ -370,7 +370,9 @@ class Node:
             await self._presence.listen(0)
         await self._locator.start()
         for each in (*archive.beside(stored, self._store.matches()), stored):
-            self._return_to(each)
+            returned = self._return_to(each)
+        if not stored.formed:
+            returned.tell_who_is_awaited()
         self._presence.advertise()
         return stored.match.hex()
 
@@ -492,7 +494,7 @@ class Node:
         match = Match(data, me, self._seed, party=self.party, is_host=is_host, purse=freeze)
         return self._take_part(match, occasion, resumed=False)
 
-    def _return_to(self, stored: StoredMatch) -> None:
+    def _return_to(self, stored: StoredMatch) -> PlayerSession:
         """Take part in a stored match.
 
         :raises NodeError: if what is stored of it is damaged.
@@ -510,7 +512,7 @@ class Node:
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
         self.name = match.history.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
-        self._take_part(match, Occasion(stored.created, stored.table_name), resumed=True)
+        return self._take_part(match, Occasion(stored.created, stored.table_name), resumed=True)
 
     def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> PlayerSession:
         seated = self._active.hosting.seated if self._active.hosting is not None else (self._active.joining.host,)

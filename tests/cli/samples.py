@@ -142,6 +142,8 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.AgainAsked(peer),
         node.Unfamiliar(peer, (name, "Bo"), ()),
         node.Unfamiliar(peer, (), (peer,)),
+        node.AwaitingPlayers(MATCH, name, (me, peer), (peer,)),
+        node.AwaitingPlayers(MATCH, "", (me, peer), ()),
         node.MatchFormed(MATCH),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state, resumed=True, table=name),
