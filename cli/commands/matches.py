@@ -141,7 +141,7 @@ def forget(
         name = archive.name_of(stored, stored_matches)
         if not is_sure and archive.has_frozen(store, stored.match):
             say("A stake of yours is frozen for it. Once the match is forgotten, you can only give the stake up.")
-        if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0]):
+        if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0], home):
             print(f"{name} is kept.")
             return
         store.forget(stored.match)
@@ -154,20 +154,20 @@ def forget(
             print(f"    {shown_path(path)}")
 
 
-def _wants_to_forget(match: Listed) -> bool:
+def _wants_to_forget(match: Listed, home: Home) -> bool:
     """Ask the owner whether to forget a match.
 
     :raises Failure: if nobody can be asked.
     """
     if not is_interactive():
-        hint = f"If you are sure: {command_line('matches', 'forget', match.name, '--yes')}"
-        raise Failure(
-            f"{match.name} was not forgotten: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE
-        )
+        choices = ((command_line("matches", "forget", match.name, "--yes"), "If you are sure"),)
+        what = f"{match.name} was not forgotten: there is no terminal to ask at."
+        raise Failure(what, code=ExitCode.USAGE, choices=choices)
     say(match.line())
     if match.can_go_on:
         say("It is unfinished. If you forget it, you can never return. The others wait for you, or go on without you.")
-        print(f"To keep its transcript so far: {command_line('matches', 'save', match.name)}")
+        words = command_line("matches", "save", match.name, *home_words(home.path))
+        print(f"To keep its transcript so far: {words}")
     return agrees("Forget it?")
 
 

@@ -127,7 +127,7 @@ class Node:
                 ErrorCode.FAILED, f"{name!r} cannot be a nickname: {error}", "choose another with --name"
             ) from None
         except StoreError as error:
-            raise NodeError(ErrorCode.FAILED, error.parts, error.hint) from None
+            raise NodeError(ErrorCode.FAILED, error.parts, error.hint, error.choices) from None
         try:
             if identity is None:
                 identity, _ = archive.unlock(Home(home), store)

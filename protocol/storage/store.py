@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.errors import ErrorCode, LocalError, Parts
+from protocol.errors import Choices, ErrorCode, LocalError, Parts
 from protocol.limits import ADDRESSES_REMEMBERED
 from protocol.storage import people, purses
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
@@ -95,17 +95,19 @@ class DamagedStoreError(StoreError):
     """The file is no store, or holds something else than was written. An empty store raises no error."""
 
     hint = (
-        "the file is damaged, not empty, and was left as it is: put it back with p2pdice identity restore BACKUP, or"
-        " move it away to go on without the matches, people and purse in it; your key and transcripts are other files"
+        "the file is damaged, not empty, and was left as it is: put it back from a backup, or move it away to go on"
+        " without the matches, people and purse in it; your key and transcripts are other files"
     )
+    choices: Choices = (("p2pdice identity restore BACKUP", "Put it back from a backup"),)
 
 
 class DamagedPurseError(DamagedStoreError):
     """Entries of the owner's purse are damaged or missing. The rest of the store may be whole."""
 
-    hint = (
-        "put a backup into another home with p2pdice identity restore BACKUP --home DIR, or begin another purse,"
-        " without coins: p2pdice purse new"
+    hint = "put a backup into another home, or begin another purse, without coins"
+    choices = (
+        ("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),
+        ("p2pdice purse new", "Begin another purse"),
     )
 
 

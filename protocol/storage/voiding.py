@@ -7,6 +7,7 @@ from protocol.consensus.voids import signer, void_data, write_void
 from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError
 from protocol.storage.archive import replica, roster_index
+from protocol.storage.match_names import short_id
 from protocol.storage.store import Store
 from protocol.wire.messages import Kind
 from protocol.wire.void_lines import parse_void_line, write_void_line
@@ -30,10 +31,11 @@ class Voiding:
             raise NodeError(ErrorCode.NO_MATCH, reason, hint)
         history = replica(store, stored).history
         if gather(history) is not None:
-            hint = "it is settled when you next sit down at a table with stakes"
-            if not stored.over:
-                hint = "return to it with p2pdice resume: then it is settled"
-            raise NodeError(ErrorCode.FAILED, "that match is over", hint)
+            if stored.over:
+                hint = "it is settled when you next sit down at a table with stakes"
+                raise NodeError(ErrorCode.FAILED, "that match is over", hint)
+            back = ((f"p2pdice resume {short_id(match)}", "Return to it: then it is settled"),)
+            raise NodeError(ErrorCode.FAILED, "that match is over", choices=back)
         me = roster_index(stored)
         mine = [signed.message for signed in store.messages(match) if signed.message.author == me]
         if any(message.kind in (Kind.RESIGN, Kind.RESULT) for message in mine):  # also those of a history that was left
