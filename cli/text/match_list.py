@@ -38,7 +38,9 @@ class Listed(NamedTuple):
     """Roster indices."""
     transcript: Path | None
     can_go_on: bool
-    """Whether the player can return to the match."""
+    """Whether the player can return to the match, with the right key."""
+    other_key: str
+    """The fingerprint of that key, if it is not the present one; else empty."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
@@ -60,6 +62,7 @@ class Listed(NamedTuple):
             "players": players,
             "winners": [players[author] for author in self.winners if author < len(players)],
             "transcript": str(self.transcript) if self.transcript is not None else None,
+            "other_key": self.other_key or None,
         }
 
     def line(self, width: int = 0) -> str:
@@ -78,7 +81,8 @@ class Listed(NamedTuple):
             why = written_by(version_of(self.genesis)) if self.state == _OLD else "damaged: nobody can tell who plays"
             return f"{start}  {why}"
         players = listing(_names(genesis))
-        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}"
+        begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
+        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}{begun}"
 
     @property
     def won(self) -> str:
@@ -104,7 +108,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all that the store holds; no two of these get the same name.
     """
-    from protocol.storage.archive import files_by_match, is_old, name_of, unfinished
+    from protocol.storage.archive import files_by_match, is_old, name_of, other_owner, unfinished
 
     files, open_ones = files_by_match(home), unfinished(kept)
     return [
@@ -118,6 +122,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
             each.winners,
             files.get(each.match),
             each in open_ones,
+            other_owner(home, each) if each in open_ones else "",
         )
         for each in stored
     ]
@@ -136,7 +141,7 @@ def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
 
     for name, match, genesis, path in archive.only_on_disk(home, kept):
         state = "transcript" if version_of(genesis) == PROTOCOL_VERSION else _OLD
-        yield Listed(name, match, genesis, state, None, "", (), path, can_go_on=False)
+        yield Listed(name, match, genesis, state, None, "", (), path, can_go_on=False, other_key="")
 
 
 def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
@@ -147,9 +152,15 @@ def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
     width = max((len(each.name) for each in matches), default=0)
     for each in matches:
         say(each.line(width))
-    to_resume = next((each for each in matches if each.can_go_on), None)
+    to_resume = next((each for each in matches if each.can_go_on and not each.other_key), None)
     to_see = next((each for each in matches if each.state in ("finished", "transcript")), None)
-    commands = (("resume", "Return to", to_resume), ("replay", "See again", to_see), ("verify", "Verify", to_see))
+    to_save = to_see if to_see is not None and to_see.transcript is None else None
+    commands = (
+        ("resume", "Return to", to_resume),
+        ("matches save", "First", to_save),
+        ("replay", "See again", to_see),
+        ("verify", "Verify", to_see),
+    )
     for command, what, match in commands:
         if match is not None:
-            print(f"{what + ':':10} {command_line(command, match.name, *home_words(home.path))}")
+            print(f"{what + ':':10} {command_line(*command.split(), match.name, *home_words(home.path))}")

@@ -360,7 +360,7 @@ class Node:
         """
         stored = self.find(match)
         try:
-            archive.check_owner(stored, self.identity)
+            archive.check_owner(self.home, stored, self.identity)
         except (MalformedGenesisError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
         self._active.leave_behind()

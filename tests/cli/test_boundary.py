@@ -217,7 +217,7 @@ def test_a_home_in_a_file_is_named_as_it_was_typed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    assert p2pdice("resume", "--home", "file/new").stderr == "Error: file/new: Not a directory.\n"
+    assert p2pdice("host", "--home", "file/new").stderr == "Error: file/new: Not a directory.\n"
 
 
 def broken_command(tmp_path: Path, statement: str) -> subprocess.CompletedProcess[str]:
