@@ -90,6 +90,14 @@ def test_nobody_is_known_in_a_new_home(p2pdice: Run, tmp_path: Path) -> None:
     assert not Home(tmp_path / "home").store.exists()
 
 
+def test_a_new_home_gets_a_store_for_somebody_who_is_trusted_and_for_nothing_else(here: Run, tmp_path: Path) -> None:
+    for command in (("trust", "Ada"), ("untrust", "Ada"), ("untrust", ADA.fingerprint)):
+        assert here("people", *command).returncode != ExitCode.DONE
+        assert not (tmp_path / "home").exists()
+    assert here("people", "trust", ADA.fingerprint).returncode == ExitCode.DONE
+    assert Home(tmp_path / "home").store.exists()
+
+
 @pytest.mark.parametrize(
     "who", [ADA.fingerprint, ADA.fingerprint.lower(), ADA.fingerprint[:9], "addie", fingerprint_words(ADA.fingerprint)]
 )
