@@ -10,7 +10,7 @@ from typing import Final
 
 from protocol.consensus.news import Learned, Replace
 from protocol.errors import RefuseCode
-from protocol.events import AwaitingPlayers, NodeEvent, PlayerInfo
+from protocol.events import AwaitingPlayers, NodeEvent, Notice, PlayerInfo
 from protocol.match.effects import (
     CalledOff,
     Ended,
@@ -65,6 +65,7 @@ class PlayerSession(Session):
         self._is_retired = False
         self._awaited: tuple[PlayerInfo, ...] | None = None
         """Those who were told to be missing; None if that is not told."""
+        self._refused_by: set[bytes] = set()
         self._books = Bookkeeping(runtime.purses, match)
 
     def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
@@ -169,6 +170,12 @@ class PlayerSession(Session):
         elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity):
             # A number above all roster indices: the match needs it only to tell askers apart.
             self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
+
+    def refused(self, identity: bytes, reason: str) -> None:
+        """Tell the owner why a player has ended the link, once for each player: this program dials them again."""
+        if identity in self.authors and identity not in self._refused_by:
+            self._refused_by.add(identity)
+            self.tell(Notice(f"{self.match.info[self.authors[identity]].name} refuses this program: {reason}"))
 
     def floor(self) -> Floor:
         """Return where words are said in this match."""
