@@ -148,6 +148,8 @@ class Unfamiliar:
     """Names under which the key has played here before, if this one is new."""
     namesakes: tuple[PlayerInfo, ...]
     """Others whom this home knows by such a name, trusted ones first; a few at most."""
+    trusted: tuple[str, ...] = ()
+    """Fingerprints of those among them whose keys the owner trusts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,6 +298,7 @@ def describe(report: Report) -> list[str]:
             PlayerInfo(each.name, each.person.fingerprint),
             each.mismatch.known_as,
             [PlayerInfo(other.name, other.fingerprint) for other in each.mismatch.namesakes],
+            each.mismatch.trusted,
         )
         for each in report.people
         if any(each.mismatch)

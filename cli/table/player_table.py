@@ -88,6 +88,7 @@ class PlayerTable(LiveTable):
             "code": ("make a new short code for this table (host only)", self._renew_code),
             "say": ("say something to all at the table: say good luck", self._talk),
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
+            "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
             "skip": ("show everything at once from now on", self._hurry),
             "concede": ("give up this match", self._concede),
             "again": ("play another match at this table", self._go_again),

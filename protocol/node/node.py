@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from protocol.crypto.keys import Identity, KeyFileError, MatchKey
 from protocol.crypto.short_code import ShortCode, UnknownWordError, new_short_code, parse_short_code
 from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, PeerError
-from protocol.events import CodeMade, NodeEvent, TableOpened
+from protocol.events import CodeMade, NodeEvent, PlayerInfo, TableOpened
 from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played
 from protocol.match.lobby import HostedTable, TableSettings
@@ -407,6 +408,16 @@ class Node:
         if self._active.watching is not None:
             raise NodeError(ErrorCode.REFUSED, "spectators cannot speak", "sit down for the next match")
         self._active.talking.say(self._runtime.player(self.name, self.identity.public), self._active.floors(), text)
+
+    def trust(self, player: PlayerInfo) -> None:
+        """Trust a player's key from now on, under their present name.
+
+        :raises NodeError: if that cannot be stored.
+        """
+        try:
+            self._store.people.trust(player.fingerprint, player.name, int(time.time()))
+        except StoreError as error:
+            raise NodeError(ErrorCode.FAILED, error.parts, error.hint) from None
 
     async def close(self) -> None:
         """Leave. Linked peers are told; a running match can be resumed; a finished one is served for a moment more."""

@@ -76,6 +76,11 @@ class Mismatch(NamedTuple):
     namesakes: tuple[Person, ...] = ()
     """Others who have used such a name, if the key has never done so; trusted ones first."""
 
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """Fingerprints of the namesakes whom the owner trusts."""
+        return tuple(each.fingerprint for each in self.namesakes if each.is_trusted)
+
 
 class People:
     """The people of one store.

@@ -142,6 +142,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.AgainAsked(peer),
         node.Unfamiliar(peer, (name, "Bo"), ()),
         node.Unfamiliar(peer, (), (peer,)),
+        node.Unfamiliar(peer, (), (peer, me), (FINGERPRINT,)),
         node.AwaitingPlayers(MATCH, name, (me, peer), (peer,)),
         node.AwaitingPlayers(MATCH, "", (me, peer), ()),
         node.MatchFormed(MATCH),

@@ -241,7 +241,7 @@ FIELDS = {
     "TableClosed": "code reason",
     "AwaitingHost": "host:player host_is seconds",
     "AgainAsked": "player:player",
-    "Unfamiliar": "known_as namesakes:player player:player",
+    "Unfamiliar": "known_as namesakes:player player:player trusted",
     "AwaitingPlayers": "awaited:player match_id players:player table",
     "MatchFormed": "match_id",
     "MatchStarted": "match_id my_seat players:player resumed ruleset table",
