@@ -104,10 +104,10 @@ class DamagedStoreError(StoreError):
 class DamagedPurseError(DamagedStoreError):
     """Entries of the owner's purse are damaged or missing. The rest of the store may be whole."""
 
-    hint = "put a backup into another home, or begin another purse, without coins"
+    hint = ""
     choices = (
         ("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),
-        ("p2pdice purse new", "Begin another purse"),
+        ("p2pdice purse new", "Or begin another purse, without coins"),
     )
 
 
