@@ -36,7 +36,7 @@ EPILOG: Final = f"""{EXAMPLES}
 {NAMES}Nothing can be forgotten while another p2pdice uses the home.
 """
 
-QUIT_FIRST: Final = "Quit the match that is played there first; p2pdice resume returns to it."
+QUIT_FIRST: Final = "Quit the match that is played there first. To return to it: p2pdice resume"
 
 app = application()
 
