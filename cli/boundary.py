@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, TextIO
 from cli.exits import ExitCode, Failure, code_of
 from cli.output import discard_output, say
 from cli.passphrases import take_from_environment
-from cli.render import escape, one_line, sentence, shown_path, stated
-from cli.settings import Settings
+from cli.render import command_line, escape, one_line, sentence, shown, shown_path, stated
+from cli.settings import Settings, home_words
 from cli.starting import gc_paused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from protocol import ProtocolError
 
 
@@ -68,17 +71,37 @@ def _run(settings: Settings) -> int:
         return ExitCode.FAILURE
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
         failure = as_failure(error) or _unexpected(error, settings)
-        report(failure, sys.stderr)
+        report(failure, sys.stderr, home_words(settings.home))
         return failure.code
     return ExitCode.DONE
 
 
-def report(failure: Failure, stream: TextIO) -> None:
-    """Print a failure: the problem, its cause, and what to type next."""
+def report(failure: Failure, stream: TextIO, home: Sequence[str] = ()) -> None:
+    """Print a failure: the problem, its cause, and what to type next.
+
+    :param home: words that make a command use the player's home. They are added to each command without such words, as
+        it would act on another home if it was typed as it stands.
+    """
     # A command stands alone on its line, so that nothing else is copied with it.
-    choices = (f"{meaning}:\n    {typed}" for typed, meaning in failure.choices)
-    lines = (f"Error: {failure.what}", failure.why, failure.hint, *choices)
+    choices = (f"{meaning}:\n    {_at_home(typed, home)}" for typed, meaning in failure.choices)
+    prose = (f"Error: {failure.what}", failure.why, failure.hint)
+    lines = (*(_all_at_home(each, home) for each in prose), *choices)
     say("\n".join(line for line in lines if line), stream)
+
+
+def _at_home(command: str, home: Sequence[str]) -> str:
+    if not home or " --home " in command:
+        return command
+    own, dashes, program = command.partition(" -- ")  # what follows is the command of a bot
+    return f"{own}{command_line(*home).removeprefix(command_line())}{dashes}{program}"
+
+
+def _all_at_home(prose: str, home: Sequence[str]) -> str:
+    from cli.front import COMMANDS
+
+    # In prose a command ends where its clause does. One with other words behind it is known only to those who wrote it.
+    command = rf"p2pdice (?:{'|'.join(COMMANDS)})(?: [a-z]+| [A-Z-]+)*(?=[,;:.)]|$)"
+    return re.sub(command, lambda found: _at_home(found[0], home), prose, flags=re.MULTILINE)
 
 
 def as_failure(error: Exception) -> Failure | None:
@@ -106,7 +129,9 @@ def as_failure(error: Exception) -> Failure | None:
 def _of_protocol(error: ProtocolError) -> Failure:
     outcome, reason = sentence(error.outcome), stated(error.parts) or f"{type(error).__name__}."
     what, why = (outcome, reason) if outcome else (reason, "")
-    choices = [(escape(typed), escape(meaning)) for typed, meaning in error.choices]
+    choices = [
+        (shown((typed,) if isinstance(typed, str) else typed), escape(meaning)) for typed, meaning in error.choices
+    ]
     return Failure(what, why, sentence(escape(error.hint)), code_of(error), choices)
 
 

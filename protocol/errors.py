@@ -42,13 +42,13 @@ Part = str | PurePath
 Parts = tuple[Part, ...]
 """A text in which each path is a part of its own."""
 
-Choices = tuple[tuple[str, str], ...]
-"""Whole commands, each with a few words on its effect."""
+Choices = tuple[tuple[str | Parts, str], ...]
+"""Whole commands, each with a few words on its effect. They act on the default home: ``cli`` adds another one."""
 
-SEE_TABLES: Final[Choices] = (("p2pdice tables", "See the tables"),)
-SEE_MATCHES: Final[Choices] = (("p2pdice matches", "See all of them"),)
-BEGIN: Final[Choices] = (("p2pdice host", "Open a table"), ("p2pdice join", "Or sit down at one"))
-LOOK_ON: Final[Choices] = (("p2pdice watch", "Watch it"),)
+SEE_TABLES: Final = (("p2pdice tables", "See the tables"),)
+SEE_MATCHES: Final = (("p2pdice matches", "See all of them"),)
+BEGIN: Final = (("p2pdice host", "Open a table"), ("p2pdice join", "Or sit down at one"))
+LOOK_ON: Final = (("p2pdice watch", "Watch it"),)
 
 
 class ProtocolError(Exception):

@@ -148,6 +148,22 @@ class Unfamiliar:
     """Names under which the key has played here before, if this one is new."""
     namesakes: tuple[PlayerInfo, ...]
     """Others whom this home knows by such a name, trusted ones first; a few at most."""
+    trusted: tuple[str, ...] = ()
+    """Fingerprints of those among them whose keys the owner trusts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingPlayers:
+    """This node has returned to a match that was proposed, and has not seen it begin. Told again when others are
+    awaited."""
+
+    match_id: str
+    """64 hexadecimal digits."""
+    table: str
+    """Name of the table, as its host chose it: any text. Empty if it is not known."""
+    players: tuple[PlayerInfo, ...]
+    awaited: tuple[PlayerInfo, ...]
+    """Those who are not linked; none as soon as all are here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +270,7 @@ class PeerBack:
 @dataclass(frozen=True, slots=True)
 class Suspended:
     """The match waits for these players without end: their time is up, and the others are too few to go on without
-    them. It can be resumed at any time."""
+    them. It can be resumed at any time. Told again when it waits for others."""
 
     awaited: tuple[PlayerInfo, ...]
 
@@ -353,6 +369,7 @@ NodeEvent = (
     | AwaitingHost
     | AgainAsked
     | Unfamiliar
+    | AwaitingPlayers
     | MatchFormed
     | MatchStarted
     | DiceRolled

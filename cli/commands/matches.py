@@ -36,7 +36,7 @@ EPILOG: Final = f"""{EXAMPLES}
 {NAMES}Nothing can be forgotten while another p2pdice uses the home.
 """
 
-QUIT_FIRST: Final = "Quit the match that is played there first; p2pdice resume returns to it."
+QUIT_FIRST: Final = "Quit the match that is played there first. To return to it: p2pdice resume"
 
 app = application()
 
@@ -62,7 +62,8 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the matches that are kept here.
 
     Unfinished matches come first, then finished ones, then those with only a transcript, because you watched or forgot
-    them. Within each group the newest comes first.
+    them. Within each group the newest comes first. A match that was proposed, and not seen to begin, is among the
+    unfinished ones. You can return to it until another match is proposed.
     """
     from protocol import Home
 
@@ -72,7 +73,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     else:
         with read(home) as (_, kept):
             pass
-    matches = [*listed(home, sorted(kept, key=lambda each: each.over), kept), *only_on_disk(home, kept)]
+    matches = [*listed(home, sorted(kept, key=lambda each: (each.over, -each.number)), kept), *only_on_disk(home, kept)]
     show(matches, home, as_json)
     if not (matches or as_json):
         print("No match is kept here.")
@@ -143,7 +144,7 @@ def forget(
                 "A stake of yours is frozen for it. Once the match is forgotten, the stake stays frozen until another"
                 " player shows you how the match ended, or you give it up."
             )
-        if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0]):
+        if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0], home):
             print(f"{name} is kept.")
             return
         store.forget(stored.match)
@@ -156,20 +157,20 @@ def forget(
             print(f"    {shown_path(path)}")
 
 
-def _wants_to_forget(match: Listed) -> bool:
+def _wants_to_forget(match: Listed, home: Home) -> bool:
     """Ask the owner whether to forget a match.
 
     :raises Failure: if nobody can be asked.
     """
     if not is_interactive():
-        hint = f"If you are sure: {command_line('matches', 'forget', match.name, '--yes')}"
-        raise Failure(
-            f"{match.name} was not forgotten: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE
-        )
+        choices = ((command_line("matches", "forget", match.name, "--yes"), "If you are sure"),)
+        what = f"{match.name} was not forgotten: there is no terminal to ask at."
+        raise Failure(what, code=ExitCode.USAGE, choices=choices)
     say(match.line())
     if match.can_go_on:
         say("It is unfinished. If you forget it, you can never return. The others wait for you, or go on without you.")
-        print(f"To keep its transcript so far: {command_line('matches', 'save', match.name)}")
+        words = command_line("matches", "save", match.name, *home_words(home.path))
+        print(f"To keep its transcript so far: {words}")
     return agrees("Forget it?")
 
 

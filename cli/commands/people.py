@@ -132,14 +132,14 @@ def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
+    person, name = find(_known(home), who, home)  # before a store is made: a name that nobody has leaves nothing behind
+    if not (is_trusted or person.is_trusted):
+        raise Failure(f"You do not trust {_called(person, name)}.")
     with closing(archive.open_store(home)) as store:
-        person, name = find(store.people.everybody(), who, home)
         if is_trusted:
             store.people.trust(person.fingerprint, name, int(time.time()))
-        elif person.is_trusted:
-            store.people.untrust(person.fingerprint)
         else:
-            raise Failure(f"You do not trust {_called(person, name)}.")
+            store.people.untrust(person.fingerprint)
     said = "You trust" if is_trusted else "You do not trust"
     print(f"{said} {_called(person, name)}{'' if is_trusted else ' any more'}.")
     if is_trusted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
@@ -247,10 +247,9 @@ def forfeit(
     Nobody gets them from you. If the match goes on after all, its end brings nothing into your purse, even if you win.
     """
     from protocol import Home
-    from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
-    with closing(archive.open_store(home)) as store:
+    with _opened(home) as store:
         frozen = _frozen(home, store, match)
         what = _stake(frozen)
         if store.match(frozen.match) is None:
@@ -286,10 +285,9 @@ def void(
     Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake.
     """
     from protocol import Frozen, Home, Voiding, void_lines
-    from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
-    with closing(archive.open_store(home)) as store:
+    with _opened(home) as store:
         played, frozen = _played(home, store, match)
         back = f" You get {_stake(frozen)} back when all have signed." if frozen is not None else ""
         voiding = Voiding(store, played)
@@ -333,7 +331,7 @@ def begin_anew(
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
-    with closing(archive.open_store(home)) as store:
+    with _opened(home) as store:
         try:
             found = archive.purse(home, store)
         except DamagedPurseError:
@@ -349,6 +347,17 @@ def begin_anew(
         keeper.begin_anew()
         left = keeper.own.purse
     print(f"You have given up your purse. You have a new one with {_coins(left.balance)}.")
+
+
+@contextmanager
+def _opened(home: Home) -> Iterator[Store]:
+    """Hold the store of a home. None is made, as no purse would be in it."""
+    from protocol.storage import archive
+
+    if not home.has_store:
+        raise Failure(NO_PURSE)
+    with closing(archive.open_store(home)) as store:
+        yield store
 
 
 def _keeper(home: Home, store: Store) -> PurseKeeper:

@@ -55,6 +55,7 @@ def resume(
     if as_json:
         raise typer.BadParameter("it only works with --list.", param_hint="--json")
 
+    _check(settings, match)
     crew = Crew()
     stored: StoredMatch
 
@@ -94,6 +95,21 @@ def resume(
         company=company,
         again=again,
     )
+
+
+def _check(settings: Settings, match: str | None) -> None:
+    """See that there is such a match, before a key is made or a passphrase is asked for.
+
+    :raises NodeError: if there is none.
+    """
+    from protocol import BEGIN, ErrorCode, Home, NodeError
+    from protocol.storage import archive
+
+    home = Home(settings.private_home())
+    if not home.has_store:
+        raise NodeError(ErrorCode.NO_MATCH, "there is no unfinished match here", choices=BEGIN)
+    with archive.read_store(home) as store:
+        archive.to_resume(store, match)
 
 
 def _over(home: Home, stored: StoredMatch) -> Failure:

@@ -21,7 +21,7 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
 from cli.render import command_line, counted, escape, listing, sentence, shown_path, stated
-from cli.settings import Settings
+from cli.settings import Settings, home_words
 from cli.text.narrate import unfamiliar
 from cli.text.transcript_names import named_transcript, words_for
 
@@ -87,7 +87,7 @@ def verify(
                 where = path if isinstance(path, Path) else Path(name)
                 complain(f"{shown_path(where)}: {sentence(error.strerror or str(error))}")
             except Failure as failure:
-                report_failure(failure, sys.stderr)
+                report_failure(failure, sys.stderr, home_words(settings.home))
     if not as_json and any(report.verdict.players for report in reports):
         say(LIMITS)
     if not as_json and len(files) > 1:
@@ -298,6 +298,7 @@ def describe(report: Report) -> list[str]:
             PlayerInfo(each.name, each.person.fingerprint),
             each.mismatch.known_as,
             [PlayerInfo(other.name, other.fingerprint) for other in each.mismatch.namesakes],
+            each.mismatch.trusted,
         )
         for each in report.people
         if any(each.mismatch)

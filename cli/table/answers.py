@@ -26,6 +26,8 @@ def table(board: Board) -> Iterator[str]:
     """Yield a line for each thing on the table."""
     if board.state is None:
         yield from players(board)
+        if board.absent:
+            yield f"The match was proposed, and has not begun. It waits for {board.seating.named(board.absent)}."
         return
     yield " ".join(filter(None, (f"Round {board.state.round}.", window_and_prize(board.state))))
     yield from bids(board)

@@ -15,6 +15,7 @@ from p2pdice import events as game
 from p2pdice.changes import after
 from p2pdice.state import NOBODY
 from protocol.events import (
+    AwaitingPlayers,
     CodeMade,
     CodeTried,
     Continued,
@@ -166,8 +167,11 @@ class Board:
                 self.name, self.ruleset, self.seats = event.name, event.ruleset, event.seats
             case LobbyChanged():
                 self._sit(event)
+            case AwaitingPlayers():
+                self.match, self.name, self.players = event.match_id, event.table, event.players
+                self.seats, self.absent = len(event.players), event.awaited
             case MatchFormed():
-                self.match = event.match_id
+                self.match, self.absent = event.match_id, ()
             case MatchStarted():
                 self._start(event)
             case Suspended():

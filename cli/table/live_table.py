@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure, closing_code
 from cli.render import command_line, escape, listing, sentence, stated
+from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
 from cli.table.face import InterruptedByUserError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cli.table.face import Face
     from cli.table.showing import Showing
     from protocol import Clock, Node, NodeError, Progress
+    from protocol.events import PlayerInfo
 
 _LAG: Final = 0.25
 """The part of the patience by which the table may lag behind the match."""
@@ -198,22 +200,48 @@ class LiveTable(Table):
         self.pace.hurry()
         self._say("From now on everything is shown at once.")
 
-    def _mute(self, rest: str) -> None:
+    def _other(self, word: str, rest: str) -> tuple[PlayerInfo, str] | None:
+        """Return the other player whom a person names after a word, and the name to show; None if they name nobody."""
         players = [player for player in self.board.players if not player.is_me]
         names = display_names(players, self.board.players)
         if not players:
             self._say("Nobody else is here.")
-            return
+            return None
         try:
             seat = find_seat(players, rest)
         except UnknownPlayerError:
-            self._say(f"Type mute and a name: {listing(names, 'or')}.")
+            self._say(f"Type {word} and a name: {listing(names, 'or')}.")
+            return None
+        return players[seat], names[seat]
+
+    def _mute(self, rest: str) -> None:
+        if (found := self._other("mute", rest)) is None:
             return
-        self.muted ^= {players[seat].fingerprint}
-        if players[seat].fingerprint in self.muted:
-            self._say(f"Messages from {names[seat]} are hidden from now on. Type the same again to see them.")
+        player, name = found
+        self.muted ^= {player.fingerprint}
+        if player.fingerprint in self.muted:
+            self._say(f"Messages from {name} are hidden from now on. Type the same again to see them.")
         else:
-            self._say(f"Messages from {names[seat]} are shown again.")
+            self._say(f"Messages from {name} are shown again.")
+
+    def _trust(self, rest: str) -> None:
+        from protocol import NodeError, fingerprint_words
+
+        if (found := self._other("trust", rest)) is None:
+            return
+        player, _ = found
+        try:
+            self._node.trust(player)
+        except NodeError as error:
+            self._complain(error)
+            return
+        undo = command_line("people", "untrust", player.fingerprint, *home_words(self._settings.home))
+        self._say(
+            f"You trust {escape(player.name)} ({player.fingerprint}).\n"
+            f"In words: {fingerprint_words(player.fingerprint)}\n"
+            "Be sure that it is theirs: compare it with what p2pdice identity shows on their laptop.\n"
+            f"To take it back, leave the table and type:\n    {undo}"
+        )
 
     def _complain(self, error: NodeError) -> None:
         self._say(" ".join(filter(None, (stated(error.parts), sentence(escape(error.hint))))))

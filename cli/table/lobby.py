@@ -42,7 +42,7 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     begin = "It begins when all seats are taken, or when {} start."
     if can_start and board.join_line and free:
         lines += [[], *(text(row) for row in rows(begin.format("you type"), columns))]
-    elif not board.join_line and board.players and not board.players[0].is_me:
+    elif not (board.join_line or board.match) and board.players and not board.players[0].is_me:
         told = rows(begin.format("the host types"), columns)
         lines += [[], *(text(row, palette.QUIET) for row in told)]
     if board.qr and board.join_line:

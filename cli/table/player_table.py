@@ -91,6 +91,7 @@ class PlayerTable(LiveTable):
             "qr": ("show the long line as a QR code, for a camera (host only)", self._show_qr_code),
             "say": ("say something to all at the table: say good luck", self._talk),
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
+            "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
             "skip": ("show everything at once from now on", self._hurry),
             "concede": ("give up this match", self._concede),
             "again": ("play another match at this table", self._go_again),
@@ -115,6 +116,8 @@ class PlayerTable(LiveTable):
         if not self.board.match or self._looks_on or (match := self._node.match) is None:
             return "You have left the table."
         words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
+        if not match.is_formed:
+            return f"You have left. If the match is played after all, return with:\n    {command_line(*words)}"
         if self._is_out:
             return f"You have left. You are out of this match. To see how it ends:\n    {command_line(*words)}"
         mine = {player.fingerprint for player in match.info} & self.bots

@@ -42,6 +42,7 @@ class SpectatorTable(LiveTable):
             "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
             "rules": ("the rules of this table, and where to read them", self._rules),
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
+            "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
             "skip": ("show everything at once from now on", self._hurry),
             "again": ("sit down for the next match at this table", self._go_again),
             "quit": ("stop watching", self._quit),

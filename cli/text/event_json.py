@@ -27,6 +27,7 @@ NAMES: Final[dict[type[NodeEvent], str]] = {
     node.AwaitingHost: "AwaitingHost",
     node.AgainAsked: "AgainAsked",
     node.Unfamiliar: "Unfamiliar",
+    node.AwaitingPlayers: "AwaitingPlayers",
     node.MatchFormed: "MatchFormed",
     node.MatchStarted: "MatchStarted",
     node.DiceRolled: "DiceRolled",

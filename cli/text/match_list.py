@@ -37,11 +37,10 @@ class Listed(NamedTuple):
     winners: tuple[int, ...]
     """Roster indices."""
     transcript: Path | None
-
-    @property
-    def can_go_on(self) -> bool:
-        """Whether the player can return to the match."""
-        return self.state in ("unfinished", "proposed")
+    can_go_on: bool
+    """Whether the player can return to the match, with the right key."""
+    other_key: str
+    """The fingerprint of that key, if it is not the present one; else empty."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
@@ -63,6 +62,7 @@ class Listed(NamedTuple):
             "players": players,
             "winners": [players[author] for author in self.winners if author < len(players)],
             "transcript": str(self.transcript) if self.transcript is not None else None,
+            "other_key": self.other_key or None,
         }
 
     def line(self, width: int = 0) -> str:
@@ -81,7 +81,8 @@ class Listed(NamedTuple):
             why = written_by(version_of(self.genesis)) if self.state == _OLD else "damaged: nobody can tell who plays"
             return f"{start}  {why}"
         players = listing(_names(genesis))
-        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}"
+        begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
+        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}{begun}"
 
     @property
     def won(self) -> str:
@@ -107,9 +108,9 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all that the store holds; no two of these get the same name.
     """
-    from protocol.storage.archive import files_by_match, is_old, name_of
+    from protocol.storage.archive import files_by_match, is_old, name_of, other_owner, unfinished
 
-    files = files_by_match(home)
+    files, open_ones = files_by_match(home), unfinished(kept)
     return [
         Listed(
             name_of(each, kept),
@@ -120,6 +121,8 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
             each.table_name,
             each.winners,
             files.get(each.match),
+            each in open_ones,
+            other_owner(home, each) if each in open_ones else "",
         )
         for each in stored
     ]
@@ -138,7 +141,7 @@ def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
 
     for name, match, genesis, path in archive.only_on_disk(home, kept):
         state = "transcript" if version_of(genesis) == PROTOCOL_VERSION else _OLD
-        yield Listed(name, match, genesis, state, None, "", (), path)
+        yield Listed(name, match, genesis, state, None, "", (), path, can_go_on=False, other_key="")
 
 
 def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
@@ -149,9 +152,15 @@ def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
     width = max((len(each.name) for each in matches), default=0)
     for each in matches:
         say(each.line(width))
-    commands = (("resume", "Return to", True), ("replay", "See again", False), ("verify", "Verify", False))
-    for command, what, can_go_on in commands:
-        fitting = (each.name for each in matches if each.state not in (_OLD, _VOID) and each.can_go_on is can_go_on)
-        newest = next(fitting, None)
-        if newest is not None:
-            print(f"{what + ':':10} {command_line(command, newest, *home_words(home.path))}")
+    to_resume = next((each for each in matches if each.can_go_on and not each.other_key), None)
+    to_see = next((each for each in matches if each.state in ("finished", "transcript")), None)
+    to_save = to_see if to_see is not None and to_see.transcript is None else None
+    commands = (
+        ("resume", "Return to", to_resume),
+        ("matches save", "First", to_save),
+        ("replay", "See again", to_see),
+        ("verify", "Verify", to_see),
+    )
+    for command, what, match in commands:
+        if match is not None:
+            print(f"{what + ':':10} {command_line(*command.split(), match.name, *home_words(home.path))}")

@@ -5,7 +5,7 @@ Everything that a peer wrote is escaped. The events of the game are in :mod:`cli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from cli.render import bid, capital, clause, command_line, counted, escape, hand, listing, number, sentence, shown_path
@@ -57,10 +57,15 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return f"You cannot stay at this table: {clause(escape(event.reason))}"
         case node.AwaitingHost():
             return _awaiting(event, seating)
+        case node.AwaitingPlayers():
+            proposed = f"Match {event.match_id[:8]} was proposed, and this program has not seen it begin."
+            if not event.awaited:
+                return f"{proposed} All players are here."
+            return f"{proposed} It waits for {listing(display_names(event.awaited, event.players))}."
         case node.AgainAsked():
             return f"{capital(seating.named([event.player]))} wants to play again."
         case node.Unfamiliar():
-            return unfamiliar(event.player, event.known_as, event.namesakes)
+            return unfamiliar(event.player, event.known_as, event.namesakes, event.trusted)
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():
             return _peers(event, seating)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
@@ -79,16 +84,28 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             assert_never(event)
 
 
-def unfamiliar(player: node.PlayerInfo, known_as: Sequence[str], namesakes: Sequence[node.PlayerInfo]) -> str:
-    """Return what does not fit when a key plays under a name: it has had others, or others have had the name."""
+def unfamiliar(
+    player: node.PlayerInfo,
+    known_as: Sequence[str],
+    namesakes: Sequence[node.PlayerInfo],
+    trusted: Collection[str] = (),
+) -> str:
+    """Return what does not fit when a key plays under a name: it has had others, or others have had the name.
+
+    :param trusted: fingerprints of the namesakes whom the reader trusts.
+    """
     shown = f"{escape(player.name)} ({player.fingerprint})"
     told = []
     if known_as:
         names = listing([escape(name) for name in known_as])
         told.append(f"{shown} uses a new name: you have met this key as {names}.")
     if namesakes:
-        others = listing([f"{escape(each.name)} ({each.fingerprint})" for each in namesakes])
-        told.append(f"{shown} has another key than {others}, whom you have met. Compare fingerprints.")
+        known: dict[str, list[str]] = {}
+        for each in namesakes:
+            how = "trust" if each.fingerprint in trusted else "have met"
+            known.setdefault(how, []).append(f"{escape(each.name)} ({each.fingerprint})")
+        others = ", and ".join(f"{listing(people)}, whom you {how}" for how, people in known.items())
+        told.append(f"{shown} has another key than {others}. Compare fingerprints.")
     return " ".join(told)
 
 

@@ -49,9 +49,12 @@ class StallNotices:
         self._show = show
         self._since: float | None = None
         """When the first missing player was noticed."""
-        self._is_suspended = False
-        self._stuck = b""
-        """Tip of the step that was shown as suspended because its time is up."""
+        self._awaited: tuple[int, ...] = ()
+        """Those for whom the match was shown to wait without end."""
+        self._tip = b""
+        """Tip of the step that was open when that was shown."""
+        self._is_cut_off = False
+        """Some of them were missing, so nobody's time ran meanwhile."""
         self._warned = b""
         """Tip of the step that the last warning was about."""
 
@@ -78,10 +81,8 @@ class StallNotices:
         gone = tuple(author for author in unheard if author not in linked) or tuple(sorted(away))
         if not gone:
             self._since = None
-            self._continue(missing, now)
-            if self._stuck not in (b"", position.tip):
-                self._stuck = b""
-                self._show(Continued())
+            if self._is_cut_off or self._tip != position.tip:
+                self._continue(missing, now)
             # While patience stands still its end moves on with the time: to wait for it would never end.
             return math.inf if is_deciding or not has_quorum else self._warn_of_the_slow(missing, now)
         if self._since is None:
@@ -93,19 +94,27 @@ class StallNotices:
             self._continue(missing, now)
             if not unheard:
                 self._warn(gone, now)
-        elif not self._is_suspended:
-            self._is_suspended = True
-            self._show(Suspended(tuple(self._info[author] for author in gone)))
+        else:
+            self._is_cut_off = True
+            self._suspend(gone)
         return math.inf
 
     def _can_be_put_out(self, gone: Collection[int]) -> bool:
         due = self._timeouts.due(gone, self._history.position.witnesses)
         return due < math.inf and self._history.may_close_without(gone)
 
+    def _suspend(self, awaited: tuple[int, ...]) -> None:
+        self._tip = self._history.position.tip
+        if awaited != self._awaited:
+            self._awaited = awaited
+            self._show(Suspended(tuple(self._info[author] for author in awaited)))
+
     def _continue(self, missing: tuple[int, ...], now: float) -> None:
-        if self._is_suspended:
-            self._is_suspended, self._stuck = False, b""
+        if self._awaited:
+            self._awaited = ()
             self._show(Continued())
+        if self._is_cut_off:
+            self._is_cut_off = False
             self._timeouts.restart(missing, now)
 
     def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
@@ -115,15 +124,14 @@ class StallNotices:
         if now < due - WARNING:
             return due - WARNING
         if self._history.may_close_without():
+            self._continue(missing, now)
             if stage_of(self._history.position) is Stage.CHOOSE:
                 self._warn(missing, now)
             return math.inf
         if now < due:
             return due
-        slow = tuple(self._info[author] for author in missing if author != self._me)
-        if slow and self._stuck != self._history.position.tip:
-            self._stuck = self._history.position.tip
-            self._show(Suspended(slow))
+        if slow := tuple(author for author in missing if author != self._me):
+            self._suspend(slow)
         return math.inf
 
     def _warn(self, awaited: tuple[int, ...], now: float) -> None:

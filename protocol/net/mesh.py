@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from protocol import limits
 from protocol.crypto.tls import Credentials
@@ -32,6 +32,9 @@ from protocol.wire.frames import (
     decode_frame,
     encode_frame,
 )
+
+REPLACED: Final = Refuse(RefuseCode.REFUSED, "another program with your key has taken your place")
+"""Sent on a link that a newer one to the same identity replaces."""
 
 
 class RefusedError(PeerError):
@@ -282,6 +285,8 @@ class Mesh:
         if peer is not None and peer.link is link:
             if isinstance(frame, (Hello, Welcome)):
                 link.drop(f"{BREACH}: it greeted twice")
+            elif isinstance(frame, Refuse) and self._is_dialling(link):
+                pass  # the link that replaces this one: the answer on it is under way
             elif not isinstance(frame, Unknown):
                 self._owner.peer_frame(link.peer_key, frame)
         elif link.outbound:
@@ -324,8 +329,13 @@ class Mesh:
         now = asyncio.get_running_loop().time()
         self._peers[link.peer_key] = _Peer(link, now, old is not None, aim)
         if old is not None:
+            old.link.send(encode_frame(REPLACED))
             old.link.close()
         self._owner.peer_up(link.peer_key, aim, at)
+
+    def _is_dialling(self, old: Link) -> bool:
+        """Tell whether this node dials a peer to which it has a link."""
+        return any(each.peer_key == old.peer_key and each is not old for each in self._answers)
 
     def _may_replace(self, link: Link) -> bool:
         """Tell whether a new link to a peer takes the place of the one that is up."""

@@ -227,6 +227,8 @@ class Activities:
                 self.hosting.take_purse(identity, frame)
             elif isinstance(frame, Table | Propose | Refuse | ShowPurse):
                 self.joining.take(identity, frame)
+                if isinstance(frame, Refuse) and self.formed is not None:
+                    self.formed.refused(identity, frame.reason)
             elif isinstance(frame, CodeElement | CodeProof):
                 if self.hosting is not None:
                     self.hosting.code_desk.take(identity, frame)

@@ -159,7 +159,7 @@ class Guest:
         except PurseError as error:
             self._close(RefuseCode.REFUSED, str(error))
         except DamagedPurseError as error:
-            self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}; {error.hint}")
+            self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}; what to do about it: p2pdice purse")
 
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
         """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from protocol.crypto.keys import Identity, KeyFileError, MatchKey
 from protocol.crypto.short_code import ShortCode, UnknownWordError, new_short_code, parse_short_code
 from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, PeerError
-from protocol.events import CodeMade, NodeEvent, TableOpened
+from protocol.events import CodeMade, NodeEvent, PlayerInfo, TableOpened
 from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played
 from protocol.match.lobby import HostedTable, TableSettings
@@ -127,7 +128,7 @@ class Node:
                 ErrorCode.FAILED, f"{name!r} cannot be a nickname: {error}", "choose another with --name"
             ) from None
         except StoreError as error:
-            raise NodeError(ErrorCode.FAILED, error.parts, error.hint) from None
+            raise NodeError(ErrorCode.FAILED, error.parts, error.hint, error.choices) from None
         try:
             if identity is None:
                 identity, _ = archive.unlock(Home(home), store)
@@ -360,7 +361,7 @@ class Node:
         """
         stored = self.find(match)
         try:
-            archive.check_owner(stored, self.identity)
+            archive.check_owner(self.home, stored, self.identity)
         except (MalformedGenesisError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
         self._active.leave_behind()
@@ -374,10 +375,10 @@ class Node:
         self._runtime.purses.hold(*(each.history.genesis for each in matches))  # all at once: it forgets all others
         for each, again in zip(proposals, matches, strict=True):
             assert again.me is not None
-            self.name = again.history.genesis.roster[
-                again.me
-            ].join.nickname  # the others know no other, also afterwards
-            self._take_part(again, Occasion(each.created, each.table_name), resumed=True)
+            self.name = again.info[again.me].name  # the others know no other, also afterwards
+            returned = self._take_part(again, Occasion(each.created, each.table_name), resumed=True)
+        if not stored.formed:
+            returned.tell_who_is_awaited()
         self._presence.advertise()
         return stored.match.hex()
 
@@ -412,6 +413,16 @@ class Node:
         if self._active.watching is not None:
             raise NodeError(ErrorCode.REFUSED, "spectators cannot speak", "sit down for the next match")
         self._active.talking.say(self._runtime.player(self.name, self.identity.public), self._active.floors(), text)
+
+    def trust(self, player: PlayerInfo) -> None:
+        """Trust a player's key from now on, under their present name.
+
+        :raises NodeError: if that cannot be stored.
+        """
+        try:
+            self._store.people.trust(player.fingerprint, player.name, int(time.time()))
+        except StoreError as error:
+            raise NodeError(ErrorCode.FAILED, error.parts, error.hint) from None
 
     async def close(self) -> None:
         """Leave. Linked peers are told; a running match can be resumed; a finished one is served for a moment more."""

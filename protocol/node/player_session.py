@@ -10,7 +10,7 @@ from typing import Final
 
 from protocol.consensus.news import Learned, Replace
 from protocol.errors import RefuseCode
-from protocol.events import NodeEvent
+from protocol.events import AwaitingPlayers, NodeEvent, Notice, PlayerInfo
 from protocol.match.effects import (
     CalledOff,
     Ended,
@@ -63,6 +63,9 @@ class PlayerSession(Session):
         self._formed = formed
         self._called_off = called_off
         self._is_retired = False
+        self._awaited: tuple[PlayerInfo, ...] | None = None
+        """Those who were told to be missing; None if that is not told."""
+        self._refused_by: set[bytes] = set()
         self._books = Bookkeeping(runtime.purses, match)
 
     def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
@@ -99,6 +102,20 @@ class PlayerSession(Session):
             addresses = partial(self._runtime.where, identity, self.match.id, roster[author].join.addresses)
             mesh.keep(identity, addresses, self.aim, patience)
 
+    def tell_who_is_awaited(self) -> None:
+        """Tell the owner who is missing, from now on until the match is formed."""
+        self._awaited = ()
+        self._tell_awaited()
+
+    def _tell_awaited(self) -> None:
+        is_linked, awaited = self._runtime.mesh.is_linked, self._awaited
+        if awaited is None or self.match.is_formed:
+            return
+        self._awaited = tuple(self.match.info[author] for each, author in self.authors.items() if not is_linked(each))
+        if self._awaited != awaited:
+            who = self.match.info, self._awaited
+            self.tell(AwaitingPlayers(self.match.id.hex(), self.occasion.table_name, *who))
+
     def forget(self, beside: Collection[PlayerSession]) -> None:
         """Take part in this proposal no more, and keep nothing of it: neither links and messages, nor the seed.
 
@@ -121,6 +138,11 @@ class PlayerSession(Session):
         if identity in self.authors:
             self._runtime.store.remember_address(identity, *at, int(time.time()))
             self.linked(identity)
+            self._tell_awaited()
+
+    def lost(self, identity: bytes, reason: str) -> None:
+        super().lost(identity, reason)
+        self._tell_awaited()
 
     def welcome_spectator(self, identity: bytes, aim: WatchAim) -> MatchAim | Refuse:
         """Answer a peer that wants to watch."""
@@ -148,6 +170,12 @@ class PlayerSession(Session):
         elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity):
             # A number above all roster indices: the match needs it only to tell askers apart.
             self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
+
+    def refused(self, identity: bytes, reason: str) -> None:
+        """Tell the owner why a player has ended the link, once for each player: this program dials them again."""
+        if identity in self.authors and identity not in self._refused_by:
+            self._refused_by.add(identity)
+            self.tell(Notice(f"{self.match.info[self.authors[identity]].name} refuses this program: {reason}"))
 
     def floor(self) -> Floor:
         """Return where words are said in this match."""

@@ -142,7 +142,7 @@ class Runtime:
                 return
             if any(mismatch):
                 namesakes = tuple(PlayerInfo(each.name, each.fingerprint) for each in mismatch.namesakes)
-                self.events.put_nowait(Unfamiliar(player, mismatch.known_as, namesakes))
+                self.events.put_nowait(Unfamiliar(player, mismatch.known_as, namesakes, mismatch.trusted))
 
     def player(self, name: str, identity: bytes) -> PlayerInfo:
         """Return a player as the owner is told."""

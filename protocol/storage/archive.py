@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
-from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
-from protocol.errors import BEGIN, SEE_MATCHES, ErrorCode, NodeError, Parts, PeerError
+from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
+from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, Parts, PeerError
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
@@ -58,10 +58,13 @@ def read_store(home: Home) -> Iterator[Store]:
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     """Return the matches that their owner can return to, newest first.
 
-    The newest proposal is among them even if this node never saw it formed: the others may have formed it.
+    A proposal is among them even if this node never saw it formed, as the others may have formed it: but only the last,
+    and only if no match was begun since.
     """
+    newest = max((stored.number for stored in matches), default=0)
     open_ones = [stored for stored in matches if not (stored.over or stored.void or is_old(stored))]
-    return tuple(stored for index, stored in enumerate(open_ones) if stored.formed or index == 0)
+    found = [stored for stored in open_ones if stored.formed or stored.number == newest]
+    return tuple(sorted(found, key=lambda stored: stored.number, reverse=True))
 
 
 def beside(stored: StoredMatch, matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
@@ -234,9 +237,11 @@ def transcript_named(home: Home, text: str) -> Path:
     stored = find(matches, text)
     if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"
-        choices = ((save, "Write down the match so far"),)
         name = "the last match" if wanted == LAST else text
-        raise NodeError(ErrorCode.NO_MATCH, f"{name} has no transcript yet", choices=choices)
+        missing = (f"{name} has no transcript yet", "Write down the match so far")
+        if stored.over:  # a backup holds matches without their transcripts
+            missing = (f"the transcript of {name} is not here", "Write it again")
+        raise NodeError(ErrorCode.NO_MATCH, missing[0], choices=((save, missing[1]),))
     return kept[stored.match]
 
 
@@ -349,7 +354,16 @@ def has_frozen(store: Store, match: bytes) -> bool:
     return False
 
 
-def check_owner(stored: StoredMatch, identity: Identity) -> None:
+def other_owner(home: Home, stored: StoredMatch) -> str:
+    """Return the fingerprint of the key with which a match was begun, if the home has another key now; else, or if the
+    home's key is not readable without a passphrase, an empty text."""
+    with suppress(KeyFileError, OSError, MalformedGenesisError, StoreError):
+        if (begun := owner(stored)) != Identity.load(home.identity).public:
+            return fingerprint(begun)
+    return ""
+
+
+def check_owner(home: Home, stored: StoredMatch, identity: Identity) -> None:
     """Refuse to return to a match with another key than it was begun with: the seat belongs to that key.
 
     :raises NodeError: if the key is another one.
@@ -357,12 +371,33 @@ def check_owner(stored: StoredMatch, identity: Identity) -> None:
     :raises StoreError: if the stored match is damaged.
     """
     if (begun := owner(stored)) != identity.public:
+        ways = _ways_back(home, begun)
+        put_back = "" if ways else f"put the {IDENTITY_FILE} of that time back from a backup: "
         raise NodeError(
             ErrorCode.FAILED,
             f"match {stored.match.hex()[:8]} was begun as {fingerprint(begun)}, "
             f"but the key of this home is now that of {identity.fingerprint}",
-            f"put the {IDENTITY_FILE} of that time back from a backup: only its owner can return",
+            f"{put_back}only its owner can return",
+            ways,
         )
+
+
+def _ways_back(home: Home, key: bytes) -> Choices:
+    """Return the commands that bring back a key that was replaced: one if a file is seen to hold it, else one for each
+    file that may hold it, as a passphrase protects it."""
+    locked = []
+    for path in sorted(home.path.glob(f"{IDENTITY_FILE}.old-*")):
+        try:
+            if Identity.load(path).public == key:
+                return ((("p2pdice identity restore ", path), "Go back to that key"),)
+        except WrongPassphraseError:
+            locked.append(path)
+        except (KeyFileError, OSError):
+            continue
+    return tuple(
+        (("p2pdice identity restore ", path), f"Go back to the key in {path.name}, if it is that one")
+        for path in locked
+    )
 
 
 def describe(loss: Loss) -> str:

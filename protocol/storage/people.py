@@ -76,6 +76,11 @@ class Mismatch(NamedTuple):
     namesakes: tuple[Person, ...] = ()
     """Others who have used such a name, trusted ones first. If the key has used it, too, only trusted ones."""
 
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """Fingerprints of the namesakes whom the owner trusts."""
+        return tuple(each.fingerprint for each in self.namesakes if each.is_trusted)
+
 
 class People:
     """The people of one store.

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.errors import ErrorCode, LocalError, Parts
+from protocol.errors import Choices, ErrorCode, LocalError, Parts
 from protocol.limits import ADDRESSES_REMEMBERED
 from protocol.storage import people, purses
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
@@ -66,11 +66,11 @@ only added at the end and need no other index, so a turn changes the fewest page
 """
 
 
-_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int)
+_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int)
 """What the columns of a match hold; SQLite keeps values of any type in any column."""
 _MATCHES: Final = (
-    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted, void"
-    " FROM matches LEFT JOIN seeds USING (match_key)"
+    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted, void,"
+    " number FROM matches LEFT JOIN seeds USING (match_key)"
 )
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
@@ -95,17 +95,19 @@ class DamagedStoreError(StoreError):
     """The file is no store, or holds something else than was written. An empty store raises no error."""
 
     hint = (
-        "the file is damaged, not empty, and was left as it is: put it back with p2pdice identity restore BACKUP, or"
-        " move it away to go on without the matches, people and purse in it; your key and transcripts are other files"
+        "the file is damaged, not empty, and was left as it is: put it back from a backup, or move it away to go on"
+        " without the matches, people and purse in it; your key and transcripts are other files"
     )
+    choices: Choices = (("p2pdice identity restore BACKUP", "Put it back from a backup"),)
 
 
 class DamagedPurseError(DamagedStoreError):
     """Entries of the owner's purse are damaged or missing. The rest of the store may be whole."""
 
-    hint = (
-        "put a backup into another home with p2pdice identity restore BACKUP --home DIR, or begin another purse,"
-        " without coins: p2pdice purse new"
+    hint = ""
+    choices = (
+        ("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),
+        ("p2pdice purse new", "Or begin another purse, without coins"),
     )
 
 
@@ -132,6 +134,8 @@ class StoredMatch(NamedTuple):
     """The owner opened the table, as far as this store knows."""
     void: bool = False
     """The owner has signed that the match is void, and signs nothing else in it any more."""
+    number: int = 0
+    """Counts up: of two matches, the one with the higher number was stored later."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
@@ -507,7 +511,7 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
 
     :raises StoreError: if it has no id.
     """
-    match, genesis, seed, formed, created, over, port, table, name, winners, hosted, void = row
+    match, genesis, seed, formed, created, over, port, table, name, winners, hosted, void, number = row
     if type(match) is not bytes or len(match) != HASH_BYTES:
         raise DamagedStoreError("the store is damaged: the id of a match is invalid")
     if (
@@ -516,10 +520,10 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
         or (name and not is_name(name))
         or not _WINNERS.fullmatch(winners)
     ):
-        return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0)
+        return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0, number=number)
     authors = tuple(map(int, filter(None, winners.split(","))))
     times = bool(formed), calendar(created), bool(over)
-    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted), bool(void))
+    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted), bool(void), number)
 
 
 def hold_file(path: Path) -> sqlite3.Connection:

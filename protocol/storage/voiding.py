@@ -7,6 +7,7 @@ from protocol.consensus.voids import signer, void_data, write_void
 from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError
 from protocol.storage.archive import replica, roster_index
+from protocol.storage.match_names import short_id
 from protocol.storage.store import Store
 from protocol.wire.messages import Kind
 from protocol.wire.void_lines import parse_void_line, write_void_line
@@ -33,7 +34,7 @@ class Voiding:
             if stored.over:
                 hint = "it is settled when you next sit down at a table with stakes"
                 raise NodeError(ErrorCode.FAILED, "that match is over", hint)
-            back = ((f"p2pdice resume {match.hex()[:8]}", "Return to it: then it is settled"),)
+            back = ((f"p2pdice resume {short_id(match)}", "Return to it: then it is settled"),)
             raise NodeError(ErrorCode.FAILED, "that match is over", choices=back)
         me = roster_index(stored)
         mine = [signed.message for signed in store.messages(match) if signed.message.author == me]

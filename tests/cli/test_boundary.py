@@ -83,7 +83,9 @@ def test_every_error_of_the_protocol_is_a_sentence_and_an_exit_code_with_the_wor
     assert failure is not None
     assert failure.code in set(ExitCode) - {ExitCode.DONE}
     report(failure, told)
-    assert all(line.isprintable() and line.endswith(".") for line in told.getvalue().splitlines())
+    lines = told.getvalue().splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert all(line.endswith(".") for line in lines[: len(lines) - 2 * len(failure.choices)])
     assert kind.__name__ in ("OtherStateError",) or "o away\\x1b[2J\\u202e." in told.getvalue()
 
 
@@ -126,6 +128,44 @@ def test_a_command_to_be_typed_stands_alone_on_its_line_with_nothing_behind_it(n
     assert failure is not None
     report(failure, told)
     assert told.getvalue().endswith("See all of them:\n    p2pdice matches\n")
+
+
+def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
+    """A player of another home who typed such a command gave up the healthy purse of their own."""
+    failure, told = (
+        Failure(
+            "It fits nothing (see p2pdice people).",
+            "Give one up with p2pdice purse forfeit; install p2pdice again.",
+            "The matches: p2pdice matches",
+            choices=(
+                ("p2pdice purse new", "Begin"),
+                ("p2pdice resume --home there", "Go back"),
+                ("p2pdice bot check -- p2pdice x", "Try it"),
+            ),
+        ),
+        StringIO(),
+    )
+    report(failure, told, ("--home", "Ada's home"))
+    here = """ --home 'Ada'"'"'s home'""" if sys.platform != "win32" else ' --home "Ada\'s home"'
+    assert told.getvalue().splitlines() == [
+        f"Error: It fits nothing (see p2pdice people{here}).",
+        f"Give one up with p2pdice purse forfeit{here}; install p2pdice again.",
+        f"The matches: p2pdice matches{here}",
+        "Begin:",
+        f"    p2pdice purse new{here}",
+        "Go back:",
+        "    p2pdice resume --home there",
+        "Try it:",
+        f"    p2pdice bot check{here} -- p2pdice x",
+    ]
+
+
+def test_an_error_of_a_home_that_was_named_names_it_in_its_commands(here: Run, tmp_path: Path) -> None:
+    other = str(tmp_path / "other")
+    assert here("verify", "nope", "--home", other).stderr.endswith(
+        f"Open a table:\n    p2pdice host --home {other}\nOr sit down at one:\n    p2pdice join --home {other}\n"
+    )
+    assert here("verify", "nope").stderr.endswith("    p2pdice join\n")
 
 
 def test_no_hint_of_the_protocol_is_a_sentence_around_a_command() -> None:
@@ -178,7 +218,7 @@ def test_a_home_in_a_file_is_named_as_it_was_typed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    assert p2pdice("resume", "--home", "file/new").stderr == "Error: file/new: Not a directory.\n"
+    assert p2pdice("host", "--home", "file/new").stderr == "Error: file/new: Not a directory.\n"
 
 
 def broken_command(tmp_path: Path, statement: str) -> subprocess.CompletedProcess[str]:

@@ -103,7 +103,8 @@ def test_a_damaged_store_is_not_taken_for_an_empty_one(p2pdice: Run, home: Home,
     done = p2pdice(*command.split())
     assert done.returncode == ExitCode.FAILURE
     assert f"{home.store}: file is not a database" in done.stderr
-    assert "he file is damaged, not empty, and was left as it is: put it back with p2pdice identity" in done.stderr
+    assert "he file is damaged, not empty, and was left as it is: put it back from a backup" in done.stderr
+    assert done.stderr.endswith("Put it back from a backup:\n    p2pdice identity restore BACKUP\n")
     assert home.store.read_bytes() == content
 
 

@@ -34,7 +34,7 @@ class Table:
         self.paper = Paper(is_interactive=is_interactive)
         self.played: list[Move] = []
         self.conceded = 0
-        match = SimpleNamespace(info=(), unheard=(BEN,), goes_on_without=lambda _: False)
+        match = SimpleNamespace(info=(), is_formed=True, unheard=(BEN,), goes_on_without=lambda _: False)
         owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start, match=match)
         self.line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", self.paper))
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
@@ -455,6 +455,30 @@ def test_only_a_host_has_a_line_to_draw_and_gets_it_as_a_qr_code() -> None:
         paper.page_size = lacking
         table.obey("qr")
         assert "give your friend the long line instead." in paper.said[-1]
+
+
+def test_a_table_of_a_proposal_says_so_and_names_those_who_are_awaited() -> None:
+    """It said that nobody is here, and nothing else."""
+    match = SimpleNamespace(info=(), is_formed=False, unheard=())
+    table = PlayerTable(
+        cast("Any", SimpleNamespace(match=match)),
+        Settings(Path("home")),
+        face=cast("Face", Paper(is_interactive=True)),
+    )
+    paper, me = cast("Paper", table.face), node.PlayerInfo("Ada", "DNOZ-2222", is_me=True)
+    table.take(node.AwaitingPlayers("ab" * 32, "Friday", (me, BEN), (BEN,)))
+    assert paper.said == [
+        "Match abababab was proposed, and this program has not seen it begin. It waits for Ben.",
+    ]
+    paper.said.clear()
+    for word in ("table", "3x3", "quit"):
+        table.obey(word)
+    assert paper.said == [
+        f"    Ada: you, DNOZ-2222\n    Ben: {FINGERPRINT}\n"
+        "The match was proposed, and has not begun. It waits for Ben.",
+        "It is not your turn: the match waits for Ben.",
+        "You have left. If the match is played after all, return with:\n    p2pdice resume abababab --home home",
+    ]
 
 
 def test_every_event_but_the_last_words_of_a_table_is_said() -> None:

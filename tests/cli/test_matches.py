@@ -16,7 +16,7 @@ from cli.front import build
 from cli.settings import Settings
 from cli.text.match_list import listed
 from p2pdice import PRESETS
-from protocol.crypto.keys import MatchKey, fingerprint
+from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import StoredMatch
@@ -84,26 +84,40 @@ def kept(home: Home, seed: int, *, formed: bool, over: bool, table: str = "") ->
 def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newest_first(
     here: Run, tmp_path: Path
 ) -> None:
+    """The proposal is an old one: the match after it was formed."""
     home = Home(tmp_path / "home")
     states = {"finished": (True, True), "unfinished": (True, False), "proposed": (False, False)}
     order = ["finished", "unfinished", "proposed", "unfinished", "finished"]
     ids = [kept(home, seed, formed=states[each][0], over=states[each][1]) for seed, each in enumerate(order, 5)]
     listed = [(each["match"], each["state"]) for each in json.loads(here("matches", "--json").stdout)["matches"]]
-    assert listed == [(ids[place], order[place]) for place in (3, 1, 2, 4, 0)]
+    assert listed == [(ids[place], order[place]) for place in (3, 2, 1, 4, 0)]
     lines = here("matches").stdout.splitlines()
     day = date.fromtimestamp(0)
     names = [f"{day}-house-rules-{n}" if n > 1 else f"{day}-house-rules" for n in (3, 2, 4, 1)]
-    names.insert(2, ids[2][:8])
+    names.insert(1, ids[2][:8])
     assert [line.split()[:2] for line in lines[:5]] == [
         [name, state] for name, (_, state) in zip(names, listed, strict=True)
     ]
     assert lines[5:] == [
         f"Return to: p2pdice resume {names[0]}",
+        f"First:     p2pdice matches save {names[3]}",
         f"See again: p2pdice replay {names[3]}",
         f"Verify:    p2pdice verify {names[3]}",
     ]
     assert all(line.endswith(": player 0 and player 1; player 1 won") for line in lines[3:5])
     assert max(map(len, lines)) <= 120
+
+
+def test_no_way_back_to_a_proposal_is_shown_after_which_another_match_was_played(here: Run, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    proposed = kept(home, 1, formed=False, over=False)
+    assert here("matches").stdout.splitlines()[1:] == [f"Return to: p2pdice resume {proposed[:8]}"]
+    kept(home, 2, formed=True, over=True)
+    done = here("matches").stdout
+    assert f"{proposed[:8]}  " in done
+    assert "resume" not in done
+    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
+    assert "There is no unfinished match here." in here("resume").stderr
 
 
 def test_a_match_watched_or_forgotten_is_listed_as_long_as_its_transcript_is_there(
@@ -125,6 +139,49 @@ def test_a_match_watched_or_forgotten_is_listed_as_long_as_its_transcript_is_the
     assert here("resume", "--list").stdout == "No match is unfinished here.\n"
     Path(told["transcript"]).rename(tmp_path / "home" / "matches" / "\x1b[2J --yes.p2pdice")
     assert here("matches").stdout.splitlines()[1] == f"See again: p2pdice replay {match[:8]}"
+
+
+def test_a_finished_match_without_its_transcript_is_written_again_before_it_is_looked_at(
+    here: Run, tmp_path: Path
+) -> None:
+    """As after a backup was restored: the transcripts are not in it."""
+    world = World(CLASSIC, 2, 3)
+    world.run()
+    with stored(tmp_path / "home", world, 0, table="Friday") as (store, match):
+        store.mark_over(match.match, (0,))
+        name = match.name
+    for command in ("verify", "replay", "report"):
+        what, *choice = here(command, "last").stderr.splitlines()
+        assert what == "Error: The transcript of the last match is not here."
+        assert choice == ["Write it again:", f"    p2pdice matches save {name}"]
+    commands = [line.partition("p2pdice ")[2] for line in here("matches").stdout.splitlines()[1:]]
+    assert commands == [f"matches save {name}", f"replay {name}", f"verify {name}"]
+    for command in commands:
+        assert here(*command.split()).returncode == 0
+    assert "matches save" not in here("matches").stdout
+
+
+@pytest.mark.parametrize("has_passphrase", [False, True])
+def test_a_match_of_a_key_that_was_replaced_is_told_apart_and_the_way_back_is_to_restore_the_key(
+    here: Run, match: str, tmp_path: Path, has_passphrase: bool
+) -> None:
+    home = Home(tmp_path / "home")
+    if has_passphrase:
+        here("identity", "passphrase", P2PDICE_NEW_PASSPHRASE="secret")
+    begun = Identity.load(home.identity, "secret" if has_passphrase else None).fingerprint
+    here("identity", "new", "--yes", P2PDICE_PASSPHRASE="secret")
+    for command in (("matches",), ("resume", "--list")):
+        (line,) = here(*command).stdout.splitlines()
+        assert line.endswith(f"; begun with another key, {begun}")
+    (told,) = json.loads(here("matches", "--json").stdout)["matches"]
+    assert told["other_key"] == begun
+    failed = here("resume").stderr.splitlines()
+    assert failed[1] == "Only its owner can return."
+    meaning = "Go back to the key in identity.key.old-1, if it is that one" if has_passphrase else "Go back to that key"
+    assert failed[2:] == [f"{meaning}:", f"    p2pdice identity restore {home.path / 'identity.key.old-1'}"]
+    assert here(*shlex.split(failed[3])[1:], "--yes").returncode == 0
+    if not has_passphrase:
+        assert here("matches").stdout.splitlines()[1].startswith("Return to: p2pdice resume ")
 
 
 def test_every_name_that_is_listed_can_be_typed_as_it_stands(here: Run, tmp_path: Path) -> None:

@@ -222,8 +222,9 @@ def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> Non
 def test_every_event_has_the_name_that_programs_know() -> None:
     assert " ".join(NAMES[event] for event in get_args(node.NodeEvent)) == (
         "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged TableClosed AwaitingHost"
-        " AgainAsked Unfamiliar MatchFormed MatchStarted DiceRolled CupsSeen Happened YourTurn ConcedeAccepted PeerLost"
-        " PeerBack Suspended Overdue TakenBack Continued Misbehaved MatchOver Said Stopped Diverged Notice"
+        " AgainAsked Unfamiliar AwaitingPlayers MatchFormed MatchStarted DiceRolled CupsSeen Happened YourTurn"
+        " ConcedeAccepted PeerLost PeerBack Suspended Overdue TakenBack Continued Misbehaved MatchOver Said Stopped"
+        " Diverged Notice"
     )
     assert (*OF_BOTS, VERDICT) == ("BotFailed", "BotFault", "BotDone", "Verdict")
 
@@ -240,7 +241,8 @@ FIELDS = {
     "TableClosed": "code reason",
     "AwaitingHost": "host:player host_is seconds",
     "AgainAsked": "player:player",
-    "Unfamiliar": "known_as namesakes:player player:player",
+    "Unfamiliar": "known_as namesakes:player player:player trusted",
+    "AwaitingPlayers": "awaited:player match_id players:player table",
     "MatchFormed": "match_id",
     "MatchStarted": "match_id my_seat players:player resumed ruleset table",
     "DiceRolled": "hand",

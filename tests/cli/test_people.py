@@ -6,20 +6,27 @@ import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cli.exits import ExitCode
+from cli.settings import Settings
+from cli.table.face import Face
+from cli.table.player_table import PlayerTable
+from cli.text.narrate import unfamiliar
 from protocol.crypto.fingerprint_words import fingerprint_words
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
-from protocol.events import PlayerInfo, Unfamiliar
+from protocol.events import LobbyChanged, PlayerInfo, Unfamiliar
 from protocol.match.lobby import TableSettings
+from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.people import Mismatch
 from protocol.storage.store import DamagedStoreError, Store
 from protocol.wire.genesis import Genesis
 from tests.cli.conftest import Run
+from tests.cli.paper import Paper
 from tests.network.company import CLASSIC, Company
 from tests.simulation.world import join_record
 
@@ -90,6 +97,14 @@ def test_people_are_listed_with_names_and_matches_and_without_bots_or_oneself(p2
 def test_nobody_is_known_in_a_new_home(p2pdice: Run, tmp_path: Path) -> None:
     assert p2pdice("people").stdout == "You have met nobody yet; bots are not listed.\n"
     assert not Home(tmp_path / "home").store.exists()
+
+
+def test_a_new_home_gets_a_store_for_somebody_who_is_trusted_and_for_nothing_else(here: Run, tmp_path: Path) -> None:
+    for command in (("trust", "Ada"), ("untrust", "Ada"), ("untrust", ADA.fingerprint)):
+        assert here("people", *command).returncode != ExitCode.DONE
+        assert not (tmp_path / "home").exists()
+    assert here("people", "trust", ADA.fingerprint).returncode == ExitCode.DONE
+    assert Home(tmp_path / "home").store.exists()
 
 
 @pytest.mark.parametrize(
@@ -321,11 +336,34 @@ def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict
     output = here("verify", transcript).stdout
     assert "uses a new name: you have met this key as " in output
     assert "\x1b" not in output
-    assert f"{name} ({third}) has another key than {name} ({EVE.fingerprint}), whom you have met" in output
+    assert f"{name} ({third}) has another key than {name} ({EVE.fingerprint}), whom you trust." in output
     people = {each["fingerprint"]: each for each in json.loads(here("verify", "--json", transcript).stdout)["people"]}
     assert people[second]["trusted"] is True
     assert people[second]["known_as"] == people[second]["namesakes"] == []
     assert people[third]["namesakes"] == [{"name": name, "fingerprint": EVE.fingerprint}]
+
+
+def test_namesakes_whom_one_trusts_are_told_from_those_whom_one_has_only_met() -> None:
+    new, ada, eve = (PlayerInfo("Ada", key) for key in ("NEW", "TRUSTED", "MET"))
+    told = "Ada (NEW) has another key than Ada (TRUSTED), whom you trust, and Ada (MET), whom you have met."
+    assert unfamiliar(new, (), (ada, eve), ("TRUSTED",)) == f"{told} Compare fingerprints."
+
+
+async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company, tmp_path: Path) -> None:
+    """The home is in use then, so 'people trust' in another terminal could not do it."""
+    (ada, ben), _ = await people.table(3, ["Ada", "Ben"])
+    await ada.until(LobbyChanged, lambda event: len(event.players) == 2)
+    paper = Paper(is_interactive=True)
+    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", paper))
+    table.take(ada.told(LobbyChanged)[-1])
+    table.obey("trust")
+    table.obey("trust ben")
+    key = ben.node.identity.fingerprint
+    assert paper.said[-2] == "Type trust and a name: Ben."
+    assert f"You trust Ben ({key}).\nIn words: {fingerprint_words(key)}\n" in paper.said[-1]
+    assert paper.said[-1].endswith(f"\n    p2pdice people untrust {key} --home {ada.node.home.path}")
+    with archive.read_store(ada.node.home) as store:
+        assert store.people.person(key).trusted_as == "Ben"
 
 
 async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company, tmp_path: Path) -> None:
@@ -341,5 +379,6 @@ async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company
     ada.node.start_match()
     await ada.until_true(lambda: ada.node.match is not None and ada.node.match.is_formed)
     (told,) = ada.told(Unfamiliar)
-    assert told == Unfamiliar(PlayerInfo("Ben", bens_key), ("Bob",), (PlayerInfo("Ben", EVE.fingerprint),))
+    eve = PlayerInfo("Ben", EVE.fingerprint)
+    assert told == Unfamiliar(PlayerInfo("Ben", bens_key), ("Bob",), (eve,), (EVE.fingerprint,))
     assert ben.told(Unfamiliar) == []

@@ -15,6 +15,7 @@ import pytest
 from cli.bots.bot_processes import Order
 from cli.exits import ExitCode
 from cli.text.qr_code import qr_code
+from protocol.storage.store import Store
 from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, play_together, seated
 from tests.programs import environment
@@ -244,11 +245,16 @@ def test_a_table_that_does_not_answer_cannot_be_joined(p2pdice: Run, target: str
     assert done.stderr.startswith("Error: ")
 
 
-def test_nothing_to_resume_is_said(here: Run, p2pdice: Run) -> None:
+def test_nothing_to_resume_is_said_and_nothing_is_made(here: Run, tmp_path: Path) -> None:
+    """A key was made, and nobody was told."""
     assert here("resume", "--list").stdout == "No match is unfinished here.\n"
-    done = p2pdice("resume")
-    assert done.returncode == ExitCode.FAILURE
-    assert "There is no unfinished match here." in done.stderr
+    for made in (False, True):
+        done = here("resume")
+        assert done.returncode == ExitCode.FAILURE
+        assert "There is no unfinished match here." in done.stderr
+        assert (tmp_path / "home").exists() is made
+        Store(tmp_path / "home" / "store.sqlite3").close()
+    assert not (tmp_path / "home" / "identity.key").exists()
 
 
 def test_a_home_is_for_one_process_at_a_time(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:

@@ -53,6 +53,16 @@ def test_a_newcomer_is_told_what_the_first_match_brings(here: Run) -> None:
     assert read(here) == {"purse": None}
 
 
+@pytest.mark.parametrize("command", ["void abab", "forfeit abab", "new"])
+def test_where_there_is_no_purse_nothing_can_be_given_up_and_nothing_is_made(
+    here: Run, tmp_path: Path, command: str
+) -> None:
+    done = here("purse", *command.split())
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stderr.startswith("Error: You have no purse yet.")
+    assert not (tmp_path / "home").exists()
+
+
 def test_it_shows_what_there_is_and_where_it_came_from(here: Run, home: Home) -> None:
     shown = here("purse").stdout
     assert f"{balance(home):,} coins, 70 of them frozen; no run tickets." in shown

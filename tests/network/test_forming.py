@@ -14,7 +14,16 @@ from p2pdice import PlayerOut
 from protocol import limits
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Replica
-from protocol.events import Happened, LobbyChanged, MatchFormed, MatchResult, MatchStarted, Stopped, TableClosed
+from protocol.events import (
+    AwaitingPlayers,
+    Happened,
+    LobbyChanged,
+    MatchFormed,
+    MatchResult,
+    MatchStarted,
+    Stopped,
+    TableClosed,
+)
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
 from protocol.node.player_session import PlayerSession
@@ -157,6 +166,34 @@ async def test_a_host_who_leaves_while_the_match_forms_takes_the_table_along(peo
     await ada.until(TableClosed)
     await ada.until_true(lambda: ada.node.match is not None and bool(ada.node.match.history.declined))
     assert ada.told(MatchStarted) == []
+
+
+async def test_players_who_return_to_a_proposal_are_told_who_is_missing_until_all_are_there(people: Company) -> None:
+    host, line = await open_table(people, 3)
+    (ada,) = await people.join(line, "Ada")
+    eve = await people.sit("Eve")
+    bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
+    await eve.node.join(line)
+    for player in (host, ada, eve):
+        await player.until_true(partial(is_about_to_commit, player))
+    homes = [await player.kill() for player in (host, ada, eve)]
+
+    host = await people.sit("Host", home=homes[0])
+    match = await host.node.resume()
+    told = await host.until(AwaitingPlayers)
+    assert (told.match_id, told.table, {player.name for player in told.players}) == (
+        match,
+        "Friday",
+        {"Host", "Ada", "Eve"},
+    )
+    assert {player.name for player in told.awaited} == {"Ada", "Eve"}
+    ada = await people.sit("Ada", home=homes[1])
+    await ada.node.resume()
+    for player in (host, ada):
+        await player.until(AwaitingPlayers, lambda event: [each.name for each in event.awaited] == ["Eve"])
+    eve = await people.sit("Eve", home=homes[2])
+    await eve.node.resume()
+    await agree(host, ada, eve)
 
 
 def step_of(data: bytes, signature: bytes) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -122,6 +122,39 @@ def test_forgetting_one_of_two_proposals_with_one_seed_keeps_the_other_whole(tmp
 def match_named(digits: str, *, over: bool = False, name: str = "") -> StoredMatch:
     match = bytes.fromhex(digits.ljust(64, "0"))
     return StoredMatch(match, b"", b"", formed=True, created=0, over=over, port=0, name=name)
+
+
+def proposals(tmp_path: Path, tables: str) -> Store:
+    """Return a store with a match for each letter: of one table for one letter, and formed if it is a capital."""
+    store = Store(Home(tmp_path).store)
+    for number, table in enumerate(tables):
+        seed = table.upper().encode() * 32
+        key = MatchKey(seed).public
+        if table.upper() not in tables[:number].upper():
+            store.add_seed(key, seed)
+        data = genesis(CLASSIC, 2, number.to_bytes(4, "big"))[0].encoded()
+        store.add_match(match_id(data), data, key, created=number, port=0)
+        if table.isupper():
+            store.mark_formed(match_id(data))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("tables", "can_go_on"),
+    [("a", [0]), ("aa", [1]), ("ab", [1]), ("Ab", [1, 0]), ("aB", [1]), ("abB", [2]), ("ABa", [2, 1, 0])],
+)
+def test_a_proposal_can_be_returned_to_until_another_match_is_begun(
+    tmp_path: Path, tables: str, can_go_on: list[int]
+) -> None:
+    with closing(proposals(tmp_path, tables)) as store:
+        assert [each.created for each in archive.unfinished(store.matches())] == can_go_on
+        assert archive.to_resume(store, None).created == can_go_on[0]
+
+
+def test_a_proposal_is_not_returned_to_when_another_match_is_over(tmp_path: Path) -> None:
+    with closing(proposals(tmp_path, "aB")) as store:
+        store.mark_over(store.matches()[0].match)
+        assert archive.unfinished(store.matches()) == ()
 
 
 def test_a_match_is_named_by_last_or_any_unique_beginning() -> None:

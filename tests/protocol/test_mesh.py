@@ -7,6 +7,7 @@ import contextlib
 import gc
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
 from protocol.net.link import Link
 from protocol.net.listener import listen
-from protocol.net.mesh import Mesh
+from protocol.net.mesh import REPLACED, Mesh
 from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim
 from tests.programs import PATIENCE
 
@@ -56,8 +57,9 @@ async def test_a_listener_closed_at_any_moment_leaves_no_connection_open(turns: 
 class Peer:
     """An owner that welcomes everybody and says nothing."""
 
-    def __init__(self) -> None:
-        self.identity = Identity.generate()
+    def __init__(self, identity: Identity | None = None) -> None:
+        self.identity = identity or Identity.generate()
+        self.told: list[Frame | str] = []
         self.mesh = Mesh(credentials(self.identity.private_key), self)
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
@@ -67,10 +69,10 @@ class Peer:
         """Nothing follows from it."""
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        raise AssertionError("nobody says anything here")
+        self.told.append(frame)
 
     def peer_down(self, identity: bytes, reason: str) -> None:
-        """Nothing follows from it."""
+        self.told.append("down")
 
     async def until_linked(self, other: Peer) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -119,3 +121,35 @@ async def test_strangers_that_answer_at_a_peers_addresses_are_passed_over() -> N
         for _ in range(5):
             assert await ada.mesh.connect(where, AIM, ben.identity.public.__eq__) == ben.identity.public
             ada.mesh.disconnect(ben.identity.public)
+
+
+async def test_a_program_whose_place_another_with_the_same_key_takes_is_told_so_before_its_link_ends() -> None:
+    async with peers(2) as (ben, ada):
+        where = [(HOST, ben.mesh.port)]
+        await ada.mesh.connect(where, AIM)
+        other = Peer(ada.identity)
+        await other.mesh.connect(where, AIM)
+        async with asyncio.timeout(PATIENCE):
+            while "down" not in ada.told:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await other.mesh.close()
+        assert ada.told == [REPLACED, "down"]
+        assert other.told == ["down"]
+
+
+async def test_a_program_that_replaces_its_own_link_is_not_told_that_another_has_done_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two connections have no order: the end of the old one may be seen before the answer on the new one."""
+    take_answer = Mesh._take_answer
+    async with peers(2) as (ben, ada):
+        where = [(HOST, ben.mesh.port)]
+        await ada.mesh.connect(where, AIM)
+
+        def late(*answer: Any) -> None:
+            asyncio.get_running_loop().call_later(0.3, take_answer, *answer)
+
+        monkeypatch.setattr(Mesh, "_take_answer", late)
+        await ada.mesh.connect(where, AIM)
+        assert ada.mesh.is_linked(ben.identity.public)
+        assert (ada.told, ben.told) == (["down"], [])

@@ -194,6 +194,54 @@ def test_a_silent_linked_player_suspends_a_match_that_needs_them() -> None:
     assert not any(isinstance(event, Suspended) for event in world.machines[slow].shown)
 
 
+def told(world: World, me: int) -> list[NodeEvent]:
+    return [event for event in world.machines[me].shown if isinstance(event, Suspended | Continued | Overdue)]
+
+
+def staking(players: int) -> World:
+    """Return a world in which nobody but player 0 has chosen a stake in time."""
+    world = World(PRESETS["motes"], players, seed=1, patience=PATIENCE)
+    while not all(world.told(me, YourTurn) for me in range(players)):
+        assert world.step()
+        for machine in world.machines:
+            machine.turn = None
+    stake(world, 0)
+    wait_until(world, world.now + PATIENCE.human + 1)
+    return world
+
+
+def stake(world: World, me: int) -> None:
+    world.machines[me].turn = world.told(me, YourTurn)[-1]
+    world.move(me)
+    while any(world.links.values()):
+        world.step()
+
+
+def test_a_match_that_waits_for_slow_players_names_those_who_are_still_awaited() -> None:
+    world = staking(5)
+    info = world.machines[0].match.info
+    assert told(world, 0) == [Suspended(info[1:])]
+    stake(world, 3)
+    assert told(world, 0)[1:] == [Suspended((info[1], info[2], info[4]))]
+    stake(world, 2)  # with three of five the others may go on
+    assert told(world, 0)[2:3] == [Continued()]
+
+
+def test_a_match_that_waited_for_two_is_suspended_no_more_when_the_others_may_go_on_without_the_one_who_is_lost() -> (
+    None
+):
+    world = staking(3)
+    info = world.machines[0].match.info
+    for me in (0, 1):  # whoever comes back has a little time, even if patience is over
+        world.cut(me, 2)
+        world.link(me, 2)
+    world.crash(2)
+    world.machines[2].wake = None
+    stake(world, 1)
+    wait_until(world, world.now + 2)
+    assert told(world, 0) == [Suspended(info[1:]), Continued(), Overdue((info[2],), 4)]
+
+
 def test_nobody_is_told_that_the_others_may_go_on_where_one_of_three_is_out_and_another_slow() -> None:
     """One player is no majority of the two who are left: the match waits."""
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)

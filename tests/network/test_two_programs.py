@@ -1,0 +1,45 @@
+"""Two programs with one key: the older one is told that the newer one has taken its place."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from protocol.events import Notice, TableClosed
+from protocol.storage.home import Home
+from tests.network.company import Company, Player, in_mid_match
+
+TAKEN = "another program with your key has taken your place"
+
+
+async def with_the_key_of(people: Company, player: Player) -> Player:
+    """Open another home with the key of a player, as after a restore on a second laptop."""
+    home = Home(people.folder / "second")
+    home.path.mkdir()
+    shutil.copy(player.node.home.identity, home.identity)
+    return await people.sit(player.name, home=home.path)
+
+
+async def test_at_a_table_the_older_one_is_told_that_its_place_was_taken(people: Company) -> None:
+    """It was told that the host is gone."""
+    (_, ada), opened = await people.table(3, "HA")
+    other = await with_the_key_of(people, ada)
+    await other.node.join(opened.join_line)
+    closed = await ada.until(TableClosed)
+    assert (closed.code, closed.reason) == ("refused", TAKEN)
+    assert other.told(TableClosed) == []
+
+
+async def test_in_a_match_each_is_told_once_by_each_player(people: Company) -> None:
+    (host, ada), _ = await people.table(2, "HA")
+    await in_mid_match(host)
+    homes: list[Path] = [await ada.kill(), people.folder / "second"]
+    shutil.copytree(homes[0], homes[1])
+    both = [await people.sit("A", home=home) for home in homes]
+    for each in both:
+        each.hold()
+        await each.node.resume()
+    told = Notice(f"H refuses this program: {TAKEN}")
+    for each in both:
+        await each.until(Notice, lambda event: event == told)
+    assert all(each.told(Notice) == [told] for each in both)
