@@ -131,6 +131,8 @@ def _read(home: Home, last: int) -> _Account | None:
     if not home.has_store:
         return None
     with archive.read_store(home) as store:
+        if store.loss is not None:
+            complain(sentence(archive.describe(store.loss)))
         found = archive.purse(home, store)
         if found is None:
             return None

@@ -82,7 +82,8 @@ class Listed(NamedTuple):
             return f"{start}  {why}"
         players = listing(_names(genesis))
         begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
-        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}{begun}"
+        signed = "; you have signed that it is void" if self.state == _VOID else ""
+        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}{signed}{begun}"
 
     @property
     def won(self) -> str:

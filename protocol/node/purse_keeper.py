@@ -369,7 +369,7 @@ class PurseKeeper:
             self._unanswered.add(height)
             self._tell(
                 "Somebody knows your purse from before entries that you lost with an old backup, so you cannot play"
-                " for stakes with them. They would accept a new purse, without coins: p2pdice purse new"
+                " for stakes with them. They would accept a new purse, without coins (p2pdice purse -h says more)"
             )
         return Taken(key, shown, series)
 

@@ -13,7 +13,7 @@ import pytest
 from cli.exits import ExitCode
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
-from protocol.storage.store import Store
+from protocol.storage.store import Loss, Store
 from protocol.wire.purses import Freeze, following
 from tests.cli.conftest import Run
 from tests.protocol.long_purses import OWNER, settled
@@ -110,6 +110,14 @@ def test_a_match_that_broke_off_can_be_played_on(here: Run, home: Home) -> None:
 
 def test_a_match_that_is_not_kept_here_cannot_be_played_on(here: Run, home: Home) -> None:
     assert "To play on" not in here("purse").stdout
+
+
+def test_a_store_that_has_lost_its_last_messages_is_named_beside_its_purse(
+    here: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The frozen coins were gone from view, and nothing said why."""
+    monkeypatch.setattr(Store, "_find_loss", lambda _: Loss(STUCK, is_here=False))
+    assert "the last one played here, is missing" in here("purse").stderr
 
 
 def test_as_data(here: Run, home: Home) -> None:

@@ -133,6 +133,7 @@ def test_whoever_has_signed_cannot_play_on(match: bytes, at: Command, tmp_path: 
     at("a", "purse", "void", match.hex(), "--yes")
     assert "To play on" not in at("a", "purse").stdout
     assert [each["state"] for each in json.loads(at("a", "matches", "--json").stdout)["matches"]] == ["void"]
+    assert "; you have signed that it is void" in at("a", "matches").stdout
     assert "p2pdice" not in at("a", "matches").stdout  # there is nothing to return to, and no transcript
     resumed = at("a", "resume", match.hex())
     assert resumed.returncode != 0
