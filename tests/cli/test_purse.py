@@ -113,7 +113,7 @@ def test_a_match_that_is_not_kept_here_cannot_be_played_on(here: Run, home: Home
 
 
 def test_a_store_that_has_lost_its_last_messages_is_named_beside_its_purse(
-    here: Run, monkeypatch: pytest.MonkeyPatch
+    here: Run, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The frozen coins were gone from view, and nothing said why."""
     monkeypatch.setattr(Store, "_find_loss", lambda _: Loss(STUCK, is_here=False))
