@@ -17,7 +17,7 @@ from protocol.consensus.voids import check_void
 from protocol.limits import FROZEN, PURSE, SOULS
 from protocol.version import tag
 from protocol.wire.canonical import Value, encode
-from protocol.wire.genesis import MalformedGenesisError, parse_genesis
+from protocol.wire.genesis import Genesis, MalformedGenesisError, parse_genesis
 from protocol.wire.purses import (
     Entry,
     EntryKind,
@@ -104,7 +104,7 @@ def settlement(purse: Purse, ended: Ended) -> Entry:
 
     :raises MalformedPurseError: if nothing is frozen for it, or something else.
     """
-    author, brought = _brought(purse.key, ended)
+    author, brought = _brought(purse.key, ended.genesis)
     stake = stake_in(purse, ended.match, brought)
     # A stake that came too late, so that its owner was voted absent, is frozen and not in the match: it comes back.
     if ended.has_staked[author] and (stake.bet, stake.tickets) != ended.account.bets[author]:
@@ -129,8 +129,8 @@ def stake_in(purse: Purse, match: bytes, brought: Purse) -> Frozen:
     return stake
 
 
-def _brought(key: bytes, ended: Ended) -> tuple[int, Purse]:
-    for author, record in enumerate(ended.genesis.roster):
+def _brought(key: bytes, genesis: Genesis) -> tuple[int, Purse]:
+    for author, record in enumerate(genesis.roster):
         if record.join.purse is not None and record.join.purse.key == key:
             return author, record.join.purse
     raise MalformedPurseError("a settlement of a match without this purse")
@@ -178,23 +178,21 @@ def encode_proof(entries: Iterable[SignedEntry], evidence: tuple[bytes, ...]) ->
     return encode((PROOF_TAG, tuple(signed.wire for signed in entries), evidence))
 
 
-def begins_at(key: bytes, evidence: bytes) -> int:
-    """Return the height of a purse in the join record of a match, from the evidence of its end: a proof can begin after
-    it."""
-    _, brought = _brought(key, read_evidence(evidence))
+def begins_at(key: bytes, genesis: Genesis) -> int:
+    """Return the height of a purse in its join record: a proof can begin after it, if the match is settled."""
+    _, brought = _brought(key, genesis)
     return brought.height
 
 
-def brought_to(evidence: bytes) -> frozenset[bytes]:
-    """Return the keys of the purses that were brought to a match, from evidence of its end that was checked before.
+def genesis_of(evidence: bytes) -> Genesis:
+    """Return the genesis of a match, from evidence of its end that was checked before: no signature is checked again.
 
     :raises MalformedPurseError: if it has been damaged since.
     """
     match decode_shown(evidence, "the evidence of a match"):
         case (bytes() as genesis_data, *_):
             with suppress(MalformedGenesisError):
-                purses = [record.join.purse for record in parse_genesis(genesis_data).roster]
-                return frozenset(purse.key for purse in purses if purse is not None)
+                return parse_genesis(genesis_data)
     raise MalformedPurseError("no evidence of the end of a match")
 
 
@@ -378,7 +376,7 @@ def read_end(data: bytes) -> End:
                 return End(key, EntryKind.VOID, played, evidence)
             if kind == EntryKind.SETTLEMENT:
                 ended = read_evidence(evidence)
-                _brought(key, ended)
+                _brought(key, ended.genesis)
                 if ended.match == played:
                     return End(key, EntryKind.SETTLEMENT, played, evidence)
     raise MalformedPurseError("not the end of a match for a purse")

@@ -16,6 +16,7 @@ from protocol.consensus.purse_proofs import (
     after,
     begins_at,
     compare,
+    genesis_of,
     needs_evidence,
     settlement,
     stake_in,
@@ -139,7 +140,7 @@ class OwnPurse:
         proofs = (*shown.evidence, evidence) if evidence else shown.evidence
         shown = shown._replace(purse=purse, entries=(*shown.entries, signed), evidence=proofs)
         if signed.entry.kind is EntryKind.SETTLEMENT:
-            shown = since(shown, begins_at(self.key.public, evidence))
+            shown = since(shown, begins_at(self.key.public, genesis_of(evidence)))
         if len(shown.encoded()) > PURSE:
             raise PurseError(
                 "the purse could not be shown any more, as too much of it came after the last match that was settled"

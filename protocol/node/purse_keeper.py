@@ -22,9 +22,9 @@ from protocol.consensus.purse_proofs import (
     Relation,
     Shown,
     after,
-    brought_to,
     compare,
     fork_of,
+    genesis_of,
     is_end,
     is_fork,
     read_end,
@@ -427,7 +427,8 @@ class PurseKeeper:
                 del self._brought[next(iter(self._brought))]
             self._brought[end.match] = frozenset()
             with suppress(MalformedPurseError):  # the store is damaged
-                self._brought[end.match] = brought_to(end.evidence)
+                purses = [record.join.purse for record in genesis_of(end.evidence).roster]
+                self._brought[end.match] = frozenset(purse.key for purse in purses if purse is not None)
         return self._brought[end.match]
 
     def _end(self, key: bytes, fork: bytes) -> None:

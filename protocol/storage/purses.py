@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, cast
 
-from protocol.consensus.purse_proofs import End, Shown, begins_at, encode_proof, needs_evidence, read_proof
-from protocol.consensus.settlements import read_evidence
+from protocol.consensus.purse_proofs import End, Shown, begins_at, encode_proof, genesis_of, needs_evidence, read_proof
 from protocol.crypto.keys import fingerprint
 from protocol.wire.canonical import decode, encode
 from protocol.wire.purses import (
@@ -347,13 +346,14 @@ def _insert(database: sqlite3.Connection, signed: SignedEntry, evidence: bytes, 
             match_id, change = body.match, lost
         case body:
             match_id, change = b"", body.grant
-    begins = begins_at(entry.purse, evidence) if isinstance(entry.body, Settled) else None
+    genesis = genesis_of(evidence) if isinstance(entry.body, Settled) else None
+    begins = begins_at(entry.purse, genesis) if genesis is not None else None
     row = number, entry.height, int(entry.kind), match_id, change, begins, *signed.wire
     database.execute("INSERT INTO purse_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     if needs_evidence(signed):
         database.execute("INSERT INTO purse_evidence VALUES (?, ?, ?)", (number, entry.height, evidence))
-    if isinstance(entry.body, Settled):
-        others = [record.join for record in read_evidence(evidence).genesis.roster]
+    if genesis is not None:
+        others = [record.join for record in genesis.roster]
         rows = [
             (number, fingerprint(join.identity), entry.height, join.nickname, change)
             for join in others
