@@ -7,7 +7,7 @@ import re
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from cli.exits import ExitCode, Failure, code_of
 from cli.output import discard_output, say
@@ -96,11 +96,27 @@ def _at_home(command: str, home: Sequence[str]) -> str:
     return f"{own}{command_line(*home).removeprefix(command_line())}{dashes}{program}"
 
 
+SUBCOMMANDS: Final = (
+    "backup",
+    "forfeit",
+    "forget",
+    "list",
+    "new",
+    "restore",
+    "save",
+    "set",
+    "trust",
+    "untrust",
+    "void",
+)
+"""Those that errors recommend."""
+
+
 def _all_at_home(prose: str, home: Sequence[str]) -> str:
     from cli.front import COMMANDS
 
     # In prose a command ends where its clause does. One with other words behind it is known only to those who wrote it.
-    command = rf"p2pdice (?:{'|'.join(COMMANDS)})(?: [a-z]+| [A-Z-]+)*(?=[,;:.)]|$)"
+    command = rf"p2pdice (?:{'|'.join(COMMANDS)})(?: (?:{'|'.join(SUBCOMMANDS)}))?(?: [A-Z-]+)*(?=[,;:.)]|$)"
     return re.sub(command, lambda found: _at_home(found[0], home), prose, flags=re.MULTILINE)
 
 

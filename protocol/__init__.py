@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from protocol.consensus.verifier import verify as verify
     from protocol.crypto.fingerprint_words import fingerprint_words as fingerprint_words
     from protocol.crypto.fingerprint_words import parse_typed_fingerprint as parse_typed_fingerprint
+    from protocol.crypto.keys import FINGERPRINT_CHARACTERS as FINGERPRINT_CHARACTERS
     from protocol.crypto.keys import IDENTITY_FILE as IDENTITY_FILE
     from protocol.crypto.keys import Identity as Identity
     from protocol.crypto.keys import KeyFileError as KeyFileError

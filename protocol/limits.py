@@ -376,6 +376,10 @@ TABLE_PURSE_RATE: Final = 192 * KIB
 key: a twelfth of a core."""
 TABLE_PURSE_BURST: Final = 2048 * KIB
 """Bytes at once: nine guests sit down, and one of them shows what nobody at the table has met."""
+PURSES_DELAYED: Final = 4
+"""Purses of one guest that wait for their turn, if all guests together show more than that."""
+PURSE_DELAYS: Final = 3
+"""How often a guest whose purse waits so gets more time: each time as long as for a handshake."""
 
 # Disk. Enforced by node/host.py, node/proposals.py, crypto/keys.py and cli/log.py.
 

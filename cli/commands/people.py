@@ -195,7 +195,8 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
 
 def _may_be_a_name(who: str) -> bool:
     """Tell whether a text is short enough for a nickname, and no fingerprint without its dashes."""
+    from protocol import FINGERPRINT_CHARACTERS
     from protocol.limits import NICKNAME_CHARACTERS
 
-    is_compact = len(who) == NICKNAME_CHARACTERS and who.isalnum() and not who.isalpha()
+    is_compact = len(who) == FINGERPRINT_CHARACTERS and who.isalnum() and not who.isalpha()
     return len(who) <= NICKNAME_CHARACTERS and not is_compact

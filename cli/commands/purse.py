@@ -51,15 +51,15 @@ WORTH: Final = (
     " each other's keys: see where they came from."
 )
 
-LOST: Final = (
+BEFORE_FORFEIT: Final = (
     "That match is not kept here, as after going back to a backup. If you have played for stakes since the backup, do"
     " not give up anything yet: sit down at a table with those people, and they hand back what your purse lacks."
     " Otherwise it gets two ends, and is over."
 )
 
-HANDED_BACK: Final = (
-    "Not all of these matches are kept here, as after going back to a backup. At a table with stakes, whoever was in"
-    " such a match hands back how it ended."
+NOT_KEPT: Final = (
+    "Not all of these matches are kept here, as after going back to a backup. A player for whom such a match is settled"
+    " or void tells you its end at a table with stakes."
 )
 
 app = application()
@@ -167,7 +167,7 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
             words = command_line("purse", "void", account.voidable[0].hex()[:8], *home_words(home.path))
             yield f"To take back what is frozen for a match, if all its players agree:\n    {words}"
         if account.has_lost:
-            yield HANDED_BACK
+            yield NOT_KEPT
         words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
         yield f"To give up what is frozen for a match that will never end:\n    {words}"
     left_out = f"; --json has all, here are the last {ENTRIES}" if found.height + 1 > ENTRIES else ""
@@ -255,7 +255,7 @@ def forfeit(
         frozen = _frozen(home, store, match)
         what = _stake(frozen)
         if store.match(frozen.match) is None:
-            complain(LOST)
+            complain(BEFORE_FORFEIT)
         command = command_line("purse", "forfeit", match, "--yes", *home_words(home.path))
         confirm(f"Give up {what} for ever?", is_sure, command, as_json=as_json)
         keeper = _keeper(home, store)
@@ -302,7 +302,7 @@ def void(
         command = command_line("purse", "void", match, *(lines or ()), "--yes", *home_words(home.path))
         confirm(question, voiding.has_signed or is_sure, command, as_json=as_json)
         own = voiding.sign()
-        if not as_json:
+        if not as_json:  # first, as the others need it even if this purse has no room for the entry
             print(f"Your line, for all the others:\n{own}")
         if frozen is not None and not voiding.missing:
             _keeper(home, store).own.void(played, voiding.evidence)

@@ -40,7 +40,7 @@ class Listed(NamedTuple):
     can_go_on: bool
     """Whether the player can return to the match, with the right key."""
     other_key: str
-    """The fingerprint of that key, if it is not the present one; else empty."""
+    """Fingerprint of the key with which the match was begun, if it is not the present one; else empty."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""

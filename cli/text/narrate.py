@@ -105,7 +105,7 @@ def unfamiliar(
             how = "trust" if each.fingerprint in trusted else "have met"
             known.setdefault(how, []).append(f"{escape(each.name)} ({each.fingerprint})")
         others = ", and ".join(f"{listing(people)}, whom you {how}" for how, people in known.items())
-        told.append(f"{shown} has another key than {others}. Compare fingerprints.")
+        told.append(f"{shown} has a different key from {others}. Compare fingerprints.")
     return " ".join(told)
 
 
@@ -220,8 +220,9 @@ def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
     """
     if over.confirmed is None:
         return ""
-    asked = "verybody who stayed" if has_leavers else "verybody"
-    return f"E{asked} has confirmed the result." if over.confirmed else f"Not e{asked} has confirmed the result yet."
+    asked = "everybody who stayed" if has_leavers else "everybody"
+    done = sentence(f"{asked} has confirmed the result")
+    return done if over.confirmed else f"Not {asked} has confirmed the result yet."
 
 
 def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from cli.render import columns, counted, escape, listing
+from cli.render import columns, escape, listing
 from cli.text.choices import example_stake, is_stake
 from cli.text.move_forms import NO_APOSTROPHES, VERBS, begun_moves, offers, short_forms
 from cli.text.spelled_bids import NUMBER_WORDS, named_faces, spelled_bids
@@ -130,7 +130,7 @@ def doubt(move: Move, view: View) -> str:
     if not is_possible(move, view):
         return ""
     if isinstance(move, Stake) and move.bet == view.funds > 0:
-        return f"That is all you have: {counted(view.funds, 'coin')}. Type it again to stake everything."
+        return f"Those are all the coins that you can bet: {view.funds:,}. Type it again to stake them all."
     if isinstance(move, Bid) and move not in view.legal:
         return f"There are only {sum(view.state.dice)} dice. Type it again to bid {move}."
     return ""

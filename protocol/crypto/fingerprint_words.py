@@ -65,6 +65,6 @@ def parse_typed_fingerprint(text: str) -> str:
     parts = text.replace("-", " ").split()
     if len(parts) == COUNT:
         return parse_words(text)
-    if len("".join(parts)) != FINGERPRINT_CHARACTERS:
+    if sum(each.isalnum() for each in text) != FINGERPRINT_CHARACTERS:
         raise ValueError(f"a fingerprint has {FINGERPRINT_CHARACTERS} letters and digits 2-7, or nine words")
     return parse_fingerprint(text)

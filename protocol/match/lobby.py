@@ -161,6 +161,11 @@ class HostedTable:
         players = tuple((record.join.nickname, record.join.identity) for record in self.records)
         return Table(settings.name, settings.ruleset.options(), settings.seats, tuple(settings.patience), players)
 
+    @property
+    def is_too_large(self) -> bool:
+        """The purses here hold so much that a match could not be settled: the host's may have grown."""
+        return _is_too_large(self.genesis())
+
     def genesis(self) -> Genesis:
         """Return the genesis for the players who sit here now."""
         return self._genesis_of(self.records)

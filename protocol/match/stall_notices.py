@@ -132,6 +132,8 @@ class StallNotices:
             return due
         if slow := tuple(author for author in missing if author != self._me):
             self._suspend(slow)
+        else:
+            self._continue(missing, now)
         return math.inf
 
     def _warn(self, awaited: tuple[int, ...], now: float) -> None:

@@ -1,6 +1,6 @@
 """The short code of the table that this node hosts: it admits those who prove that they know it.
 
-Three wrong tries close a code. A try is one wrong proof. Nothing that depends on the code is sent before a proof was
+Three wrong proofs close a code. Nothing that depends on the code is sent before a proof was
 judged, and a wrong one is counted before it is answered, so whoever breaks off has learned nothing.
 """
 

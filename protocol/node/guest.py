@@ -206,9 +206,11 @@ class Guest:
 
     def _take_unseen(self, seat: GuestTable) -> None:
         """Look at the next of what came too fast."""
-        if seat is not self._seat or not self._unseen:
+        if seat is not self._seat or self._has_begun or not self._unseen:
+            self._unseen.clear()
             return
         proof = self._unseen.popleft()
+        self._pace.take()
         if self._unseen:
             self._runtime.loop.call_later(1 / PURSE_RATE, self._take_unseen, seat)
         with self._runtime.stopping_at_disk_errors(), self._closing_if_unacceptable():
@@ -277,6 +279,7 @@ class Guest:
 
     def leave(self) -> None:
         """Give up the seat, if the match has not begun: the host is told."""
+        self._unseen.clear()
         if self._seat is not None and self.is_waiting:
             seat, self._seat = self._seat, None
             self._runtime.post(seat.host, Leave("left the table"))

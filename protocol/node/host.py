@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final
 
 from protocol import limits
@@ -15,6 +16,7 @@ from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
 from protocol.node.code_desk import CodeDesk
 from protocol.node.player_session import PlayerSession
 from protocol.node.purse_desk import PurseDesk
+from protocol.node.purse_keeper import Taken
 from protocol.node.refusals import LEFT
 from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
@@ -56,7 +58,7 @@ class Host:
     ) -> None:
         self.table = table
         self.code_desk = CodeDesk(runtime, table, code)
-        self._purses = PurseDesk(runtime, table, self._lose_purse)
+        self._purses = PurseDesk(runtime, table, self._lose_purse, self._look_at_purse)
         self._runtime = runtime
         self._audience = audience
         self._sign_on = sign_on
@@ -103,7 +105,7 @@ class Host:
             self.propose()
         except NodeError as error:
             self._is_wanted = False
-            self._runtime.tell(Notice(str(error)))
+            self._runtime.tell(Notice(f"{error}; {error.hint}" if error.hint else str(error)))
 
     def propose(self) -> None:
         """Propose a match to all who sit here.
@@ -123,6 +125,12 @@ class Host:
         if match_id(self.table.genesis().encoded()) in self._withdrawn or len(self._withdrawn) >= limits.PROPOSALS:
             self.table.renew(self._sign_on(self.table.id, self._purses.has_stakes))
             self._withdrawn.clear()
+        if self.table.is_too_large:
+            raise NodeError(
+                ErrorCode.FAILED,
+                "the purses at this table hold too much for one match",
+                "it helps if fewer players sit here, or fewer stakes are frozen in the purses",
+            )
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
         for identity in proposal.authors:
@@ -296,11 +304,18 @@ class Host:
         return True
 
     def take_purse(self, identity: bytes, frame: ShowPurse) -> None:
-        """Look at a guest's purse, or at what a guest knows of somebody else's."""
-        if self.has_begun:
+        """Look at a guest's purse, or at what a guest knows of somebody else's, now or in its turn."""
+        self._follow_purse(identity, partial(self._purses.take, identity, frame.proof))
+
+    def _look_at_purse(self, identity: bytes, proof: bytes) -> None:
+        self._follow_purse(identity, partial(self._purses.judge, identity, proof))
+
+    def _follow_purse(self, identity: bytes, take: Callable[[], Taken | None]) -> None:
+        """Do what follows from a purse that a guest shows."""
+        if self.has_begun or not self._is_guest(identity):
             return
         try:
-            taken = self._purses.take(identity, frame.proof)
+            taken = take()
         except MalformedPurseError as error:
             self._runtime.refuse(identity, RefuseCode.REFUSED, f"what you show of a purse cannot be accepted: {error}")
             self._give_away(identity)

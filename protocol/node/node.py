@@ -22,7 +22,7 @@ from protocol.crypto.keys import Identity, KeyFileError, MatchKey
 from protocol.crypto.short_code import ShortCode, UnknownWordError, new_short_code, parse_short_code
 from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, PeerError
-from protocol.events import CodeMade, NodeEvent, PlayerInfo, TableOpened
+from protocol.events import CodeMade, NodeEvent, Notice, PlayerInfo, TableOpened
 from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played
 from protocol.match.lobby import HostedTable, TableSettings
@@ -379,6 +379,9 @@ class Node:
             returned = self._take_part(again, Occasion(each.created, each.table_name), resumed=True)
         if not stored.formed:
             returned.tell_who_is_awaited()
+            if not returned.has_purse:
+                reason = "Your purse has changed since this match was proposed, so you cannot play in it"
+                self._runtime.tell(Notice(reason))
         self._presence.advertise()
         return stored.match.hex()
 

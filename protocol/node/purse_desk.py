@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
@@ -32,16 +33,30 @@ class PurseDesk:
     """See the module.
 
     :param lose: gives away the seat of a guest, whose purse did not get in order for this reason.
+    :param look: looks, by :meth:`judge`, at what a guest has shown that had to wait.
     """
 
-    def __init__(self, runtime: Runtime, table: HostedTable, lose: Callable[[JoinRecord, str], None]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        table: HostedTable,
+        lose: Callable[[JoinRecord, str], None],
+        look: Callable[[bytes, bytes], None],
+    ) -> None:
         self._runtime = runtime
         self._table = table
         self._lose = lose
+        self._look = look
         self._paces: Buckets[bytes] = Buckets(limits.PURSE_RATE, limits.PURSE_BURST, limits.PLAYERS)
         """Of each guest, so that none keeps the purses of others from being looked at."""
         self._pace = Bucket(limits.TABLE_PURSE_RATE, limits.TABLE_PURSE_BURST, runtime.loop.time())
         """Bytes, of all guests."""
+        self._waiting: OrderedDict[bytes, deque[bytes]] = OrderedDict()
+        """What came too fast for that, by guests: they have their turns one after the other."""
+        self._next: asyncio.TimerHandle | None = None
+        """Of the next turn."""
+        self._delays: Counter[bytes] = Counter()
+        """How often a guest was given more time because of that."""
         self._expecting: dict[bytes, asyncio.TimerHandle] = {}
         """Guests whose purse is not in order."""
         self._shown: set[tuple[bytes, bytes]] = set()
@@ -76,6 +91,11 @@ class PurseDesk:
                 self._expecting[identity] = self._runtime.loop.call_later(wait, self._stop_waiting, identity)
 
     def _stop_waiting(self, identity: bytes) -> None:
+        if identity in self._waiting and self._delays[identity] < limits.PURSE_DELAYS:
+            self._delays[identity] += 1
+            wait = self._runtime.bounds.handshake
+            self._expecting[identity] = self._runtime.loop.call_later(wait, self._stop_waiting, identity)
+            return
         self._expecting.pop(identity, None)
         record = self._record(identity)
         with self._runtime.stopping_at_disk_errors():
@@ -110,7 +130,8 @@ class PurseDesk:
                     self._runtime.post(guest.join.identity, ShowPurse(proof))
 
     def take(self, identity: bytes, proof: bytes) -> Taken | None:
-        """Look at a guest's purse, or at what a guest knows of another; None if there is nothing to look at.
+        """Look at a guest's purse, or at what a guest knows of another; None if there is nothing to look at, or if it
+        has to wait.
 
         :raises MalformedPurseError: if it is not right.
         """
@@ -120,11 +141,40 @@ class PurseDesk:
         if purses.knows(proof) and not self._asking:  # a guest who has asked may lack what this node knows
             return None
         now = self._runtime.loop.time()
-        if self._pace.wait(now) or not self._paces.bucket(identity, now).admits(now):
+        if not self._paces.bucket(identity, now).admits(now):
             return None  # then the guest's purse does not get in order
+        if self._waiting or self._pace.wait(now):
+            self._waiting.setdefault(identity, deque(maxlen=limits.PURSES_DELAYED)).append(proof)
+            self._plan_turn()
+            return None
         self._pace.take(len(proof))
-        taken = purses.take(proof)
-        if taken.end is not None and not self._is_first(taken.end):
+        return self.judge(identity, proof)
+
+    def _plan_turn(self) -> None:
+        if self._waiting and self._next is None:
+            loop = self._runtime.loop
+            self._next = loop.call_later(self._pace.wait(loop.time()), self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._next = None
+        if not self._waiting:
+            return
+        identity, shown = self._waiting.popitem(last=False)
+        proof = shown.popleft()
+        if shown:
+            self._waiting[identity] = shown
+        self._pace.take(len(proof))
+        self._plan_turn()
+        with self._runtime.stopping_at_disk_errors():
+            self._look(identity, proof)
+
+    def judge(self, identity: bytes, proof: bytes) -> Taken | None:
+        """Look at what a guest has shown, whatever else was looked at of late; None if there is nothing to look at.
+
+        :raises MalformedPurseError: if it is not right.
+        """
+        taken = self._runtime.purses.take(proof)
+        if taken.end is not None and not self._note_end(taken.end):
             return None
         shown = taken.shown
         if shown is not None and taken.has_gap and shown.identity != identity:
@@ -143,11 +193,12 @@ class PurseDesk:
         back."""
         record = self._record(identity)
         is_asked = any(key == taken.key for _, key in self._asking)
-        return is_asked and record is not None and not self._runtime.purses.flaw(record.join)
+        if record is None or record.join.purse is None or record.join.purse.key != taken.key:
+            return False
+        return is_asked and not self._runtime.purses.flaw(record.join)
 
-    def _is_first(self, end: End) -> bool:
-        """Note that an owner at the table is shown this end of a match; tell whether it is for the first time, and of
-        use to them."""
+    def _note_end(self, end: End) -> bool:
+        """Note an end for its owner at the table; return False if it was noted, or is of no use to them."""
         for record in self._table.records:
             purse, pair = record.join.purse, (record.join.identity, end.match)
             is_new = pair not in self._shown_ends
@@ -163,7 +214,7 @@ class PurseDesk:
             return
         shown = {match for owner, match in self._shown_ends if owner == identity}
         for end in self._runtime.purses.ends(record.join, shown):
-            if self._is_first(end):
+            if self._note_end(end):
                 self._runtime.post(identity, ShowPurse(end.encoded()))
 
     def _ask(self, identity: bytes, key: bytes, known: Shown, proof: bytes) -> None:
@@ -208,6 +259,8 @@ class PurseDesk:
 
     def release(self, identity: bytes) -> None:
         """Forget a guest who leaves, what they have asked, and what was asked about their purse."""
+        self._waiting.pop(identity, None)
+        self._delays.pop(identity, None)
         if (timer := self._expecting.pop(identity, None)) is not None:
             timer.cancel()
         others = [record.join for record in self._table.records if record.join.identity != identity]
@@ -221,5 +274,6 @@ class PurseDesk:
 
     def close(self) -> None:
         """Cancel all timers."""
-        for timer in self._expecting.values():
-            timer.cancel()
+        for timer in (*self._expecting.values(), self._next):
+            if timer is not None:
+                timer.cancel()

@@ -116,6 +116,7 @@ class PurseKeeper:
         seed = secrets.token_bytes(32)
         opened = OwnPurse.opened(seed, self._identity, self._kept.keep, grant)
         self._kept.add(seed, opened.shown.entries[0], opened.purse)
+        self._unanswered.clear()
         return opened
 
     def bring(self) -> tuple[Purse, bytes]:
@@ -181,6 +182,10 @@ class PurseKeeper:
     def release(self, genesis: Genesis) -> None:
         """Remember the purses of a match no longer than others, and wait for no stake in it."""
         self._held.pop(genesis, None)
+        self.expect_no_stake(genesis)
+
+    def expect_no_stake(self, genesis: Genesis) -> None:
+        """Wait for no stake in a match any more: it is over, or will not begin."""
         if self._staking == genesis:
             self._staking = None
 
@@ -201,7 +206,7 @@ class PurseKeeper:
 
     def is_brought_to(self, genesis: Genesis) -> bool:
         """Tell whether one's own purse, as it is now, stands in a join record of a match."""
-        return any(record.join.purse == self.own.purse for record in genesis.roster)
+        return genesis.has_purses and any(record.join.purse == self.own.purse for record in genesis.roster)
 
     @property
     def _has_to_stay(self) -> bool:
@@ -211,8 +216,7 @@ class PurseKeeper:
     def note(self, history: History) -> None:
         """Take over what the stakes of a match have frozen, once they are open: of others, and what one's own purse has
         lost since."""
-        if self._staking == history.genesis:
-            self._staking = None
+        self.expect_no_stake(history.genesis)
         for author, stake in stakes_of(history).items():
             brought = history.genesis.roster[author].join.purse
             assert brought is not None
@@ -231,10 +235,12 @@ class PurseKeeper:
                 self._see(longer if is_short else met.shown, is_kept=True)
 
     def remind(self, history: History) -> None:
-        """Tell the owner if what they have staked in a match that goes on was given up."""
-        mine = {record.join.purse.key for record in history.genesis.roster if record.join.purse is not None}
-        if self.own.key.public in mine and self.own.purse.frozen_for(history.match) is None:
+        """Tell the owner of a match that goes on if its end will bring nothing into the purse."""
+        last = self._kept.last_of(self._identity, history.match)
+        if last is EntryKind.FORFEIT:
             self._tell("You have given up what you staked in this match, so its end brings nothing into your purse")
+        elif last is EntryKind.SETTLEMENT:
+            self._tell("This match is settled in your purse already: others have shown its end")
 
     def settle(self, history: History) -> bool:
         """Settle a match that is over; tell whether there is nothing more to settle in it. That has to wait while the
@@ -351,11 +357,13 @@ class PurseKeeper:
     def _take_own(self, shown: Shown, data: bytes) -> Taken:
         """Take over newer entries of one's own purse, or show how it goes on from older ones."""
         key, height = shown.purse.key, shown.purse.height
-        mine = self._kept.entry(key, height)
-        known = self.own.shown.entries if mine is None else (*self.own.shown.entries, mine)
         if self._staking is not None and height >= self.own.purse.height:
             return Taken(key, shown)
+        mine = self._kept.entry(key, height)
+        known = self.own.shown.entries if mine is None else (*self.own.shown.entries, mine)
         if (found := fork_of(known, shown.entries)) is not None:
+            if self._staking is not None:
+                return Taken(key, shown)
             fork = write_fork(found)
             self._end_own()
             return Taken(key, shown, (fork,), fork)
@@ -403,6 +411,7 @@ class PurseKeeper:
         end, before = read_end(data), self.own.purse
         if end.key != before.key:
             return Taken(end.key, news=data, end=end)
+        # A match that may begin, but does not bind this node, is proposed again with the purse as it is then.
         if before.frozen_for(end.match) is not None and self._staking is None:
             self._settle(end.match, end.evidence, end.kind)
         return Taken(end.key, news=data if self.own.purse != before else b"")
@@ -456,8 +465,8 @@ class PurseKeeper:
             return "the purse is somebody else's"
         if met.shown.grant and self._kept.has_brought_another(join.identity, purse.key):
             return (
-                "this key has already had the coins of a newcomer, in another purse; that one would be accepted, from a"
-                " backup, or one without coins (p2pdice purse new)"
+                "this key had a newcomer's coins in another purse: bring that purse back from a backup, or begin one"
+                " without coins (p2pdice purse new)"
             )
         if purse.height < met.shown.purse.height:
             return "newer entries of the purse are known here, and have not been taken over"

@@ -309,7 +309,7 @@ def purse(home: Home, store: Store) -> Purse | None:
 
 
 def purse_owner(home: Home, store: Store) -> bytes:
-    """Return the identity key of a home's owner, who has a purse; empty if there is none yet."""
+    """Return the identity key of the home's owner; empty if they have no purse here."""
     own = own_fingerprint(home, store)
     return next((each for each in store.purses.owners() if not own or fingerprint(each) == own), b"")
 
@@ -345,7 +345,7 @@ def _genesis(stored: StoredMatch) -> Genesis | None:
 
 
 def has_frozen(store: Store, match: bytes) -> bool:
-    """Tell whether something is frozen for a match in a purse of the store. Nobody knows what is in a damaged one."""
+    """Tell whether something is frozen for a match in a purse of the store. A damaged purse is passed over."""
     for owner in store.purses.owners():
         with suppress(MalformedPurseError):
             own = store.purses.state(owner)

@@ -36,7 +36,6 @@ from protocol.storage.home import STORE_FILE, Home
 from protocol.storage.match_names import calendar
 from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold_file
 from protocol.storage.upgrades import SCHEMA_VERSION
-from protocol.wire.nicknames import outline
 
 APPLICATION: Final = 0x70326469
 """In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
@@ -144,12 +143,14 @@ def _count(database: sqlite3.Connection) -> tuple[int, int, bool]:
 
 
 def _digest(database: sqlite3.Connection, key: bytes) -> bytes:
-    """Return the hash of a key and of all rows but those of the backup itself. Older backups have none."""
+    """Return the hash of a key and of all tables but that of the backup itself. Older backups have none."""
     content = sha256(key)
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'backup' ORDER BY name"
     for (table,) in database.execute(tables).fetchall():
-        name = table.replace('"', '""')
-        for row in database.execute(f'SELECT * FROM "{name}"'):  # noqa: S608 - in quotes
+        columns = [name for (name,) in database.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+        content.update(ascii((table, columns)).encode())
+        name, order = table.replace('"', '""'), ", ".join(map(str, range(1, len(columns) + 1)))
+        for row in database.execute(f'SELECT * FROM "{name}" ORDER BY {order}'):  # noqa: S608 - in quotes
             content.update(ascii(row).encode())
     return content.digest()
 
@@ -185,12 +186,12 @@ def restore(home: Home, path: Path) -> Restored:
         draft = None
         if backup.made is not None and not remembers:
             draft = _make_store(path, Path(folder))
+            if home.store.exists() and not is_damaged:
+                _take_trusted(home.store, draft)
         # First, as the key that is there may be one that cannot be trusted.
         former_key = replace_key_file(home.identity, backup.key)
         former_store = _put_aside(home) if is_damaged else None
         if draft is not None:
-            if home.store.exists() and not is_damaged:
-                _take_trusted(home.store, draft)
             _remove_log(home.store)
             draft.replace(home.store)
         return Restored(former_key, former_store, draft is not None)
@@ -220,10 +221,13 @@ def look(path: Path) -> Backup:
         if version > SCHEMA_VERSION:
             raise BackupError(path, f" was written by a newer p2pdice (format {version}); update this one")
         _check(found, path)
-        ((key, made, *digest),) = found.execute("SELECT * FROM backup LIMIT 1").fetchall() or ((b"", 0),)
+        has_digest = ("digest",) in found.execute("SELECT name FROM pragma_table_info('backup')").fetchall()
+        columns = "key, made, digest" if has_digest else "key, made, NULL"
+        rows = found.execute(f"SELECT {columns} FROM backup LIMIT 1").fetchall()  # noqa: S608 - one of the two above
+        ((key, made, digest),) = rows or ((b"", 0, None),)
         if type(key) is not bytes or type(made) is not int or len(key) > KEY_FILE_BYTES:
             raise BackupError(path, " holds no key")
-        if digest and digest != [_digest(found, key)]:
+        if has_digest and digest != _digest(found, key):
             raise BackupError(path, " is damaged: not everything in it is as it was written")
         _require_key(key, path)
         with (
@@ -295,7 +299,7 @@ def _condition(home: Home) -> tuple[bool, bool]:
 
 def remembers(store: Store) -> bool:
     """Tell whether a store holds anything that the store of a backup must not replace: more than whom its owner trusts.
-    All of it is read.
+    People and matches are read in any case, so damage in them is noticed.
 
     :raises StoreError: if the store cannot be read or is damaged.
     """
@@ -309,12 +313,8 @@ def _take_trusted(store: Path, draft: Path) -> None:
         closing(Store(store, is_reader=True)) as here,
         closing(sqlite3.connect(draft, isolation_level=None)) as database,
     ):
-        trusted = [
-            (person.fingerprint, person.name, outline(person.name), 0)
-            for person in here.people.everybody()
-            if person.is_trusted
-        ]
-        database.executemany("INSERT OR IGNORE INTO trusted VALUES (?, ?, ?, ?)", trusted)
+        rows = here.people.trusted()
+        database.executemany("INSERT OR IGNORE INTO trusted VALUES (?, ?, ?, ?)", rows)
 
 
 def _put_aside(home: Home) -> Path:

@@ -133,8 +133,8 @@ class People:
         return Person(key, names, trusted[0][0] if trusted else None)
 
     def mismatch(self, key: str, name: str, but: bytes = b"") -> Mismatch:
-        """Return what does not fit when a key plays under a name; nothing if both are new, or were met together, unless
-        the name is that of somebody trusted.
+        """Return what does not fit when a key plays under a name. Nothing is returned if both are new, or have been met
+        together. A name of somebody trusted is always reported, except for another trusted key.
 
         :param key: its fingerprint.
         :param but: a match that does not count: the one that is played, or judged.
@@ -162,6 +162,11 @@ class People:
         :param name: that of its owner; empty if it is not known.
         """
         self._write("INSERT OR REPLACE INTO trusted VALUES (?, ?, ?, ?)", (key, name, outline(name), now))
+
+    def trusted(self) -> list[tuple[Any, ...]]:
+        """Return whom the owner trusts: fingerprint, name, outline of the name, and since when, in seconds since
+        1970."""
+        return self._read("SELECT fingerprint, name, outline, since FROM trusted", (), (str, str, str, int))
 
     def untrust(self, key: str) -> None:
         """Trust a key no more."""

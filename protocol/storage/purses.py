@@ -240,6 +240,18 @@ class Purses:
         rows = self._read(query, tuple(matches), (int, bytes, bytes))
         return tuple(End(key, EntryKind(kind), match, evidence) for kind, match, evidence in rows)
 
+    def last_of(self, identity: bytes, match: bytes) -> EntryKind | None:
+        """Return what an identity's purses did last for a match; FORFEIT also if a purse has ended that had something
+        frozen for it."""
+        query = (
+            "SELECT kind, ended FROM purse_entries JOIN purses ON purse = number WHERE match = ? AND identity = ?"
+            " ORDER BY number DESC, height DESC LIMIT 1"
+        )
+        for kind, is_ended in self._read(query, (match, identity), (int, int)):
+            is_lost = is_ended and kind == EntryKind.FREEZE
+            return EntryKind.FORFEIT if is_lost else EntryKind(kind)
+        return None
+
     def lines(self, key: bytes, last: int) -> tuple[PurseLine, ...]:
         """Return the last entries of a purse of one's own, the newest first; all of them for -1."""
         query = (

@@ -122,7 +122,14 @@ def _to_8(database: sqlite3.Connection) -> None:
     """Find entries by their match. Note of others' purses whether they are kept, and forget those that count for
     nothing, as they were never in a match. Letters of more scripts count as alike."""
     database.execute("CREATE INDEX purse_entries_by_match ON purse_entries (match)")
-    database.execute("ALTER TABLE purses DROP COLUMN granted")
+    database.execute("ALTER TABLE purses RENAME TO former")  # older programs of SQLite cannot drop a column
+    database.execute(
+        "CREATE TABLE purses ("
+        " number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, seed BLOB NOT NULL, identity BLOB NOT NULL,"
+        " state BLOB NOT NULL, ended INTEGER NOT NULL DEFAULT 0)"
+    )
+    database.execute("INSERT INTO purses SELECT number, key, seed, identity, state, ended FROM former")
+    database.execute("DROP TABLE former")
     database.execute("ALTER TABLE purses_met RENAME TO former")
     database.execute("DROP INDEX purses_met_by_identity")
     database.execute(

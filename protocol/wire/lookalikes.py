@@ -3,6 +3,8 @@
 Chosen from Unicode's table of confusable characters (confusables.txt of UTS #39): those that a nickname can have, in
 the form that compatibility decomposition and case folding give them. Small capitals are added. ``i``, ``1`` and what
 looks like them are all ``l``.
+
+The store keeps outlines of names. Whoever changes this table adds an upgrade of the store that writes them anew.
 """
 
 from __future__ import annotations

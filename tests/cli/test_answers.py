@@ -61,7 +61,7 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     line.take(node.YourTurn(view(state, 0, ()), 1))
     line.obey("1,000")
     assert not played
-    assert paper.said[-1] == "That is all you have: 1,000 coins. Type it again to stake everything."
+    assert paper.said[-1] == "Those are all the coins that you can bet: 1,000. Type it again to stake them all."
     line.obey("50")
     assert played == [Stake(50)]
     assert answers.whose_turn(line.board) == "you stake 50 coins; waiting for Ben"

@@ -197,6 +197,12 @@ def test_whom_one_met_in_a_forgotten_match_is_forgotten_unless_trusted(p2pdice: 
     assert set(listed(p2pdice)) == {ADA.fingerprint}
 
 
+@pytest.mark.parametrize("between", ["", " ", ":", "-"])
+def test_a_fingerprint_can_be_typed_with_any_sign_between_its_groups(p2pdice: Run, home: Home, between: str) -> None:
+    p2pdice("people", "trust", ADA.fingerprint.replace("-", between))
+    assert listed(p2pdice)[ADA.fingerprint]["trusted"] is True
+
+
 def test_few_namesakes_are_told_the_trusted_ones_first_and_then_the_last_met(home: Home) -> None:
     others = [Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 32)) for each in range(10, 15)]
     for number, each in enumerate(others[1:], 4):
@@ -336,7 +342,7 @@ def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict
     output = here("verify", transcript).stdout
     assert "uses a new name: you have met this key as " in output
     assert "\x1b" not in output
-    assert f"{name} ({third}) has another key than {name} ({EVE.fingerprint}), whom you trust." in output
+    assert f"{name} ({third}) has a different key from {name} ({EVE.fingerprint}), whom you trust." in output
     people = {each["fingerprint"]: each for each in json.loads(here("verify", "--json", transcript).stdout)["people"]}
     assert people[second]["trusted"] is True
     assert people[second]["known_as"] == people[second]["namesakes"] == []
@@ -345,7 +351,7 @@ def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict
 
 def test_namesakes_whom_one_trusts_are_told_from_those_whom_one_has_only_met() -> None:
     new, ada, eve = (PlayerInfo("Ada", key) for key in ("NEW", "TRUSTED", "MET"))
-    told = "Ada (NEW) has another key than Ada (TRUSTED), whom you trust, and Ada (MET), whom you have met."
+    told = "Ada (NEW) has a different key from Ada (TRUSTED), whom you trust, and Ada (MET), whom you have met."
     assert unfamiliar(new, (), (ada, eve), ("TRUSTED",)) == f"{told} Compare fingerprints."
 
 

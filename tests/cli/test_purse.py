@@ -166,14 +166,14 @@ def test_what_is_frozen_can_be_given_up(here: Run, home: Home) -> None:
 
 def test_a_stake_in_a_match_that_is_not_kept_is_not_given_up_without_a_warning(here: Run, home: Home) -> None:
     """The match may be over, in entries that the others know: another entry would be a second end."""
-    assert "hands back how it ended" in here("purse").stdout
+    assert "tells you its end at a table" in here("purse").stdout
     assert "they hand back what your purse lacks" in here("purse", "forfeit", "abab").stderr
     with closing(Store(home.store)) as store:
         stored_match(store, is_over=False)
         kept = store.matches()[0].name
     assert "hand back" not in here("purse", "forfeit", kept).stderr
     here("purse", "forfeit", "abab", "--yes")
-    assert "hands back how it ended" not in here("purse").stdout
+    assert "tells you its end at a table" not in here("purse").stdout
 
 
 def test_what_was_given_up_as_data(here: Run, home: Home) -> None:

@@ -480,7 +480,7 @@ async def test_nobody_is_bound_to_a_match_that_names_their_purse_as_it_was(peopl
     await guest.node.join(opened.join_line)
     await guest.until_true(lambda: bool(guest.node._active.proposals.sessions))
     (proposal,) = guest.node._active.proposals.sessions
-    assert proposal.match.may_commit() or purse(guest).frozen
+    assert proposal.match.may_commit()
     own = keeper(guest).own
     assert own.freeze(following(own.purse, Freeze(b"elsewhere".ljust(32), 10, 0))) is not None
     assert not proposal.match.may_commit()
@@ -600,6 +600,16 @@ async def test_what_guests_show_costs_a_host_no_more_however_many_keys_they_come
     assert host.node._active.hosting.seated == (first.node.identity.public,)
 
 
+async def test_a_guest_whose_purse_has_to_wait_for_those_of_others_keeps_the_seat(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two guests who showed large purses without end kept everybody else from the table."""
+    monkeypatch.setattr(limits, "TABLE_PURSE_BURST", 1)
+    monkeypatch.setattr(limits, "TABLE_PURSE_RATE", 120)
+    players, _ = await people.table(3, "ABC", WAITING, STAKES, bounds=HASTY)
+    await finish(players)
+
+
 async def test_a_silent_owner_is_refused_and_not_the_guest_who_waits_for_an_answer(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -700,7 +710,7 @@ async def test_a_second_grant_of_one_identity_is_refused(people: Company) -> Non
     again = await people.sit("B")
     await again.node.join(opened.join_line)
     closed = await again.until(TableClosed)
-    assert "this key has already had the coins of a newcomer" in closed.reason
+    assert "this key had a newcomer's coins in another purse" in closed.reason
 
 
 async def test_a_guest_signs_no_match_with_a_purse_that_it_was_not_shown(

@@ -315,6 +315,8 @@ def test_a_file_that_is_no_backup_changes_nothing(tmp_path: Path, content: bytes
         "UPDATE backup SET key = 7",
         "UPDATE backup SET key = x'00'",
         "DELETE FROM backup",
+        "ALTER TABLE backup DROP COLUMN made",
+        "ALTER TABLE trusted RENAME COLUMN since TO later",
         "DROP TABLE matches",
         "CREATE TRIGGER t AFTER DELETE ON matches BEGIN DELETE FROM trusted; END",
         "PRAGMA user_version=99",

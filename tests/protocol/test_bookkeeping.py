@@ -185,6 +185,25 @@ def test_nothing_is_added_to_a_purse_between_the_first_roll_and_the_stake(store:
     assert keeps.own.purse.frozen_for(match.id) is not None
 
 
+def test_a_fork_further_below_does_not_end_a_purse_before_the_stake(store: Store) -> None:
+    keeps = keeper(store)
+    aside = OwnPurse(keeps.own.key, keeps.own.shown, lambda *_: None)
+    assert aside.freeze(following(aside.purse, Freeze(b"elsewhere".ljust(32), 1, 0))) is not None
+    for name in ("first", "second"):
+        frozen_elsewhere(keeps, name)
+    world, match, _ = sat_down(store, Owner("third"), keeps)
+    books = Bookkeeping(keeps, match)
+    while not match.is_bound:
+        assert world.step()
+    books.follow(is_over=False)
+    brought = keeps.own.purse
+    keeps.take(aside.proof())
+    assert keeps.own.purse == brought
+    books.close()
+    keeps.take(aside.proof())
+    assert keeps.own.purse.balance == 0  # then it is over
+
+
 def test_what_was_held_for_an_earlier_proposal_is_forgotten_with_the_next(store: Store) -> None:
     """So strangers who propose match after match do not fill the disk."""
     owners, keeps = [Owner(f"other {number}") for number in range(3)], keeper(store)
@@ -263,17 +282,41 @@ def test_stakes_are_noted_by_a_node_that_was_started_anew_before_they_were_opene
     assert again.flaw(join(other)) == ""
 
 
-def test_whoever_returns_to_a_match_whose_stake_was_given_up_is_told(store: Store) -> None:
+@pytest.mark.parametrize("what", ["nothing", "the stake is given up", "the purse is given up", "others show its end"])
+def test_whoever_returns_to_a_match_that_brings_nothing_any_more_is_told(store: Store, what: str) -> None:
     """They won, were told of the coins, and had none."""
     world, match, keeps = sat_down(store, Owner("other"))
+    books = Bookkeeping(keeps, match)
     while not (match.history.position.state is not None and match.history.position.state.wagers):
         assert world.step()
-    for is_given_up in (False, True):
-        told: list[str] = []
-        if is_given_up:
-            keeps.own.forfeit(match.id)
-        Bookkeeping(keeper(store, told), match).follow(is_over=False)
-        assert any("given up" in text for text in told) == is_given_up
+        books.follow(is_over=False)
+    told: list[str] = []
+    if what == "the stake is given up":
+        keeps.own.forfeit(match.id)
+    elif what == "the purse is given up":
+        keeps.begin_anew()
+    elif what == "others show its end":
+        world.run()
+        evidence = gather(world.machines[1].match.history)
+        assert evidence is not None
+        keeps.take(End(keeps.own.key.public, EntryKind.SETTLEMENT, match.id, evidence.encoded()).encoded())
+    Bookkeeping(keeper(store, told), match).follow(is_over=False)
+    assert any("given up" in text for text in told) == ("given up" in what)
+    assert any("is settled" in text for text in told) == ("others" in what)
+
+
+def test_a_match_that_is_over_before_the_stakes_holds_up_nothing(store: Store) -> None:
+    """Newer entries were not taken any more, and no match was settled, until the program was started anew."""
+    keeps = keeper(store)
+    before = frozen_elsewhere(keeps, "first")
+    world, match, _ = sat_down(store, Owner("second"), keeps)
+    books = Bookkeeping(keeps, match)
+    while not match.is_bound:
+        assert world.step()
+    books.follow(is_over=False)
+    assert not keeps.settle(before)
+    books.follow(is_over=True)
+    assert keeps.settle(before)
 
 
 def test_what_could_not_be_written_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

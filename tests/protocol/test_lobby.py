@@ -87,6 +87,13 @@ def test_nobody_gets_a_seat_by_whom_a_match_for_stakes_could_not_be_settled() ->
     assert refused
     assert "hold too much" in refused[0]
     assert len(hosted.genesis().encoded()) <= STAKES_GENESIS
+    assert not hosted.is_too_large
+    hosted.release(largest[-2].join.identity)
+    hosted.renew(join_record(b"lobby", 0, purse=Purse(PurseKey(bytes(32)).public, 1, bytes(32), 1)))
+    for record in largest[-2:]:  # there is room for both, as long as the host's purse is small
+        hosted.admit(record.join.identity, record.wire)
+    hosted.renew(largest[0])
+    assert hosted.is_too_large
     guest = GuestTable(largest[1], largest[0].join.identity)
     guest.update(hosted.frame())
     roster = tuple(sorted(largest, key=lambda record: record.join.identity))

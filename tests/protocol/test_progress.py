@@ -198,14 +198,15 @@ def told(world: World, me: int) -> list[NodeEvent]:
     return [event for event in world.machines[me].shown if isinstance(event, Suspended | Continued | Overdue)]
 
 
-def staking(players: int) -> World:
-    """Return a world in which nobody but player 0 has chosen a stake in time."""
+def staking(players: int, *, in_time: bool = True) -> World:
+    """Return a world in which nobody but player 0 has chosen a stake in time, or nobody at all."""
     world = World(PRESETS["motes"], players, seed=1, patience=PATIENCE)
     while not all(world.told(me, YourTurn) for me in range(players)):
         assert world.step()
         for machine in world.machines:
             machine.turn = None
-    stake(world, 0)
+    if in_time:
+        stake(world, 0)
     wait_until(world, world.now + PATIENCE.human + 1)
     return world
 
@@ -225,6 +226,15 @@ def test_a_match_that_waits_for_slow_players_names_those_who_are_still_awaited()
     assert told(world, 0)[1:] == [Suspended((info[1], info[2], info[4]))]
     stake(world, 2)  # with three of five the others may go on
     assert told(world, 0)[2:3] == [Continued()]
+
+
+def test_a_match_that_waits_for_its_owner_alone_is_not_said_to_wait_for_another() -> None:
+    """Both were late. The other had staked by then, and was still waited for on the screen."""
+    world = staking(2, in_time=False)
+    info = world.machines[1].match.info
+    assert told(world, 1) == [Suspended((info[0],))]
+    stake(world, 0)
+    assert told(world, 1)[1:] == [Continued()]
 
 
 def test_a_match_that_waited_for_two_is_suspended_no_more_when_the_others_may_go_on_without_the_one_who_is_lost() -> (

@@ -39,7 +39,7 @@ class Desk(PurseDesk):
             bounds=Limits(),
             post=lambda identity, frame: self.sent.append((identity, frame)),
         )
-        super().__init__(cast("Runtime", runtime), self.table, lambda *_: None)
+        super().__init__(cast("Runtime", runtime), self.table, lambda *_: None, lambda *_: None)
 
     def sit(self, owner: Owner, name: str) -> None:
         """Give somebody a seat, and look at their purse."""

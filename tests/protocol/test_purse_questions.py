@@ -35,7 +35,7 @@ class Desk:
         )
         table = SimpleNamespace(records=records)
         runtime = SimpleNamespace(post=self._post, loop=SimpleNamespace(time=lambda: 0.0))
-        self.desk = PurseDesk(cast("Runtime", runtime), cast("HostedTable", table), Mock())
+        self.desk = PurseDesk(cast("Runtime", runtime), cast("HostedTable", table), Mock(), Mock())
 
     def _post(self, identity: bytes, frame: Frame) -> None:
         assert isinstance(frame, ShowPurse)
