@@ -385,7 +385,8 @@ class PlayerTable(LiveTable):
         if room is not None and (len(code[0]) > room[0] or len(code) > room[1]):
             self._say(
                 f"The QR code has {len(code)} lines of {len(code[0])} columns, but there is room for only"
-                f" {max(room[1], 0)} lines of {room[0]}. Make the window larger, or give your friend the long line instead."
+                f" {max(room[1], 0)} lines of {room[0]}. Make the window larger, or give your friend the long line"
+                " instead."
             )
         else:
             self._say("\n".join(code))
