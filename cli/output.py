@@ -27,7 +27,7 @@ def say(text: str, stream: TextIO | None = None) -> None:
 def agrees(question: str) -> bool:
     """Ask the person at the terminal; no answer is a no."""
     try:
-        answer = input(f"{question} [y/N] ")
+        answer = input(f"{wrapped(question, get_terminal_size().columns)} [y/N] ")
     except EOFError:
         print()
         return False

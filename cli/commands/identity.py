@@ -160,7 +160,8 @@ def backup(
     if not made.is_protected:
         say("The key in it has no passphrase: anybody with a copy of the file can play in your name. To set one first:")
         print(f"    {command_line('identity', 'passphrase', *home_words(home.path))}")
-    print(f"To restore it:\n    {command_line('identity', 'restore', str(file))}")
+    restore_it = command_line("identity", "restore", str(file), *home_words(home.path))
+    print(f"To restore it:\n    {restore_it}")
 
 
 def _content(made: Backup) -> str:
@@ -198,11 +199,6 @@ def restore(
     its_key = _without_passphrase(found.key, file)
     say(f"Its key is {its_key.fingerprint}." if its_key else "Its key is protected by a passphrase.")
     say("No unfinished match is in it: only the home in which such a match was begun can return to it.")
-    if found.has_purse:
-        say(
-            "Its purse is as it was then. If you have played for stakes since, sit down at a table with those people"
-            " before you play with others: they hand back what is newer. Otherwise it gets two ends, and is over."
-        )
     say("Use one key in one place: two programs with the same key cut each other's links.")
     has_key_already = home.identity.exists() and _tell_of_the_key_here(home.identity, found.key, its_key)
     _tell_what_stays(home, file, found, its_key, has_key_already=has_key_already)
@@ -272,6 +268,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
     from protocol.storage import backup as backups
 
     if not home.store.exists():
+        _tell_of_the_purse(found)
         return
     try:
         with archive.read_store(home) as store:
@@ -280,6 +277,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
             has_purse = store.purses.had_one(its_key.public) if its_key else has_key_already and store.purses.owners()
     except StoreError:
         say("The store that is here cannot be read. If it is damaged, it is put aside.")
+        _tell_of_the_purse(found)
         return
     if unfinished:
         matches = counted(unfinished, "unfinished match", "unfinished matches")
@@ -291,6 +289,16 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
         say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
         if found.has_purse and not has_purse:
             say("Whoever has played with the purse of the backup refuses another one with a newcomer's coins.")
+    else:
+        _tell_of_the_purse(found)
+
+
+def _tell_of_the_purse(found: Backup) -> None:
+    if found.has_purse:
+        say(
+            "Its purse is as it was then. If you have played for stakes since, sit down at a table with those people"
+            " before you play with others: they hand back what is newer. Otherwise it gets two ends, and is over."
+        )
 
 
 @app.command(epilog=EPILOG)

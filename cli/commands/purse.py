@@ -14,7 +14,7 @@ from cli.confirmation import confirm
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, counted, escape, sentence, shown
+from cli.render import command_line, counted, escape, listing, sentence, shown
 from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
@@ -157,19 +157,21 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
         souls = ", ".join(f"{escape(name)}{f' ({number} times)' if number > 1 else ''}" for name, number in found.souls)
         yield f"Twin Souls: {souls}."
     if found.frozen:
+        is_something = bool(coins or tickets)
         yield "Frozen until their matches are over:"
         for each in found.frozen:
             signed = ", void once all have signed that" if each.match in account.void else ""
             yield f"  {_name(each.match, names)}: {_stake(each)}{signed}"
         if to_resume:
             yield f"To play on:\n    {command_line('resume', _name(to_resume[0], names), *home_words(home.path))}"
-        if account.voidable:
+        if account.voidable and is_something:
             words = command_line("purse", "void", account.voidable[0].hex()[:8], *home_words(home.path))
             yield f"To take back what is frozen for a match, if all its players agree:\n    {words}"
         if account.has_lost:
             yield NOT_KEPT
-        words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
-        yield f"To give up what is frozen for a match that will never end:\n    {words}"
+        if is_something:
+            words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
+            yield f"To give up what is frozen for a match that will never end:\n    {words}"
     left_out = f"; --json has all, here are the last {ENTRIES}" if found.height + 1 > ENTRIES else ""
     yield f"Entries, {found.height + 1:,} in all, the last first{left_out}:"
     for line in lines:
@@ -254,10 +256,11 @@ def forfeit(
     with _opened(home) as store:
         frozen = _frozen(home, store, match)
         what = _stake(frozen)
+        called = store.name(frozen.match) or f"match {frozen.match.hex()[:8]}"
         if store.match(frozen.match) is None:
             complain(BEFORE_FORFEIT)
         command = command_line("purse", "forfeit", match, "--yes", *home_words(home.path))
-        confirm(f"Give up {what} for ever?", is_sure, command, as_json=as_json)
+        confirm(f"Give up {what} in {called} for ever?", is_sure, command, as_json=as_json)
         keeper = _keeper(home, store)
         keeper.own.forfeit(frozen.match)
         left = keeper.own.purse
@@ -287,18 +290,29 @@ def void(
     Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake.
     """
     from protocol import Frozen, Home, Voiding, void_lines
+    from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
         played, frozen = _played(home, store, match)
-        back = f" You get {_stake(frozen)} back when all have signed." if frozen is not None else ""
+        last = store.purses.last_of(archive.purse_owner(home, store), played)
+        if last is not None and last.name == "SETTLEMENT":
+            raise Failure(
+                "That match is settled.", hint=f"What is frozen: {command_line('purse', *home_words(home.path))}"
+            )
+        is_done = last is not None and last.name == "VOID"
         voiding = Voiding(store, played)
+        players = listing([escape(name) for name in voiding.players])
+        back = f" You get {_stake(frozen)} back when all have signed." if frozen is not None else ""
         for line in void_lines(lines or ()):
             try:
                 voiding.take(line)
             except ValueError as error:
                 raise Failure(f"{escape(_cut(line))} cannot be taken: {error}.", code=ExitCode.USAGE) from None
-        question = f"Sign that the match is void? You cannot play on in it then.{back}"
+        question = (
+            f"Sign that the match of {players} is void?{back} You cannot play on in it then. If the others finish it"
+            " instead, they win what you have staked."
+        )
         command = command_line("purse", "void", match, *(lines or ()), "--yes", *home_words(home.path))
         confirm(question, voiding.has_signed or is_sure, command, as_json=as_json)
         own = voiding.sign()
@@ -311,10 +325,15 @@ def void(
         stake = frozen or Frozen(played, 0, 0, 0)
         print(json.dumps({**_as_json(stake), "line": own, "missing": missing, "void": not missing}))
         return
-    if voiding.missing:
+    if is_done:
+        print("The match is void already.")
+    elif voiding.missing:
         others = ["LINE"] * (len(voiding.players) - 1)
         again = command_line("purse", "void", played.hex()[:8], *others, *home_words(home.path))
-        say(f"Not here yet: the lines of {', '.join(map(escape, voiding.missing))}. With all lines:\n    {again}")
+        say(
+            f"Not here yet: the lines of {listing([escape(name) for name in voiding.missing])}. Give the lines of all"
+            f" the others in one command:\n    {again}"
+        )
     else:
         say("The match is void." + (f" You have {_stake(frozen)} back." if frozen is not None else ""))
 

@@ -17,6 +17,7 @@ from cli.table.live_table import LiveTable
 from cli.table.palette import PICTURES
 from cli.table.showing import Showing
 from cli.table.terminal import glyphs_of
+from cli.text.choices import has_nothing_to_stake
 from cli.text.explain import typed_moves
 from cli.text.move_forms import offers
 from cli.text.narrate_motes import staked
@@ -188,7 +189,9 @@ class PlayerTable(LiveTable):
             self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
         super()._after_telling(event)
 
-        if isinstance(event, YourTurn) and not self._knows_help:
+        if isinstance(event, YourTurn) and has_nothing_to_stake(event.view):
+            self._play(Stake(0), event)
+        elif isinstance(event, YourTurn) and not self._knows_help:
             self._knows_help = True
             if self.face.is_interactive and not self.face.shows_board:  # the screen always shows its keys
                 self._say("Type help to see what you can type.")

@@ -337,8 +337,10 @@ class Screen:
         for key in (Keys.Any, Keys.Enter, Keys.Escape, Keys.Tab, Keys.Backspace, "up", "down", "left", "right", " "):
 
             @add(key, filter=is_open, eager=key == Keys.Escape)
-            def _(_event: KeyPressEvent) -> None:
+            def _(event: KeyPressEvent) -> None:
                 self._page = None
+                if event.data.isalnum():  # it begins what is typed next
+                    event.app.key_processor.feed(event.key_sequence[0], first=True)
 
         return merge_key_bindings([self._line.bindings(is_closed), keys])
 

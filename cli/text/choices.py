@@ -17,6 +17,11 @@ def choices(view: View) -> list[str]:
     return [str(move) for move in view.legal]
 
 
+def has_nothing_to_stake(view: View) -> bool:
+    """Whether a stake is asked for, and only one is possible."""
+    return is_stake(view) and not view.funds and not view.tickets
+
+
 def example_stake(view: View) -> Stake:
     """Return a stake that can be made: some coins, or else run tickets, or else nothing."""
     return Stake(min(50, view.funds)) if view.funds else Stake(0, view.tickets)

@@ -129,7 +129,7 @@ def narrate_choice(view: View, seating: Seating) -> str:
     state = view.state
     if is_stake(view):
         if not view.funds and not view.tickets:
-            return "Your turn: you have nothing to stake; type stake 0."
+            return "You have nothing to stake, so you stake nothing."
         tickets = f" and {_tickets(view.tickets)}" if view.tickets else ""
         return (
             f"Your turn: stake on your own victory, out of {_coins(view.funds)}{tickets}; type {example_stake(view)},"

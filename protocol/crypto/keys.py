@@ -265,12 +265,12 @@ def read_key(data: bytes, passphrase: str | None, path: Path) -> Identity:
         if is_locked:
             raise WrongPassphraseError("that is not the passphrase of ", path, ", or the file is damaged") from None
         raise KeyFileError(
-            path, " is not a readable key; put it back from a backup, or move it away to start with a new identity"
+            path, " is not a readable key; put it back from a backup, or make another one with p2pdice identity new"
         ) from None
     except UnsupportedAlgorithm:
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise KeyFileError(path, " holds a key of another kind; move it away to start with a new identity")
+        raise KeyFileError(path, " holds a key of another kind; make another one with p2pdice identity new")
     return Identity(key)
 
 

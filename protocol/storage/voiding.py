@@ -57,7 +57,7 @@ class Voiding:
         """
         match, signature = parse_void_line(line)
         if match != self._stored.match:
-            raise ValueError("that line is for another match")
+            raise ValueError("that line is for another match, or was copied wrongly")
         author = signer(self._genesis, match, signature)
         if author is None:
             raise ValueError("that line is from none of the players, or was copied wrongly")

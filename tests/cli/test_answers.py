@@ -71,6 +71,20 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     assert paper.said == ["You stake 50 coins; waiting for Ben."]
 
 
+def test_whoever_has_nothing_to_stake_is_not_asked() -> None:
+    """They were put out of the match if they did not type stake 0."""
+    ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
+    state = new_match(ruleset, 2)
+    played: list[object] = []
+    owner = SimpleNamespace(play=lambda move, _: played.append(move), match=None)
+    paper = Paper(is_interactive=True)
+    line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
+    line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
+    line.take(node.YourTurn(view(state, 0, ())._replace(funds=0, tickets=0), 1))
+    assert played == [Stake(0)]
+    assert "You have nothing to stake, so you stake nothing." in paper.said
+
+
 def test_the_status_line_tells_ones_dice_from_their_number() -> None:
     table = Table()
     assert "; your dice 1 2 3 3 6; 10 dice in all; " in answers.status(table.line.board)

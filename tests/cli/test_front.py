@@ -36,7 +36,11 @@ def test_every_command_that_the_protocol_names_is_there() -> None:
     prose = {"answers", "node", "transcript"}  # as in: another p2pdice answers at this port
     assert {command for command, _ in named} - prose <= set(COMMANDS)
     of_families = {family[0] for family in FAMILIES if len(family) > 1}
-    assert {each for each in named if each[0] in of_families and each[1]} <= {*FAMILIES, ("identity", "restore")}
+    assert {each for each in named if each[0] in of_families and each[1]} <= {
+        *FAMILIES,
+        ("identity", "restore"),
+        ("identity", "new"),
+    }
     assert ("matches", "save") in named
 
 

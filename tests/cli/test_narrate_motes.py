@@ -153,7 +153,7 @@ def test_a_window_says_what_can_be_played_in_it() -> None:
         (1000, 0, "Your turn: stake on your own victory, out of 1,000 coins; type stake 50, or stake 0 for nothing."),
         (20, 1, "Your turn: stake on your own victory, out of 20 coins and one run ticket; type stake 20, or stake 0"),
         (0, 2, "Your turn: stake on your own victory, out of no coins and two run tickets; type stake 0 tickets 2, or"),
-        (0, 0, "Your turn: you have nothing to stake; type stake 0."),
+        (0, 0, "You have nothing to stake, so you stake nothing."),
     ],
 )
 def test_stakes_are_asked_for_with_the_funds_and_a_stake_that_can_be_made(

@@ -203,6 +203,14 @@ def test_a_fingerprint_can_be_typed_with_any_sign_between_its_groups(p2pdice: Ru
     assert listed(p2pdice)[ADA.fingerprint]["trusted"] is True
 
 
+def test_ones_own_key_is_not_one_to_trust(p2pdice: Run, home: Home) -> None:
+    own = json.loads(p2pdice("identity", "--json").stdout)["fingerprint"]
+    done = p2pdice("people", "trust", own)
+    assert done.returncode == ExitCode.USAGE
+    assert "That is your own key." in done.stderr
+    assert own not in listed(p2pdice)
+
+
 def test_few_namesakes_are_told_the_trusted_ones_first_and_then_the_last_met(home: Home) -> None:
     others = [Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 32)) for each in range(10, 15)]
     for number, each in enumerate(others[1:], 4):
@@ -227,7 +235,7 @@ def test_a_trusted_name_is_protected_also_from_those_who_have_used_it_before(hom
         assert store.people.mismatch(EVE.fingerprint, "Zoe") == Mismatch()
 
 
-@pytest.mark.parametrize("name", ["аԁа", "ᴀᴅᴀ", "ꓮꓓꓮ", "Adɑ", "ᎪᎠᎪ"])
+@pytest.mark.parametrize("name", ["аԁа", "ᴀᴅᴀ", "ꓮꓓꓮ", "Adɑ", "ᎪᎠᎪ", "Ađa"])
 def test_a_name_wholly_in_other_letters_is_a_namesake(home: Home, name: str) -> None:
     with closing(Store(home.store)) as store:
         store.people.trust(ADA.fingerprint, "Ada", NOON)

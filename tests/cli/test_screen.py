@@ -135,9 +135,9 @@ def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
     player.until_display("Keys:", "call liar", "Any other key closes this.")
     player.type(PAGE_DOWN)
     player.until_display("quit", "leave; you can return")
-    player.type("x")
+    player.type("x")  # it closes the page, and begins the next line
     player.until_display("(you)")
-    player.until_last_line("your turn>")
+    player.until_last_line("your turn> x")
     assert "You roll" in (log := "\n".join(player.display()))  # what was asked has not driven it out
     assert "At any time:" not in log
 

@@ -88,6 +88,9 @@ def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Co
         assert "The match is void" in done.stdout
         assert line_of(done) == lines[name]
         assert funds(at, name) == 1000
+        again = at(name, "purse", "void", match.hex())
+        assert "The match is void already." in again.stdout
+        assert "Not here yet" not in again.stdout
         with closing(Store(Home(tmp_path / name).store)) as store:  # and anybody takes it
             purse = read_proof(keeper(store, name).own.proof()).purse
             (line,) = store.purses.lines(purse.key, 1)
@@ -171,6 +174,16 @@ def test_whoever_has_signed_the_end_cannot_sign_that_there_is_none(tmp_path: Pat
     match = kept_by_three(tmp_path, kept)
     refused = at("a", "purse", "void", match.hex(), "--yes")
     assert "You have signed the end of that match" in " ".join(refused.stderr.split())
+    assert "VOID-" not in refused.stdout
+
+
+def test_a_match_that_is_settled_is_called_that(at: Command, tmp_path: Path) -> None:
+    match = kept_by_three(tmp_path, lambda messages, *_: messages)
+    with closing(Store(Home(tmp_path / "a").store)) as store:
+        store.mark_over(match)
+        keeper(store, "a").bring()
+    refused = at("a", "purse", "void", match.hex(), "--yes")
+    assert "That match is settled." in refused.stderr
     assert "VOID-" not in refused.stdout
 
 

@@ -29,6 +29,7 @@ from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.node import Node
 from protocol.node.purse_keeper import PurseKeeper, Taken
+from protocol.node.runtime import Runtime
 from protocol.storage import archive, backup
 from protocol.storage.store import StoreError
 from protocol.wire.canonical import decode
@@ -581,6 +582,40 @@ async def test_what_is_shown_too_fast_is_looked_at_in_its_turn(
     monkeypatch.setattr(guests, "PURSE_RATE", 10.0)
     players, _ = await people.table(5, "ABCDE", WAITING, STAKES)
     await finish(players)
+
+
+async def test_what_waits_at_a_guest_is_not_looked_at_any_more_once_the_match_has_begun(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host put nonsense behind many purses: the guest left in the first round, and lost its stake to the host."""
+    monkeypatch.setattr(guests, "PURSE_BURST", 2)
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+    guest.hold()
+    it = guest.node.identity.public
+    strangers = [(await people.sit(name)).node for name in "CD"]
+    post, shown = host.node._runtime.post, [keeper_of.purses.own.proof() for keeper_of in map(runtime_of, strangers)]
+
+    def with_nonsense(to: bytes, frame: Frame) -> None:
+        post(to, frame)
+        if isinstance(frame, Propose):
+            for proof in (*shown, b"nonsense"):
+                post(to, ShowPurse(proof))
+
+    monkeypatch.setattr(host.node._runtime, "post", with_nonsense)
+    await guest.node.join(opened.join_line)
+    await guest.until(YourTurn)
+    seat = guest.node._active.joining
+    await guest.until_true(lambda: not seat._unseen)
+    assert not guest.told(TableClosed)
+    guest.go_on()
+    await finish([host, guest])
+    assert guest.node.identity.public == it
+
+
+def runtime_of(node: Node) -> Runtime:
+    return node._runtime
 
 
 async def test_what_guests_show_costs_a_host_no_more_however_many_keys_they_come_with(

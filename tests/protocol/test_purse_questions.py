@@ -33,7 +33,7 @@ class Desk:
         records.append(
             SimpleNamespace(join=SimpleNamespace(identity=self.owner.identity.public, purse=self.owner.purse))
         )
-        table = SimpleNamespace(records=records)
+        self.table = table = SimpleNamespace(records=records)
         runtime = SimpleNamespace(post=self._post, loop=SimpleNamespace(time=lambda: 0.0))
         self.desk = PurseDesk(cast("Runtime", runtime), cast("HostedTable", table), Mock(), Mock())
 
@@ -64,6 +64,16 @@ def test_whoever_asks_what_was_answered_is_shown_the_answer(desk: Desk) -> None:
     assert desk.answer() == [(desk.guests[0], b"the answer")]
     assert desk.ask(1) == [(desk.guests[1], b"the answer")]
     assert desk.ask(1) == []  # once for each guest
+
+
+def test_an_answer_in_several_proofs_is_shown_whole(desk: Desk) -> None:
+    desk.ask(0)
+    halfway = desk.owner.own.shown
+    settled(desk.owner.own, 2)
+    desk.table.records[-1].join.purse = desk.owner.purse
+    desk.desk._answer(desk.owner.identity.public, desk.owner.purse.key, halfway, b"the first half")
+    desk.answer()
+    assert [shown for _, shown in desk.ask(1)] == [b"the first half", b"the answer"]
 
 
 def test_two_who_ask_the_same_at_once_wait_for_one_answer(desk: Desk) -> None:
