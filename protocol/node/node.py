@@ -436,6 +436,7 @@ class Node:
             await self._take_leave()
         self._presence.close()
         self._active.close()
+        self._runtime.close()
         await self._mesh.close()
         await self._runtime.tasks_done()
         await self._locator.close()

@@ -13,8 +13,8 @@ the pass the owner carries out the :meth:`Outbox.steps`, one by one, in their or
 So nothing leaves a node that a crash could make it forget. If a step fails, because the disk is full or the process
 dies, the owner asks for no more steps, and nothing after that step happens.
 
-Up to :data:`BATCH` messages of others wait in memory until the next frame leaves: their authors still have them after
-a crash.
+Up to :data:`BATCH` messages of others wait in memory until the next frame leaves, or for :data:`IDLE` seconds: their
+authors still have them after a crash. But the authors may be gone, too, and the owner has seen what happened.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from protocol.wire.messages import Signed
 
 BATCH: Final = 64
 """Messages in memory after which they are stored even if no frame leaves."""
+IDLE: Final = 1.0
+"""Seconds after which messages in memory are stored even if no frame leaves. The owner of the outbox counts them."""
 
 Letter = TypeVar("Letter")
 """A frame and its receivers, in the owner's form."""
@@ -72,6 +74,11 @@ class Outbox(Generic[Letter]):
         self._must_write = False
         self._replacing: set[bytes] = set()
         """Matches whose stored messages are all replaced."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Messages wait in memory."""
+        return bool(self._unwritten)
 
     def keep(self, signed: Signed) -> None:
         """Have a message stored, before the next frame is sent at the latest."""

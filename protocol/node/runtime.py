@@ -18,7 +18,7 @@ from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh
 from protocol.node.locator import Locator
-from protocol.node.outbox import Do, Outbox, Send, Sent, Write
+from protocol.node.outbox import IDLE, Do, Outbox, Send, Sent, Write
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
@@ -67,6 +67,8 @@ class Runtime:
         """Nothing is taken or sent any more."""
         self.outbox: Outbox[tuple[tuple[bytes, ...], bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
         """The effects of this pass of the loop. Its frames are encoded, each with the identities of its receivers."""
+        self._catching_up: asyncio.TimerHandle | None = None
+        """Of the store, with what was received."""
         self.purses = PurseKeeper(store, identity.public, lambda text: self.tell(Notice(text)))
         self._recognised: set[PlayerInfo] = set()
         """Players whose key and name do not go together, as the owner was told already."""
@@ -115,6 +117,19 @@ class Runtime:
                         self.mesh.flush()
                     case Do():
                         step.action()
+        if self._catching_up is None and self.outbox.is_behind:
+            self._catching_up = self.loop.call_later(IDLE, self._catch_up)
+
+    def _catch_up(self) -> None:
+        """Have stored what no frame has waited for."""
+        self._catching_up = None
+        if self.outbox.is_behind and not self.is_silent:
+            self.outbox.write_all()
+
+    def close(self) -> None:
+        """Cancel the timer."""
+        if self._catching_up is not None:
+            self._catching_up.cancel()
 
     # The owner
 

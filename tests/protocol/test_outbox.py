@@ -17,6 +17,7 @@ from protocol.events import Stopped
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh, MeshOwner
+from protocol.node import runtime as runtimes
 from protocol.node.locator import Locator
 from protocol.node.outbox import BATCH, Do, Outbox, Send, Sent, Write
 from protocol.node.runtime import Runtime
@@ -276,6 +277,27 @@ async def test_the_shell_sends_what_the_real_store_holds_at_the_end_of_the_turn(
     runtime.outbox.write_all()
     await asyncio.sleep(0)
     assert [signed.id for signed in store.messages(MATCH)] == [MESSAGES[5].id]
+
+
+async def test_what_the_owner_was_told_is_stored_though_no_frame_leaves(
+    node: tuple[Runtime, Store, Tapped], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both programs were killed: the saved match named the wrong player as the one for whom it waits."""
+    monkeypatch.setattr(runtimes, "IDLE", 0.05)
+    runtime, store, _ = node
+    runtime.outbox.keep(MESSAGES[0])
+    runtime.outbox.afterwards(lambda: None)
+    await asyncio.sleep(0.02)
+    assert not store.messages(MATCH)  # it may ride along with others
+    async with asyncio.timeout(10):
+        while not store.messages(MATCH):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    runtime.outbox.keep(MESSAGES[1])
+    runtime.outbox.afterwards(lambda: None)
+    await asyncio.sleep(0)
+    runtime.close()
+    await asyncio.sleep(0.1)
+    assert len(store.messages(MATCH)) == 1
 
 
 async def test_the_shell_sends_nothing_that_the_disk_did_not_take(node: tuple[Runtime, Store, Tapped]) -> None:
