@@ -175,7 +175,7 @@ class PlayerSession(Session):
         """Tell the owner why a player has ended the link, once for each player: this program dials them again."""
         if identity in self.authors and identity not in self._refused_by:
             self._refused_by.add(identity)
-            self.tell(Notice(f"{self.match.info[self.authors[identity]].name} has ended the link: {reason}"))
+            self.tell(Notice(f"{self.match.info[self.authors[identity]].name} has ended the connection: {reason}"))
 
     def floor(self) -> Floor:
         """Return where words are said in this match."""

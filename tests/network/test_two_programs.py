@@ -39,7 +39,7 @@ async def test_in_a_match_each_is_told_once_by_each_player(people: Company) -> N
     for each in both:
         each.hold()
         await each.node.resume()
-    told = Notice(f"H has ended the link: {TAKEN}")
+    told = Notice(f"H has ended the connection: {TAKEN}")
     for each in both:
         await each.until(Notice, lambda event: event == told)
     assert all(each.told(Notice) == [told] for each in both)

@@ -184,7 +184,7 @@ def test_a_file_that_is_no_key_is_never_overwritten(tmp_path: Path, content: byt
     path = tmp_path / IDENTITY_FILE
     path.write_bytes(content)
     path.chmod(0o600)
-    with pytest.raises(KeyFileError, match="move it away"):
+    with pytest.raises(KeyFileError, match="p2pdice identity new"):
         Identity.load_or_create(tmp_path)
     assert path.read_bytes() == content
 

@@ -122,7 +122,7 @@ def test_a_purse_that_comes_back_under_another_identity_gives_its_first_owner_no
     again = OwnPurse.opened(tagged_hash("again", b""), owner.identity.public, lambda *_: None)
     for each in (keeps, keeper(store)):
         each.take(again.proof())
-        assert "the coins of a newcomer" in each.flaw(join(owner, again.purse))
+        assert "a newcomer's coins" in each.flaw(join(owner, again.purse))
 
 
 def test_a_fork_ends_a_purse_whether_it_was_known_before_or_not(store: Store) -> None:
