@@ -79,9 +79,12 @@ def evenings(first: int, count: int, jobs: int) -> int:
     """Play many evenings; return the exit code."""
     total: Counter[str] = Counter()
     failures = 0
-    began = time.monotonic()
+    began = shown = time.monotonic()
     for result in run_evenings(range(first, first + count), jobs):
         total.update(result.figures)
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
+            print(f"{total['evenings']:,} of {count:,} evenings, {failures} failures", file=sys.stderr)
         if result.failure:
             failures += 1
             print(f"evening {result.seed}:\n{result.failure}", file=sys.stderr)
