@@ -74,7 +74,10 @@ def ask(prompt: str, variable: str = VARIABLE) -> str:
     except EOFError:
         typed = ""
     if not typed:
-        raise Failure("Nothing was typed.", code=ExitCode.USAGE)
+        hint = (
+            "To have no passphrase any more: p2pdice identity passphrase --remove" if variable == NEW_VARIABLE else ""
+        )
+        raise Failure("Nothing was typed.", hint=hint, code=ExitCode.USAGE)
     return typed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.render import bid, capital, dice_count, hand, listing, percent
+from cli.render import bid, dice_count, hand, listing, percent, sentence
 from cli.table.pieces import chance
 from cli.text.narrate_game import awaited, dice_by_player
 from cli.text.narrate_motes import TASKS, graveyard, window_and_prize
@@ -33,7 +33,7 @@ def table(board: Board) -> Iterator[str]:
     yield from bids(board)
     yield from dice(board)
     if waiting := whose_turn(board):
-        yield f"{capital(waiting)}."
+        yield sentence(waiting)
 
 
 def bids(board: Board) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
-from cli.render import capital, command_line, listing, sentence
+from cli.render import command_line, listing, sentence
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
@@ -282,7 +282,7 @@ class PlayerTable(LiveTable):
         if self.board.over is not None:
             return f"The match is over. {self._what_else()}"
         if self.board.staked and self.board.state is not None and self.board.state.awaits is Expect.STAKES:
-            return f"{capital(answers.whose_turn(self.board))}."
+            return sentence(answers.whose_turn(self.board))
         if self._is_out:
             return _OUT
         return f"It is not your turn{self._whose_turn()}."

@@ -125,7 +125,7 @@ def to_resume(store: Store, name: str | None) -> StoredMatch:
     open_ones = unfinished(matches)
     loss, finished = store.loss, (stored for stored in matches if stored.over)
     if loss is not None and not any(each.match == loss.match for each in (*open_ones[:1], *finished)):
-        hint = "put the whole folder back from a backup, if there is one; return to an older match by its id"
+        hint = "put the whole folder back if you have a copy of it; return to an older match by its id"
         raise NodeError(ErrorCode.NO_MATCH, describe(loss), hint, SEE_MATCHES)
     if not open_ones:
         for old in (stored for stored in matches if stored.formed and not stored.over):
