@@ -87,14 +87,16 @@ class PurseDesk:
                 if (timer := self._expecting.pop(identity, None)) is not None:
                     timer.cancel()
             elif identity not in self._expecting:
-                wait = self._runtime.bounds.handshake
-                self._expecting[identity] = self._runtime.loop.call_later(wait, self._stop_waiting, identity)
+                self._give_time(identity)
+
+    def _give_time(self, identity: bytes) -> None:
+        wait = self._runtime.bounds.handshake
+        self._expecting[identity] = self._runtime.loop.call_later(wait, self._stop_waiting, identity)
 
     def _stop_waiting(self, identity: bytes) -> None:
         if identity in self._waiting and self._delays[identity] < limits.PURSE_DELAYS:
             self._delays[identity] += 1
-            wait = self._runtime.bounds.handshake
-            self._expecting[identity] = self._runtime.loop.call_later(wait, self._stop_waiting, identity)
+            self._give_time(identity)
             return
         self._expecting.pop(identity, None)
         record = self._record(identity)

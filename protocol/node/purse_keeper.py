@@ -168,9 +168,7 @@ class PurseKeeper:
         with_purses = [genesis for genesis in geneses if genesis.has_purses]
         if not with_purses:
             return
-        for genesis in with_purses:
-            purses = [record.join.purse for record in genesis.roster]
-            self._held[genesis] = frozenset(purse.key for purse in purses if purse is not None)
+        self._held.update((genesis, genesis.purse_keys) for genesis in with_purses)
         held = sorted(self._held_keys)
         known = [met.shown for key in held if (met := self._met(key)) is not None and not met.is_kept]
         self._kept.hold([shown for shown in known if shown is not None], held)
@@ -436,8 +434,7 @@ class PurseKeeper:
                 del self._brought[next(iter(self._brought))]
             self._brought[end.match] = frozenset()
             with suppress(MalformedPurseError):  # the store is damaged
-                purses = [record.join.purse for record in genesis_of(end.evidence).roster]
-                self._brought[end.match] = frozenset(purse.key for purse in purses if purse is not None)
+                self._brought[end.match] = genesis_of(end.evidence).purse_keys
         return self._brought[end.match]
 
     def _end(self, key: bytes, fork: bytes) -> None:

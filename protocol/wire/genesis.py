@@ -96,6 +96,12 @@ class Genesis(NamedTuple):
         """The stakes come from purses that are kept from match to match."""
         return self.roster[0].join.purse is not None
 
+    @property
+    def purse_keys(self) -> frozenset[bytes]:
+        """Keys of the purses that are brought to the match."""
+        purses = [record.join.purse for record in self.roster]
+        return frozenset(purse.key for purse in purses if purse is not None)
+
     def holdings(self, author: int) -> tuple[int, int]:
         """Return the coins that a player can bet, and the run tickets that they can stake.
 

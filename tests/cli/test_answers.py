@@ -50,7 +50,8 @@ def test_when_the_match_is_over_a_line_is_answered_with_what_can_be_typed_then()
     assert table.types("3x3") == ["The match is over. Type again, quit, say or help."]
 
 
-def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None:
+def staking(funds: int = 1000, tickets: int = 0) -> tuple[PlayerTable, Paper, list[object]]:
+    """Return a table whose reader is asked for a stake, what is said there, and what is played."""
     ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
     state = new_match(ruleset, 2)
     played: list[object] = []
@@ -58,7 +59,12 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     paper = Paper(is_interactive=True)
     line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
     line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
-    line.take(node.YourTurn(view(state, 0, ()), 1))
+    line.take(node.YourTurn(view(state, 0, ())._replace(funds=funds, tickets=tickets), 1))
+    return line, paper, played
+
+
+def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None:
+    line, paper, played = staking()
     line.obey("1,000")
     assert not played
     assert paper.said[-1] == "Those are all the coins that you can bet: 1,000. Type it again to stake them all."
@@ -73,14 +79,7 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
 
 def test_whoever_has_nothing_to_stake_is_not_asked() -> None:
     """They were put out of the match if they did not type stake 0."""
-    ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
-    state = new_match(ruleset, 2)
-    played: list[object] = []
-    owner = SimpleNamespace(play=lambda move, _: played.append(move), match=None)
-    paper = Paper(is_interactive=True)
-    line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
-    line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
-    line.take(node.YourTurn(view(state, 0, ())._replace(funds=0, tickets=0), 1))
+    _, paper, played = staking(funds=0, tickets=0)
     assert played == [Stake(0)]
     assert "You have nothing to stake, so you stake nothing." in paper.said
 

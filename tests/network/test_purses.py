@@ -77,6 +77,13 @@ def put_back(people: Company, name: str, kept: str) -> None:
     shutil.copytree(people.folder / kept, people.folder / name)
 
 
+async def met_long_ago(people: Company, names: str) -> None:
+    """Let some meet B's purse, which then goes on for three matches with C."""
+    await evening(people, names)
+    for _ in range(3):
+        await evening(people, "CB")
+
+
 async def two_branches(people: Company) -> None:
     """Let A see one branch of B's purse, and C the other, which has gone on for three matches."""
     await evening(people, "AB")
@@ -326,9 +333,7 @@ async def test_a_fork_is_seen_after_many_matches_with_others(people: Company) ->
 @pytest.mark.parametrize("names", ["AB", "BA", "CAB", "BAC"])
 async def test_old_acquaintances_are_shown_how_the_purse_goes_on(people: Company, names: str) -> None:
     """A last met B three matches ago. Whoever hosts, B shows what was between."""
-    await evening(people, "AB")
-    for _ in range(3):
-        await evening(people, "CB")
+    await met_long_ago(people, "AB")
     players, _ = await people.table(len(names), names, WAITING, STAKES)
     await finish(players)
     assert purse(players[names.index("B")]).height == 10
@@ -342,9 +347,7 @@ async def test_an_owner_is_asked_once_however_many_guests_know_the_same(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sixteen strangers with one old proof used up what the owner may be shown, and an honest guest was not seen."""
-    await evening(people, "ABE")
-    for _ in range(3):
-        await evening(people, "CB")
+    await met_long_ago(people, "ABE")
     proceed, asked = PurseKeeper._continued, []
 
     def counted(keeps: PurseKeeper, height: int, head: bytes) -> tuple[bytes, ...]:
@@ -408,9 +411,7 @@ async def test_whoever_hides_a_branch_from_a_guest_is_refused(people: Company, m
 async def test_an_owner_who_left_without_an_answer_is_asked_again(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await evening(people, "AB")
-    for _ in range(3):
-        await evening(people, "CB")
+    await met_long_ago(people, "AB")
     host = await people.sit("D", bounds=HASTY)
     opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
     guest, owner = await people.sit("A"), await people.sit("B")
@@ -427,9 +428,7 @@ async def test_an_owner_who_left_without_an_answer_is_asked_again(
 
 async def test_a_guest_who_asks_again_and_again_uses_up_nothing_of_the_owners(people: Company) -> None:
     """Else nothing that the owner shows would be looked at any more, and the seat would be lost."""
-    await evening(people, "AB")
-    for _ in range(3):
-        await evening(people, "CB")
+    await met_long_ago(people, "AB")
     host = await people.sit("D", bounds=HASTY)
     opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
     guest = await people.sit("A")

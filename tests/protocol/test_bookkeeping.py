@@ -41,6 +41,12 @@ def sat_down(store: Store, other: Owner, keeps: PurseKeeper | None = None) -> tu
     return world, match, keeps
 
 
+def has_stakes(match: Match) -> bool:
+    """Whether the stakes are open."""
+    state = match.history.position.state
+    return state is not None and bool(state.wagers)
+
+
 def show_many(keeps: PurseKeeper) -> None:
     for number in range(PURSES_SEEN + 1):
         keeps.take(Owner(f"stranger {number}").own.proof())
@@ -141,7 +147,7 @@ def test_no_match_is_settled_while_the_purse_stands_in_another_one_that_may_begi
     before = frozen_elsewhere(keeps, "first")
     world, match, _ = sat_down(store, Owner("second"), keeps)
     books = Bookkeeping(keeps, match)
-    while not (match.history.position.state is not None and match.history.position.state.wagers):
+    while not has_stakes(match):
         assert not keeps.settle(before)
         assert world.step()
         books.follow(is_over=False)
@@ -287,7 +293,7 @@ def test_whoever_returns_to_a_match_that_brings_nothing_any_more_is_told(store: 
     """They won, were told of the coins, and had none."""
     world, match, keeps = sat_down(store, Owner("other"))
     books = Bookkeeping(keeps, match)
-    while not (match.history.position.state is not None and match.history.position.state.wagers):
+    while not has_stakes(match):
         assert world.step()
         books.follow(is_over=False)
     told: list[str] = []
