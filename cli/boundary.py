@@ -102,6 +102,7 @@ SUBCOMMANDS: Final = (
     "forget",
     "list",
     "new",
+    "passphrase",
     "restore",
     "save",
     "set",
@@ -116,7 +117,7 @@ def _all_at_home(prose: str, home: Sequence[str]) -> str:
     from cli.front import COMMANDS
 
     # In prose a command ends where its clause does. One with other words behind it is known only to those who wrote it.
-    command = rf"p2pdice (?:{'|'.join(COMMANDS)})(?: (?:{'|'.join(SUBCOMMANDS)}))?(?: [A-Z-]+)*(?=[,;:.)]|$)"
+    command = rf"p2pdice (?:{'|'.join(COMMANDS)})(?: (?:{'|'.join(SUBCOMMANDS)}))?(?: --[a-z]+| [A-Z-]+)*(?=[,;:.)]|$)"
     return re.sub(command, lambda found: _at_home(found[0], home), prose, flags=re.MULTILINE)
 
 

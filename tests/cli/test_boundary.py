@@ -136,7 +136,7 @@ def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
         Failure(
             "It fits nothing (see p2pdice people).",
             "Give one up with p2pdice purse forfeit; install p2pdice again.",
-            "The matches: p2pdice matches",
+            "The matches: p2pdice matches. None: p2pdice identity passphrase --remove",
             choices=(
                 ("p2pdice purse new", "Begin"),
                 ("p2pdice resume --home there", "Go back"),
@@ -150,7 +150,7 @@ def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
     assert told.getvalue().splitlines() == [
         f"Error: It fits nothing (see p2pdice people{here}).",
         f"Give one up with p2pdice purse forfeit{here}; install p2pdice again.",
-        f"The matches: p2pdice matches{here}",
+        f"The matches: p2pdice matches{here}. None: p2pdice identity passphrase --remove{here}",
         "Begin:",
         f"    p2pdice purse new{here}",
         "Go back:",
