@@ -4,7 +4,8 @@ Prints one JSON object a line: ``{"event": "opened" | "joined" | "started" | "mo
 befalls others: ``out``, ``lost``, ``back``, ``suspended``, ``continued``, ``taken-back``, ``misbehaved``. After the end
 it stays, so that others can fetch what they lack, until its standard input is closed.
 
-With ``--journal FILE`` every signed message that leaves it is appended there before it leaves.
+With ``--journal FILE`` every signed message that leaves it is appended there before it leaves. With ``--arrivals FILE``
+the times of all messages are, as :mod:`tests.network.arrivals` reads them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from protocol.events import (
 from protocol.limits import RATE, Limits
 from protocol.node.node import Node, NodeError, TableSettings
 from protocol.wire.genesis import Patience
+from tests.network import arrivals
 from tests.network.journal import write_down
 from tests.owners import Creeper, decide, make
 
@@ -123,6 +125,8 @@ async def run(options: argparse.Namespace, begun: Callable[[Node], None] = lambd
         )
         if options.journal:
             write_down(node, options.journal)
+        if options.arrivals:
+            arrivals.write_down(node, options.arrivals)
         await sit(node, options)
     except NodeError as error:
         say("failed", code=error.code, reason=error.reason)
@@ -149,6 +153,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--creep", action="store_true", help="bid so that the match lasts")
     parser.add_argument("--patience", type=int, nargs=2, default=(), metavar="SECONDS", help="of people, of programs")
     parser.add_argument("--journal", type=Path, help="where every signed message is written before it leaves")
+    parser.add_argument("--arrivals", type=Path, help="where it is written when messages were sent and when they came")
     parser.add_argument("--lan", action="store_true", help="take other processes of this machine for other machines")
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--host", type=int, metavar="SEATS")

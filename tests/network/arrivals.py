@@ -1,0 +1,92 @@
+"""When messages left the players who signed them, and when they came to the others.
+
+Each process writes it down for itself (:func:`write_down`); a test compares the files (:func:`delays`). All processes
+of one machine read the same monotonic clock, also from different network namespaces.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from protocol.consensus.kinds import parse_signed
+from protocol.net.link import Link
+from protocol.node.node import Node
+from protocol.wire.frames import Carried, Frame, Page, decode_frame
+
+SENT, CAME = "sent", "came"
+
+
+class Arrivals(NamedTuple):
+    """What one process has written down: times of the monotonic clock in seconds, by message, in their order."""
+
+    sent: dict[str, float]
+    """Own messages, when the first of them was queued for a link."""
+    came: dict[str, float]
+    """Messages that came, each when it came first: from its author, passed on by another, or in an answer to NEED."""
+
+
+def write_down(node: Node, path: Path) -> None:
+    """Have a node write down each of its own messages before it is sent, and each message that it is given."""
+    mesh = node._mesh
+    send, receive, hear = mesh.send, mesh.frame_received, mesh._owner.peer_frame
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    frames: set[bytes] = set()
+    known: set[bytes] = set()
+    arrived = 0
+
+    def note(event: str, moment: int, signature: bytes) -> None:
+        if signature not in known:
+            known.add(signature)
+            os.write(file, f"{event} {moment} {signature.hex()}\n".encode())
+
+    def note_and_send(identity: bytes, frame: bytes) -> None:
+        if frame not in frames:
+            frames.add(frame)
+            carried = decode_frame(frame)
+            if isinstance(carried, Carried):
+                author = parse_signed(carried.data, carried.signature).message.author
+                if node.match is not None and author == node.match.me:
+                    note(SENT, time.monotonic_ns(), carried.signature)
+        send(identity, frame)
+
+    def receive_now(link: Link, data: bytes) -> None:
+        nonlocal arrived
+        arrived = time.monotonic_ns()
+        receive(link, data)
+
+    def note_and_hear(identity: bytes, frame: Frame) -> None:
+        match frame:
+            case Carried():
+                note(CAME, arrived, frame.signature)
+            case Page():
+                for _, signature in frame.messages:
+                    note(CAME, arrived, signature)
+        hear(identity, frame)
+
+    mesh.send = note_and_send  # type: ignore[method-assign]
+    mesh.frame_received = receive_now  # type: ignore[method-assign]
+    mesh._owner.peer_frame = note_and_hear  # type: ignore[method-assign]
+
+
+def read(path: Path) -> Arrivals:
+    """Return what a process has written down so far."""
+    found: dict[str, dict[str, float]] = {SENT: {}, CAME: {}}
+    for line in path.read_text(encoding="ascii").splitlines():
+        event, moment, message = line.split()
+        found[event][message] = int(moment) / 1e9
+    return Arrivals(found[SENT], found[CAME])
+
+
+def delays(sender: Arrivals, receiver: Arrivals) -> list[tuple[float, float]]:
+    """Return when each message was sent, and how many seconds later it came; infinity if it did not."""
+    return [(sent, receiver.came.get(message, math.inf) - sent) for message, sent in sender.sent.items()]
+
+
+def is_in_order(sender: Arrivals, receiver: Arrivals) -> bool:
+    """Tell whether the messages that came had been sent in the order in which they came."""
+    came = [message for message in receiver.came if message in sender.sent]
+    return came == [message for message in sender.sent if message in receiver.came]

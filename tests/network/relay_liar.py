@@ -1,0 +1,271 @@
+"""A player who plays by the rules and, once told, drowns a victim: ``python -m tests.network.relay_liar --victim B …``.
+
+Takes everything that :mod:`tests.network.player` takes. From the moment at which the file of ``--begin`` is there it
+throws messages that are rightly signed and of no use to anybody. Either at the victim, or, with ``--apart``, at all
+others: then it keeps no link with the victim, so that the others pass its messages on. They are thrown ``--burst`` at
+once, each burst over a new link with ``--anew``, and ``--rate`` a second in the long run at each of these players.
+``{"event": "thrown", "frames": …, "bursts": …}`` is printed when the last is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count, islice
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import RefuseCode
+from protocol.match.match import Match
+from protocol.net.link import Link
+from protocol.node.node import Node
+from protocol.wire.canonical import Value
+from protocol.wire.frames import Aim, Carried, Have, Hello, Need, Refuse, encode_frame
+from protocol.wire.framing import frame_header
+from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.network import player
+from tests.network.flooder import ENOUGH_UNSENT, duplicates
+
+PACE: Final = 0.01
+"""Seconds between two looks at what is due."""
+RELINKED: Final = 2.0
+"""Seconds for which a new link is waited for."""
+STRANGE_TIP: Final = bytes(24)
+"""The first bytes of tips of histories that never were."""
+
+Messages = Iterator[Signed]
+
+
+def vote(match: Match, step: int, number: int, tip: bytes = b"") -> Signed:
+    """Return the liar's vote, of a round, that a step stands as this node has closed it.
+
+    :param tip: that of the step, unless another one is given.
+    """
+    entries = match.history.closed(step)
+    assert entries is not None
+    return say(match, step, tip or match.history.chain[step].tip, Kind.ABSENT, (number, entries, -1))
+
+
+def say(match: Match, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:
+    """Return a message of the liar's."""
+    return sign(Message(match.history.match, step, tip, match.me or 0, kind, body), match.signer.key)
+
+
+def strange(number: int) -> bytes:
+    """Return a tip of no history."""
+    return STRANGE_TIP + number.to_bytes(8, "big")
+
+
+def last_closed(match: Match) -> int:
+    return match.history.position.step - 1
+
+
+# What is thrown: each yields messages without end, and looks at the match anew for each of them.
+
+
+def votes(match: Match) -> Messages:
+    """True votes on the step that was closed last, of ever later rounds."""
+    for number in count(1):
+        yield vote(match, last_closed(match), number)
+
+
+def far_votes(match: Match) -> Messages:
+    """True votes on it, of rounds that are too far ahead for anybody to follow."""
+    for number in count(1_000_000):
+        yield vote(match, last_closed(match), number)
+
+
+def votes_elsewhere(match: Match) -> Messages:
+    """Votes of ever later rounds on steps of histories that never were."""
+    for number in count(1):
+        yield vote(match, last_closed(match), number, strange(number))
+
+
+def elsewhere(match: Match) -> Messages:
+    """Messages for the open step of histories that never were."""
+    for number in count(1):
+        yield say(match, match.history.position.step, strange(number), Kind.LOCK, bytes(32))
+
+
+def future(match: Match) -> Messages:
+    """Messages for steps that nobody has come to."""
+    for number in count(1):
+        yield say(match, match.history.position.step + 2 + number % 1000, strange(number), Kind.LOCK, bytes(32))
+
+
+def repeated(match: Match) -> Messages:
+    """One true vote again and again, and the next one after a hundred."""
+    for number in count(1):
+        again = vote(match, last_closed(match), number)
+        for _ in range(100):
+            yield again
+
+
+def mixed(match: Match) -> Messages:
+    """All of these in turn."""
+    kinds = [kind(match) for kind in (votes, far_votes, votes_elsewhere, elsewhere, future, repeated)]
+    while True:
+        for kind in kinds:
+            yield next(kind)
+
+
+MESSAGES: Final = {
+    each.__name__: each for each in (votes, far_votes, votes_elsewhere, elsewhere, future, repeated, mixed)
+}
+
+
+# What only a link of one's own can carry: frames that are not signed, and the bytes of frames in pieces.
+
+
+def needs(match: Match) -> Iterator[bytes]:
+    """Requests for the whole match, and for nothing."""
+    own = match.history.match
+    for number in count():
+        yield encode_frame(Need(own, 0, own, 0) if number % 2 else Need(own, 0, strange(number), 0))
+
+
+def haves(match: Match) -> Iterator[bytes]:
+    """Ever other news of what one holds."""
+    for number in count():
+        place, digest = match.history.position, number.to_bytes(32, "big")
+        yield encode_frame(Have(match.history.match, place.step, place.tip, digest, digest))
+
+
+def keepalives(match: Match) -> Iterator[bytes]:
+    """Frames that say nothing."""
+    while True:
+        yield b""
+
+
+def known(match: Match) -> Iterator[bytes]:
+    """What all have: the messages of the last steps, by all authors."""
+    while True:
+        yield from duplicates(match)
+
+
+FRAMES: Final = {each.__name__: each for each in (needs, haves, keepalives, known)}
+KINDS: Final[dict[str, Callable[[Match], Iterator[bytes]]]] = {
+    **{
+        name: lambda match, make=make: (encode_frame(Carried(*each.wire)) for each in make(match))  # type: ignore[misc]
+        for name, make in MESSAGES.items()
+    },
+    **FRAMES,
+}
+
+
+class Liar:
+    """The liar's node and its victim."""
+
+    def __init__(self, node: Node, options: argparse.Namespace) -> None:
+        assert node.match is not None
+        self._node = node
+        self._match: Match = node.match
+        self._options = options
+        self._frames = KINDS[options.kind](self._match)
+        roster = self._match.history.genesis.roster
+        (self._victim,) = (each.join.identity for each in roster if each.join.nickname == options.victim)
+        spared = {node.identity.public, self._victim, *self._accomplices()}
+        others = tuple(each.join.identity for each in roster if each.join.identity not in spared)
+        self._targets = others if options.apart else (self._victim,)
+        self.thrown = self.bursts = 0
+
+    def _accomplices(self) -> Iterator[bytes]:
+        for record in self._match.history.genesis.roster:
+            if record.join.nickname in self._options.accomplice:
+                yield record.join.identity
+
+    def part_with_the_victim(self) -> None:
+        """End the link with the victim, and have none from now on."""
+        mesh, victim = self._node._mesh, self._victim
+        welcome = mesh._owner.welcome
+
+        def not_the_victim(identity: bytes, hello: Hello) -> Aim | Refuse:
+            return Refuse(RefuseCode.REFUSED, "no") if identity == victim else welcome(identity, hello)
+
+        mesh._owner.welcome = not_the_victim  # type: ignore[method-assign]
+        mesh.stop_dialling(victim)
+        mesh.disconnect(victim)
+
+    async def attack(self) -> None:
+        """Throw until the match is over, or all bursts are thrown."""
+        rate, burst = self._options.rate, self._options.burst
+        loop = asyncio.get_running_loop()
+        due, last = float(burst), loop.time()
+        while not self._match.is_ended and self.bursts != self._options.bursts:
+            if due < burst:
+                await asyncio.sleep(PACE)
+                now = loop.time()
+                due, last = min(2.0 * burst, due + rate * (now - last)), now
+                continue
+            due -= burst
+            if self._options.anew and self.bursts:
+                await self._link_anew()
+            self._throw(burst)
+
+    async def _link_anew(self) -> None:
+        """Replace the links with those who are thrown at: the rate of a new link has not been used up."""
+        mesh = self._node._mesh
+        for identity in self._targets:
+            mesh.disconnect(identity)
+        await asyncio.sleep(PACE)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RELINKED):
+                while not all(map(mesh.is_linked, self._targets)):  # noqa: ASYNC110 - the others dial, too
+                    await asyncio.sleep(PACE)
+
+    def _throw(self, burst: int) -> None:
+        """Send each of them the same messages."""
+        frames = list(islice(self._frames, burst))
+        data = b"".join(frame_header(frame) + frame for frame in frames)
+        for identity in self._targets:
+            link = self._link(identity)
+            if link is not None and link._connected().get_write_buffer_size() < ENOUGH_UNSENT:
+                if self._options.pieces:  # each byte in a TLS record of its own
+                    for start in range(len(data)):
+                        link._connected().write(data[start : start + 1])
+                else:
+                    link._connected().write(data)
+                self.thrown += len(frames)
+        self.bursts += 1
+
+    def _link(self, identity: bytes) -> Link | None:
+        peer = self._node._mesh._peers.get(identity)
+        return peer.link if peer is not None and peer.link.is_up else None
+
+
+async def lie(node: Node, options: argparse.Namespace) -> None:
+    """Play honestly until told, then attack."""
+    while not options.begin.exists() or node.match is None or not node.match.is_formed:  # noqa: ASYNC110
+        await asyncio.sleep(PACE)
+    liar = Liar(node, options)
+    if options.apart:
+        liar.part_with_the_victim()
+    await liar.attack()
+    player.say("thrown", frames=liar.thrown, bursts=liar.bursts)
+
+
+def main() -> None:
+    parser = player.arguments()
+    parser.add_argument("--kind", choices=sorted(KINDS), default="votes", help="what is thrown")
+    parser.add_argument("--victim", required=True, help="nickname")
+    parser.add_argument("--accomplice", action="append", default=[], help="nickname of one at whom nothing is thrown")
+    parser.add_argument("--begin", type=Path, required=True, help="play honestly before this file is there")
+    parser.add_argument("--apart", action="store_true", help="keep no link with the victim, throw at all others")
+    parser.add_argument("--rate", type=float, required=True, help="messages a second at each of those")
+    parser.add_argument("--burst", type=int, default=1, help="messages at once")
+    parser.add_argument("--bursts", type=int, default=0, help="how many; 0: until the match is over")
+    parser.add_argument("--anew", action="store_true", help="send each burst over a new link")
+    parser.add_argument("--pieces", action="store_true", help="send each byte in a TLS record of its own")
+    options = parser.parse_args()
+    lying: list[asyncio.Task[None]] = []
+
+    def begin(node: Node) -> None:
+        lying.append(asyncio.create_task(lie(node, options)))
+
+    asyncio.run(player.run(options, begin))
+
+
+if __name__ == "__main__":
+    main()
