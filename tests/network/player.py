@@ -17,6 +17,7 @@ import json
 import random
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from p2pdice import PRESETS
@@ -44,7 +45,13 @@ from tests.network import arrivals
 from tests.network.journal import write_down
 from tests.owners import Creeper, decide, make
 
-LAN = Limits(own_machine_rate=RATE, paces_own_machine=True)
+
+def bounds(options: argparse.Namespace) -> Limits:
+    """Return the limits of this player's links."""
+    limits = Limits(own_machine_rate=RATE, paces_own_machine=True) if options.lan else Limits()
+    if options.silence is not None:
+        limits = replace(limits, silence=options.silence, keepalive=options.silence / 3)
+    return limits
 
 
 def say(event: str, **fields: object) -> None:
@@ -121,7 +128,7 @@ async def run(options: argparse.Namespace, begun: Callable[[Node], None] = lambd
             interface=options.interface,
             discovery=options.discovery,
             port=options.port,
-            bounds=LAN if options.lan else None,
+            bounds=bounds(options),
         )
         if options.journal:
             write_down(node, options.journal)
@@ -155,6 +162,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--journal", type=Path, help="where every signed message is written before it leaves")
     parser.add_argument("--arrivals", type=Path, help="where it is written when messages were sent and when they came")
     parser.add_argument("--lan", action="store_true", help="take other processes of this machine for other machines")
+    parser.add_argument("--silence", type=float, help="seconds without hearing anything after which a link is cut")
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--host", type=int, metavar="SEATS")
     action.add_argument("--join", metavar="TARGET")

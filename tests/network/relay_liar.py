@@ -4,7 +4,7 @@ Takes everything that :mod:`tests.network.player` takes. From the moment at whic
 throws messages that are rightly signed and of no use to anybody. Either at the victim, or, with ``--apart``, at all
 others: then it keeps no link with the victim, so that the others pass its messages on. They are thrown ``--burst`` at
 once, each burst over a new link with ``--anew``, and ``--rate`` a second in the long run at each of these players.
-``{"event": "thrown", "frames": …, "bursts": …}`` is printed when the last is.
+``{"event": "thrown", "frames": …, "bursts": …}`` tells now and then how many that were so far.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ PACE: Final = 0.01
 """Seconds between two looks at what is due."""
 RELINKED: Final = 2.0
 """Seconds for which a new link is waited for."""
+REPORT: Final = 0.2
+"""Seconds between two reports at least."""
 STRANGE_TIP: Final = bytes(24)
 """The first bytes of tips of histories that never were."""
 
@@ -169,7 +171,7 @@ class Liar:
         spared = {node.identity.public, self._victim, *self._accomplices()}
         others = tuple(each.join.identity for each in roster if each.join.identity not in spared)
         self._targets = others if options.apart else (self._victim,)
-        self.thrown = self.bursts = 0
+        self._thrown = self._bursts = 0
 
     def _accomplices(self) -> Iterator[bytes]:
         for record in self._match.history.genesis.roster:
@@ -193,16 +195,25 @@ class Liar:
         rate, burst = self._options.rate, self._options.burst
         loop = asyncio.get_running_loop()
         due, last = float(burst), loop.time()
-        while not self._match.is_ended and self.bursts != self._options.bursts:
+        told = 0.0
+        while not self._match.is_ended and self._bursts != self._options.bursts:
             if due < burst:
                 await asyncio.sleep(PACE)
                 now = loop.time()
                 due, last = min(2.0 * burst, due + rate * (now - last)), now
                 continue
             due -= burst
-            if self._options.anew and self.bursts:
+            if self._options.anew and self._bursts:
                 await self._link_anew()
             self._throw(burst)
+            if loop.time() >= told + REPORT:
+                told = loop.time()
+                self._report()
+        self._report()
+
+    def _report(self) -> None:
+        """Tell how much was thrown so far."""
+        player.say("thrown", frames=self._thrown, bursts=self._bursts)
 
     async def _link_anew(self) -> None:
         """Replace the links with those who are thrown at: the rate of a new link has not been used up."""
@@ -227,8 +238,8 @@ class Liar:
                         link._connected().write(data[start : start + 1])
                 else:
                     link._connected().write(data)
-                self.thrown += len(frames)
-        self.bursts += 1
+                self._thrown += len(frames)
+        self._bursts += 1
 
     def _link(self, identity: bytes) -> Link | None:
         peer = self._node._mesh._peers.get(identity)
@@ -243,7 +254,6 @@ async def lie(node: Node, options: argparse.Namespace) -> None:
     if options.apart:
         liar.part_with_the_victim()
     await liar.attack()
-    player.say("thrown", frames=liar.thrown, bursts=liar.bursts)
 
 
 def main() -> None:
