@@ -17,16 +17,19 @@ from protocol.net.link import Link
 from protocol.node.node import Node
 from protocol.wire.frames import Carried, Frame, Page, decode_frame
 
-SENT, CAME = "sent", "came"
+SENT, CAME, SHOWN = "sent", "came", "shown"
 
 
 class Arrivals(NamedTuple):
     """What one process has written down: times of the monotonic clock in seconds, by message, in their order."""
 
+    identity: str
     sent: dict[str, float]
-    """Own messages, when the first of them was queued for a link."""
+    """Own messages, when each was first queued for a link."""
     came: dict[str, float]
     """Messages that came, each when it came first: from its author, passed on by another, or in an answer to NEED."""
+    over_link: dict[str, list[str]]
+    """The messages that came one by one, by the identity of the player over whose link they came."""
 
 
 def write_down(node: Node, path: Path) -> None:
@@ -35,13 +38,10 @@ def write_down(node: Node, path: Path) -> None:
     send, receive, hear = mesh.send, mesh.frame_received, mesh._owner.peer_frame
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     frames: set[bytes] = set()
-    known: set[bytes] = set()
     arrived = 0
 
-    def note(event: str, moment: int, signature: bytes) -> None:
-        if signature not in known:
-            known.add(signature)
-            os.write(file, f"{event} {moment} {signature.hex()}\n".encode())
+    def note(event: str, moment: int, signature: bytes, identity: bytes) -> None:
+        os.write(file, f"{event} {moment} {signature.hex()} {identity.hex()}\n".encode())
 
     def note_and_send(identity: bytes, frame: bytes) -> None:
         if frame not in frames:
@@ -50,7 +50,7 @@ def write_down(node: Node, path: Path) -> None:
             if isinstance(carried, Carried):
                 author = parse_signed(carried.data, carried.signature).message.author
                 if node.match is not None and author == node.match.me:
-                    note(SENT, time.monotonic_ns(), carried.signature)
+                    note(SENT, time.monotonic_ns(), carried.signature, node.identity.public)
         send(identity, frame)
 
     def receive_now(link: Link, data: bytes) -> None:
@@ -61,10 +61,10 @@ def write_down(node: Node, path: Path) -> None:
     def note_and_hear(identity: bytes, frame: Frame) -> None:
         match frame:
             case Carried():
-                note(CAME, arrived, frame.signature)
+                note(CAME, arrived, frame.signature, identity)
             case Page():
                 for _, signature in frame.messages:
-                    note(CAME, arrived, signature)
+                    note(SHOWN, arrived, signature, identity)
         hear(identity, frame)
 
     mesh.send = note_and_send  # type: ignore[method-assign]
@@ -74,11 +74,15 @@ def write_down(node: Node, path: Path) -> None:
 
 def read(path: Path) -> Arrivals:
     """Return what a process has written down so far."""
-    found: dict[str, dict[str, float]] = {SENT: {}, CAME: {}}
+    found = Arrivals("", {}, {}, {})
     for line in path.read_text(encoding="ascii").splitlines():
-        event, moment, message = line.split()
-        found[event][message] = int(moment) / 1e9
-    return Arrivals(found[SENT], found[CAME])
+        event, moment, message, identity = line.split()
+        if event == SENT:
+            found = found._replace(identity=identity)
+        elif event == CAME:
+            found.over_link.setdefault(identity, []).append(message)
+        (found.sent if event == SENT else found.came).setdefault(message, int(moment) / 1e9)
+    return found
 
 
 def delays(sender: Arrivals, receiver: Arrivals) -> list[tuple[float, float]]:
@@ -87,6 +91,8 @@ def delays(sender: Arrivals, receiver: Arrivals) -> list[tuple[float, float]]:
 
 
 def is_in_order(sender: Arrivals, receiver: Arrivals) -> bool:
-    """Tell whether the messages that came had been sent in the order in which they came."""
-    came = [message for message in receiver.came if message in sender.sent]
-    return came == [message for message in sender.sent if message in receiver.came]
+    """Tell whether the sender's own messages came over the sender's link in the order in which they were sent."""
+    came = [message for message in receiver.over_link.get(sender.identity, ()) if message in sender.sent]
+    places = {message: place for place, message in enumerate(sender.sent)}
+    firsts = list(dict.fromkeys(came))  # votes are shown again
+    return firsts == sorted(firsts, key=places.__getitem__)

@@ -196,7 +196,7 @@ class Liar:
         loop = asyncio.get_running_loop()
         due, last = float(burst), loop.time()
         told = 0.0
-        while not self._match.is_ended and self._bursts != self._options.bursts:
+        while not self._match.is_ended and (self._bursts < self._options.bursts or not self._options.bursts):
             if due < burst:
                 await asyncio.sleep(PACE)
                 now = loop.time()

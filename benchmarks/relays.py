@@ -1,0 +1,61 @@
+"""What honest players lose while liars throw messages that nobody can use, and keep no link with their victim.
+
+    python -m benchmarks.relays [--repeat 3]
+
+Every line is some matches between laptops (network namespaces), which take root on Linux. The liars sit last. Before
+the attack ten moves are made; "later" is by how much the slowest message from one honest player to another took longer
+during the attack than before it, the median and the worst of all matches. A message that never came is later by "inf".
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from tests.network.namespaces import lan
+from tests.network.relays import AT_THE_LIMIT, FULL_SPEED, NEW_LINKS, Attack, Outcome, attacked
+
+ATTACKS = {
+    "48 a second": AT_THE_LIMIT,
+    "14 bursts of 190, each over a new link": NEW_LINKS,
+    "2,000 a second": FULL_SPEED,
+}
+COLUMNS = ("players", "liars", "what", "how", "later s", "worst s", "honest put out", "ends told", "peak KiB")
+
+
+def repeatedly(seats: int, liars: int, attack: Attack, times: int) -> list[Outcome]:
+    """Play some matches under an attack."""
+    outcomes = []
+    for _ in range(times):
+        with tempfile.TemporaryDirectory(prefix="p2pdice-relays-") as folder, lan(seats) as wire:
+            outcomes.append(asyncio.run(attacked(Path(folder), wire, seats, attack, liars)))
+    return outcomes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=1)
+    options = parser.parse_args()
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("| ---: | ---: | --- | --- |" + " ---: |" * (len(COLUMNS) - 4))
+    for seats, liars in ((3, 1), (5, 1), (5, 2)):
+        for kind in ("votes", "mixed"):
+            for how, attack in ATTACKS.items():
+                outcomes = repeatedly(seats, liars, replace(attack, kind=kind), options.repeat)
+                later = [outcome.later for outcome in outcomes]
+                figures = (
+                    f"{median(later):.2f}",
+                    f"{max(later):.2f}",
+                    sum(len(outcome.put_out) for outcome in outcomes),
+                    max(len(outcome.winners) for outcome in outcomes),
+                    f"{max(outcome.memory for outcome in outcomes) // 1024:,}",
+                )
+                print(f"| {seats} | {liars} | {kind} | {how} | " + " | ".join(map(str, figures)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
