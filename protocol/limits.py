@@ -82,6 +82,17 @@ RATE: Final = 50.0
 """Messages a second from one peer: many times what people produce. Above it reading stops, and TCP slows the peer."""
 BURST: Final = 200
 """Messages from one peer at once: a joint step of ten players with relays, or a reconnect, comes as one burst."""
+PASS_ON_RATE: Final = 25.0
+"""Messages a second of one author that a node passes on: to players who are not linked with the author, and to
+spectators. Enforced by match/links.py. What is beyond it, a node that can use it asks for: see :data:`PAGE`."""
+PASS_ON_BURST: Final = 100
+"""Messages of one author that a node passes on at once."""
+PASSED_ON_RATE: Final = 2 * PASS_ON_RATE
+"""Messages a second of one author that another player may pass on free of charge: twice what a node passes on, as
+messages bunch up on their way. So nobody is read more slowly for what others have signed. Further ones count as the
+messages of the player who passes them on. Enforced by node/session.py."""
+PASSED_ON_BURST: Final = 2 * PASS_ON_BURST
+"""Messages of one author that another player may pass on at once, free of charge."""
 CATCH_UP_RATE: Final = 512 * KIB
 """Bytes a second of one peer's frames that are longer than :data:`FRAME_BEFORE_WELCOME`. Only answers to NEED are. They
 count here and not as messages, as each carries hundreds of them."""

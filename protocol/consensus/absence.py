@@ -145,7 +145,7 @@ class Absence(Tally):
         unheeded = {self.me, *history.culprits()}
         for place, ballot in self.unsettled(history):
             if ballot.round >= 0 and not ballot.decided:
-                last_counted = self._last_counted(history, place.majority)
+                last_counted = self.last_counted(history, place.majority)
                 voters = {author for author, number in ballot.rounds() if self.round < number <= last_counted}
                 if voters.intersection(place.staying) - unheeded:
                     return place
@@ -153,7 +153,7 @@ class Absence(Tally):
 
     def _first_in_doubt(self, history: HistoryView, expired: Collection[bytes], heed: _Heed) -> Place | None:
         culprits = history.culprits()
-        last_counted = cache(partial(self._last_counted, history))
+        last_counted = cache(partial(self.last_counted, history))
         objectors = {
             place.tip: self._objectors(place, history, last_counted).difference(culprits) for place in history.tail()
         }
@@ -193,7 +193,7 @@ class Absence(Tally):
 
     # The rounds that count
 
-    def _last_counted(self, history: HistoryView, majority: int) -> int:
+    def last_counted(self, history: HistoryView, majority: int) -> int:
         """Return the last round that counts: nobody follows votes that are further ahead, so they hold up nobody."""
         return max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(history, self.round, majority)[0])
 

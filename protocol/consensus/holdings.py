@@ -180,8 +180,12 @@ class Holdings:
             yield from position.certificate
 
     def _votes(self) -> Iterator[Signed]:
+        """Yield the votes that anybody can use: those further ahead than anybody follows are neither shown nor
+        stored."""
         for place in self.tail():
-            yield from (vote.source for vote in self.absence.on(place.tip).votes())
+            if votes := [*self.absence.on(place.tip).votes()]:
+                last = self.absence.last_counted(self, place.majority)
+                yield from (vote.source for vote in votes if vote.round <= last)
 
     def _proofs(self) -> Iterator[Signed]:
         for author in sorted(self.proven):

@@ -108,7 +108,7 @@ class Intake(Holdings):
             pass  # it counts all the same
         if vote.author == self.absence.me:
             self.store_votes((vote,))
-        else:
+        elif vote.round <= self.absence.last_counted(self, history.place(message.step).majority):
             self.news.append(Learned(vote.source, must_store=False))
         return Outcome.ADDED
 

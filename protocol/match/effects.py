@@ -127,6 +127,15 @@ class Broadcast(NamedTuple):
     frame: Frame
 
 
+class PassOn(NamedTuple):
+    """Send a message to every spectator, and to those roster members who cannot hear its author. It leaves after
+    everything that this node signs itself in the pass, and does not wait for the store."""
+
+    signed: Signed
+    authors: tuple[int, ...]
+    """These roster members, linked or not."""
+
+
 class Announce(NamedTuple):
     """Tell every linked roster member and spectator what this node holds. It does not wait for the store."""
 
@@ -181,6 +190,7 @@ Effect = (
     | Replace
     | Send
     | Broadcast
+    | PassOn
     | Announce
     | Show
     | Accuse

@@ -1,16 +1,20 @@
 """The links of one node to the other players of a match, and the messages that it passes on between them. Sans-I/O.
 
-Every player tells the others which players it cannot reach (CUT). They pass those players' messages on to it.
+Every player tells the others which players it cannot reach (CUT). They pass those players' messages on to it. Each
+author has a budget for that: one who signs without end fills no link of anybody else's. A message beyond the budget
+is not passed on; those who lack it and can use it ask for it (:mod:`protocol.match.catch_up`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from protocol import limits
 from protocol.consensus.history import History
 from protocol.consensus.steps import FORMED
-from protocol.match.effects import Broadcast, Effect, Send
-from protocol.wire.frames import Carried, Cut
+from protocol.match.effects import Broadcast, Effect, PassOn, Send
+from protocol.rate_limit import Buckets
+from protocol.wire.frames import Cut
 from protocol.wire.messages import Signed
 
 
@@ -31,6 +35,8 @@ class Links:
         """The players that a linked peer cannot reach, by peer."""
         self._told_cut: tuple[int, ...] = ()
         """The players that this node last said it cannot reach."""
+        self._budgets: Buckets[int] = Buckets(limits.PASS_ON_RATE, limits.PASS_ON_BURST, limits.PLAYERS)
+        """Of what is passed on, by author."""
 
     def has_quorum(self) -> bool:
         """Tell whether more than half of the base are here, so that a vote can come to something."""
@@ -65,10 +71,11 @@ class Links:
         elif newcomer is not None and cut:
             self._emit(Send(newcomer, Cut(self._history.match, cut)))
 
-    def pass_on(self, signed: Signed) -> None:
-        """Forward a new message to the peers that cannot hear its author."""
+    def pass_on(self, signed: Signed, now: float) -> None:
+        """Pass a new message on to spectators, and to the peers that cannot hear its author."""
         author = signed.message.author
-        if author != self._me:
-            for peer, cut in sorted(self._cut.items()):
-                if author in cut and peer != author:
-                    self._emit(Send(peer, Carried(signed.data, signed.signature)))
+        if author == self._me:
+            self._emit(PassOn(signed, ()))
+        elif self._budgets.bucket(author, now).admits(now):
+            cut = (peer for peer, authors in sorted(self._cut.items()) if author in authors and peer != author)
+            self._emit(PassOn(signed, tuple(cut)))

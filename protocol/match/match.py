@@ -385,7 +385,7 @@ class Match:
                     if item.must_store and author != self.me and author in self.history.declined:
                         self._emit(Broadcast(Carried(*signed.wire)))  # all must hear of a resignation
                     else:
-                        self._links.pass_on(signed)
+                        self._links.pass_on(signed, self._now)
                 case Replace():
                     self._emit(item)
                 case Rewound():

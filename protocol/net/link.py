@@ -106,6 +106,11 @@ class Link:
             raise ValueError(f"a message has 1 to {self._limits.frame} bytes, not {len(frame)}")
         self._queue(frame)
 
+    def excuse(self) -> None:
+        """Do not count the frame that is being delivered against the peer's rate."""
+        if self._pace is not None:
+            self._pace.messages.take(-1)
+
     def widen(self) -> None:
         """Declare HELLO and WELCOME exchanged: frames may have full length, and the handshake deadline is met."""
         self._splitter.limit = self._limits.frame

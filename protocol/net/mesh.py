@@ -149,6 +149,11 @@ class Mesh:
         if (peer := self._peers.get(identity)) is not None:
             peer.link.queue(frame)
 
+    def excuse(self, identity: bytes) -> None:
+        """Do not count the frame that the owner is being told of against its sender's rate."""
+        if (peer := self._peers.get(identity)) is not None:
+            peer.link.excuse()
+
     def flush(self) -> None:
         """Send everything that was queued in this pass of the event loop."""
         for peer in self._peers.values():

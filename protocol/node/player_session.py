@@ -19,6 +19,7 @@ from protocol.match.effects import (
     MatchInput,
     Needed,
     Over,
+    PassOn,
     Severed,
     Show,
     StoreChoice,
@@ -211,6 +212,9 @@ class PlayerSession(Session):
         else:
             self._audience.answer(author - self.match.history.roster_size, frame)
 
+    def receivers(self, effect: PassOn) -> tuple[bytes, ...]:
+        return (*super().receivers(effect), *self._audience.identities)
+
     def announce(self, have: Have) -> None:
         super().announce(have)
         self._audience.relay(have)
@@ -219,8 +223,6 @@ class PlayerSession(Session):
         if isinstance(effect, Learned):
             if effect.must_store:
                 self._runtime.outbox.keep(effect.signed)
-            if self._audience:
-                self._audience.relay(Carried(*effect.signed.wire))
         elif isinstance(effect, Replace):
             self._runtime.outbox.keep_only(effect.messages)
         else:

@@ -17,6 +17,7 @@ from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.events import Diverged, MatchResult, MatchStarted, Misbehaved, NodeEvent
+from protocol.limits import PASSED_ON_BURST, PASSED_ON_RATE, PLAYERS
 from protocol.match.effects import (
     Accuse,
     Announce,
@@ -28,6 +29,7 @@ from protocol.match.effects import (
     Linked,
     MatchInput,
     Over,
+    PassOn,
     Received,
     Send,
     Show,
@@ -41,6 +43,7 @@ from protocol.match.match import Match
 from protocol.node.refusals import LEFT
 from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
+from protocol.rate_limit import Buckets
 from protocol.storage.home import write_whole
 from protocol.storage.match_names import calendar
 from protocol.storage.transcript_files import transcript_path
@@ -78,6 +81,8 @@ class Session(ABC):
         """The other players' roster indices, by identity."""
         self.is_over = False
         """The owner was told the end."""
+        self._passed_on: Buckets[tuple[int, int]] = Buckets(PASSED_ON_RATE, PASSED_ON_BURST, PLAYERS * PLAYERS)
+        """What a player may pass on free of charge, by player and author."""
         self._runtime = runtime
         self._wake: asyncio.TimerHandle | None = None
 
@@ -129,7 +134,11 @@ class Session(ABC):
             self._runtime.mesh.disconnect(identity)
             return
         if signed.message.match == history.match:
-            self.feed(Received(self.authors[identity], signed))
+            sender, now = self.authors[identity], self._runtime.loop.time()
+            author = signed.message.author
+            if author != sender and self._passed_on.bucket((sender, author), now).admits(now):
+                self._runtime.mesh.excuse(identity)
+            self.feed(Received(sender, signed))
 
     # The match
 
@@ -163,6 +172,9 @@ class Session(ABC):
                 self.announce(effect.have)
             case Broadcast():
                 runtime.post_encoded(tuple(self.authors), encode_frame(effect.frame))
+            case PassOn():
+                if receivers := self.receivers(effect):
+                    runtime.relay(receivers, encode_frame(Carried(*effect.signed.wire)))
             case WakeAt():
                 if self._wake is not None:
                     self._wake.cancel()
@@ -170,13 +182,18 @@ class Session(ABC):
             case Accuse():
                 runtime.outbox.afterwards(partial(self._accuse, effect))
 
+    def receivers(self, effect: PassOn) -> tuple[bytes, ...]:
+        """Return the identities of those to whom a message is passed on."""
+        roster = self.match.history.genesis.roster
+        return tuple(roster[author].join.identity for author in effect.authors)
+
     def announce(self, have: Have) -> None:
         """Tell all linked players what this node holds."""
         self._runtime.relay(tuple(self.authors), encode_frame(have))
 
     @abstractmethod
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
-        """Store the owner's choices and messages, and show spectators new messages."""
+        """Store the owner's choices and messages."""
 
     def send(self, author: int, frame: Frame) -> None:
         """Send a frame to a player."""

@@ -29,6 +29,7 @@ from protocol.match.effects import (
     Linked,
     MatchInput,
     Over,
+    PassOn,
     Played,
     Received,
     Send,
@@ -325,6 +326,9 @@ class Machine:
                         self._outbox.relay(*((author, effect.have) for author in self._peers()))
                     case Broadcast():
                         self._outbox.post(*((author, effect.frame) for author in self._peers()))
+                    case PassOn():
+                        carried = Carried(*effect.signed.wire)
+                        self._outbox.relay(*((author, carried) for author in effect.authors))
                     case WakeAt():
                         if self._wake is not None:
                             self._wake.cancel()

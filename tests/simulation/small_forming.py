@@ -35,6 +35,7 @@ from protocol.match.effects import (
     Formed,
     Linked,
     MatchInput,
+    PassOn,
     Received,
     Send,
     Ticked,
@@ -95,6 +96,9 @@ class Proposal:
                 case Send(author, Carried(data, signature)):
                     person = world.rosters[number][author]
                     self.node.said.append((person, world.number(parse_signed(data, signature))))
+                case PassOn():
+                    for author in effect.authors:
+                        self.node.said.append((world.rosters[number][author], world.number(effect.signed)))
                 case Formed():
                     self.node.proposals.withdraw(but=self)  # type: ignore[arg-type]
                 case CalledOff():

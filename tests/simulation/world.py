@@ -30,6 +30,7 @@ from protocol.match.effects import (
     Linked,
     MatchInput,
     Over,
+    PassOn,
     Played,
     Received,
     Send,
@@ -239,6 +240,9 @@ class World:
                 case Broadcast():
                     for other in range(len(self.machines)):
                         self.send(me, other, effect.frame)
+                case PassOn():
+                    for other in effect.authors:
+                        self.send(me, other, Carried(*effect.signed.wire))
                 case Accuse():
                     culprit = machine.match.info[effect.author]
                     machine.shown.append(Misbehaved(culprit, effect.step, effect.reason))
