@@ -8,8 +8,11 @@ import pytest
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, events
 from p2pdice.players import OddsPlayer
 from p2pdice.state import Exit
+from protocol import limits
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
+from protocol.consensus.votes import read_vote
 from protocol.crypto.keys import MatchKey
 from protocol.events import (
     ConcedeAccepted,
@@ -25,13 +28,13 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
-from protocol.match.effects import Broadcast, Conceded, Played, Received, Ticked, Unlinked, WakeAt
+from protocol.match.effects import Broadcast, Conceded, PassOn, Played, Received, Ticked, Unlinked, WakeAt
 from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Carried
+from protocol.wire.frames import Carried, Need
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.world import World
 from tests.tiers import thoroughly
 
@@ -204,6 +207,37 @@ def test_two_players_without_a_link_play_through_the_third(seed: int) -> None:
     world.run()
     assert_all_agree(world)
     assert world.still_since < 15
+
+
+def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_not_passed_on() -> None:
+    world = World(CLASSIC, 5, seed=1, patience=Patience(120, 15))
+    world.cut(1, 2)
+    relay, victim, liar = 0, 1, 2
+    match = world.machines[relay].match
+    while not (match._links._cut.get(victim) and match.history.position.step > match.history.position.locked + 1):
+        assert world.step()
+    history, key = match.history, MatchKey(world.seeds[liar])
+    place = history.place(history.position.step - 1)
+
+    def passed_on(rounds: range, at: float) -> int:
+        count = 0
+        for number in rounds:
+            body = (number, history.closed(place.step), -1)
+            vote = sign(Message(history.match, place.step, place.tip, liar, Kind.ABSENT, body), key)
+            effects = match.handle(Received(liar, vote), at)
+            count += sum(isinstance(effect, PassOn) and victim in effect.authors for effect in effects)
+        return count
+
+    now = world.now + 10
+    assert passed_on(range(300), now) == limits.PASS_ON_BURST
+    assert passed_on(range(300, 400), now + 2) == 2 * limits.PASS_ON_RATE
+    useless = 10 * limits.VOTE_ROUNDS_AHEAD
+    assert passed_on(range(useless, useless + 10), now + 10) == 0
+    shown = match._catch_up.answer(victim, Need(history.match, history.position.step, history.position.tip, 0), now)
+    assert shown is not None
+    votes = [read_vote(each).round for pair in shown.messages if (each := parse_signed(*pair)).message.kind in VOTES]
+    assert votes
+    assert max(votes) < useless
 
 
 @pytest.mark.parametrize("seed", [*range(0, 14, 3), *thoroughly(sorted({*range(14)} - {*range(0, 14, 3)}))])
