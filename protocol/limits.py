@@ -98,6 +98,9 @@ CATCH_UP_RATE: Final = 512 * KIB
 count here and not as messages, as each carries hundreds of them."""
 CATCH_UP_BURST: Final = 4 * KIB * KIB
 """Bytes of such frames at once: the history of a long match of ten players comes in one go."""
+FRAMES_AT_ONCE: Final = 16
+"""Frames of one peer that are handled in one pass of the event loop. Then it is the turn of the other links, and what
+this node signs leaves."""
 THROTTLE: Final = 0.2
 """Seconds without reading when a peer is over its rate: long enough to let a few messages through at once."""
 STARTED_FRAME: Final = 10.0

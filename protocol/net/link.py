@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from protocol.limits import LOOSE_RECORDS, THROTTLE, TLS_PIECE, Limits
+from protocol.limits import FRAMES_AT_ONCE, LOOSE_RECORDS, THROTTLE, TLS_PIECE, Limits
 from protocol.net.addresses import Address, is_own_machine
 from protocol.net.channel import open_channel, shake_hands
 from protocol.rate_limit import Bucket
@@ -215,9 +216,14 @@ class Link:
     def _deliver(self) -> None:
         now = self._last_arrival
         frame_ended = False
-        while not self._is_over:
+        for taken in count():
+            if self._is_over:
+                break
             if self._pace is not None and any(bucket.wait(now) for bucket in self._pace):
-                self._throttle()
+                self._throttle(THROTTLE)
+                return
+            if taken == FRAMES_AT_ONCE:
+                self._throttle(0)
                 return
             try:
                 frame = self._splitter.next_frame()
@@ -251,13 +257,14 @@ class Link:
             self._pace.messages.take(self._loose_records - LOOSE_RECORDS)
             self._loose_records = LOOSE_RECORDS
 
-    def _throttle(self) -> None:
-        """Stop reading for a while. TCP tells the peer to wait, and nothing is lost."""
+    def _throttle(self, seconds: float) -> None:
+        """Stop reading for a while, 0 for one pass of the event loop. TCP tells the peer to wait, and nothing is
+        lost."""
         if not self._is_throttled:
             self._is_throttled = True
             self._connected().pause_reading()
         self._frame_began = None
-        self._loop.call_later(THROTTLE, self._go_on)
+        self._loop.call_later(seconds, self._go_on)
 
     def _go_on(self) -> None:
         if self._is_over:

@@ -222,9 +222,9 @@ async def test_records_of_one_byte_count_as_messages(opens: Opener, monkeypatch:
     throttled: list[Link] = []
     throttle = Link._throttle
 
-    def noted(link: Link) -> None:
+    def noted(link: Link, seconds: float) -> None:
         throttled.append(link)
-        throttle(link)
+        throttle(link, seconds)
 
     monkeypatch.setattr(Link, "_throttle", noted)
     table = await opens(Limits(own_machine_rate=100, burst=10, handshake=2))

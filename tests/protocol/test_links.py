@@ -12,7 +12,7 @@ import ssl
 import pytest
 
 from protocol.crypto.tls import client_context
-from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, KIB, Limits
+from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FRAMES_AT_ONCE, KIB, Limits
 from protocol.net import link as link_module
 from protocol.net.link import BREACH
 from protocol.wire.framing import frame_header
@@ -246,18 +246,41 @@ async def test_history_for_catch_up_is_counted_in_bytes_and_apart_from_messages(
     assert table.recorder.ends == []
 
 
+async def test_a_burst_of_one_peer_does_not_hold_up_what_another_has_sent(opens: Opener) -> None:
+    """All of it was handled before anything of the other link."""
+    table = await opens(Limits(handshake=2))
+    flooder, other = await table.dial(Recorder()), await table.dial(Recorder())
+    for link in (flooder, other):
+        link.send(b"here")
+    await table.recorder.until(lambda: len(table.recorder.frames) == 2)
+    for _ in range(10 * FRAMES_AT_ONCE):
+        flooder.send(b"flood")
+    other.send(b"mine")
+    flooder.flush()
+    other.flush()
+    await table.recorder.until(lambda: len(table.recorder.frames) == 10 * FRAMES_AT_ONCE + 3)
+    assert table.recorder.frames.index(b"mine") <= 2 * FRAMES_AT_ONCE
+
+
 @pytest.mark.parametrize("is_own_machine", [True, False])
 async def test_peers_of_other_machines_have_a_rate_and_peers_of_this_machine_have_none(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, is_own_machine: bool
 ) -> None:
     monkeypatch.setattr(link_module, "is_own_machine", lambda remote, local: is_own_machine)
+    waits: list[float] = []
+    throttle = link_module.Link._throttle
+
+    def noted(link: link_module.Link, seconds: float) -> None:
+        waits.append(seconds)
+        throttle(link, seconds)
+
+    monkeypatch.setattr(link_module.Link, "_throttle", noted)
     table = await opens(Limits(rate=20, burst=10, handshake=2))
     link = await table.dial(Recorder())
     for number in range(30):
         link.send(b"%d" % number)
-    await table.recorder.until(lambda: len(table.recorder.frames) >= 10)
-    assert len(table.recorder.frames) == (30 if is_own_machine else 10)
     await table.recorder.until(lambda: len(table.recorder.frames) == 30)
+    assert any(waits) is not is_own_machine
 
 
 async def test_a_peer_that_is_held_back_and_ends_with_a_bad_frame_is_dropped_without_noise(opens: Opener) -> None:

@@ -219,10 +219,13 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
     history, key = match.history, MatchKey(world.seeds[liar])
     place = history.place(history.position.step - 1)
 
+    entries = history.closed(place.step)
+    assert entries is not None
+
     def passed_on(rounds: range, at: float) -> int:
         count = 0
         for number in rounds:
-            body = (number, history.closed(place.step), -1)
+            body = (number, entries, -1)
             vote = sign(Message(history.match, place.step, place.tip, liar, Kind.ABSENT, body), key)
             effects = match.handle(Received(liar, vote), at)
             count += sum(isinstance(effect, PassOn) and victim in effect.authors for effect in effects)
