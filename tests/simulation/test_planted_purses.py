@@ -88,10 +88,10 @@ class Bug(NamedTuple):
 MATCHES: Final = 6
 BUGS: Final = (
     Bug(purses_are_not_held, LostHeadError, 0),
-    Bug(a_stake_counts_as_noted_before_it_is_written, LostHeadError, 3),
+    Bug(a_stake_counts_as_noted_before_it_is_written, LostHeadError, 7),
     Bug(a_winner_gets_a_coin_too_many, WrongSumError, 0),
     Bug(evidence_shows_a_winner_who_is_none, StuckStakeError, 0),
-    Bug(entries_that_are_handed_back_are_not_taken, LostEntriesError, 6),
+    Bug(entries_that_are_handed_back_are_not_taken, LostEntriesError, 9),
 )
 
 
