@@ -239,7 +239,7 @@ ONCE: Final[Mapping[str, Once]] = {
         mends.voters_who_follow_stay_one_behind,
         Check.EVERY_MATCH_ENDS,
         Plan(
-            seed=13666,
+            seed=31,
             preset="motes",
             mode="both",
             players=3,
