@@ -563,7 +563,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "pages are believed": Bug(pages_are_believed, Check.ONE_MESSAGE_PER_SLOT, 55),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
     "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 27),
-    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 362),
+    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.NOBODY_IS_BOUND_TWICE, 663),
     "silence is misconduct": Bug(silence_is_misconduct, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 6),
     "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 193),
     "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 245),
