@@ -107,7 +107,7 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
     lies += [option for name in dishonest for option in ("--accomplice", name)]
     async with processes(folder) as at:
         players: dict[str, Process] = {}
-        seat = ["--host", str(seats), "--dice", str(10 // seats), "--patience", "5", "5"]
+        seat = ["--host", str(seats), "--dice", "2", "--patience", "5", "5"]
         for place, name in enumerate(honest + dishonest, 1):
             seat += ["--creep", "--delay", "0.05", "--silence", str(SILENCE), "--arrivals", str(folder / name)]
             program, more = ("relay_liar", lies) if name in dishonest else ("player", [])
