@@ -1,6 +1,6 @@
 """When messages left the players who signed them, and when they came to the others.
 
-Each process writes it down for itself (:func:`write_down`); a test compares the files (:func:`delays`). All processes
+Each process writes it down for itself (:func:`write_down`); a test compares the files (:func:`times`). All processes
 of one machine read the same monotonic clock, also from different network namespaces.
 """
 
@@ -85,9 +85,9 @@ def read(path: Path) -> Arrivals:
     return found
 
 
-def delays(sender: Arrivals, receiver: Arrivals) -> list[tuple[float, float]]:
-    """Return when each message was sent, and how many seconds later it came; infinity if it did not."""
-    return [(sent, receiver.came.get(message, math.inf) - sent) for message, sent in sender.sent.items()]
+def times(sender: Arrivals, receiver: Arrivals) -> list[tuple[float, float]]:
+    """Return when each message of the sender's was sent, and when it came to the receiver; infinity if it did not."""
+    return [(sent, receiver.came.get(message, math.inf)) for message, sent in sender.sent.items()]
 
 
 def is_in_order(sender: Arrivals, receiver: Arrivals) -> bool:

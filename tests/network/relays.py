@@ -9,7 +9,11 @@ machine are the same.
 from __future__ import annotations
 
 import asyncio
+import math
+import threading
 import time
+from bisect import bisect
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -24,6 +28,8 @@ from tests.network.processes import Process, processes
 from tests.network.siege import Watch
 from tests.programs import PATIENCE
 
+LOOK: Final = 0.01
+"""Seconds between two looks at how long a process has waited."""
 CALM: Final = 10
 """Moves before the attack."""
 NAMES: Final = "ABCDE"
@@ -66,7 +72,8 @@ class Outcome:
     """What became of a match under attack."""
 
     before: tuple[float, ...]
-    """Seconds that honest players' messages took to other honest players before the attack."""
+    """Seconds that honest players' messages took to other honest players before the attack, without the time for which
+    the receiver waited for a core: on a laptop of its own it would not share the cores with all others."""
     during: tuple[float, ...]
     """And since."""
     is_in_order: bool
@@ -120,7 +127,9 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
             else:
                 await player.until("joined")
             seat = ["--join", line]
-        watches = {name: Watch(players[name].process.pid) for name in honest}
+        pids = {name: players[name].process.pid for name in honest}
+        watches = {name: Watch(pid) for name, pid in pids.items()}
+        queues = {name: RunQueue(pid) for name, pid in pids.items()}
         for player in players.values():
             await player.until("started")
         formed = time.monotonic()
@@ -135,13 +144,19 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
                 assert await players[name].dismiss() == 0
         for watch in watches.values():
             await watch.stop()
+        for queue in queues.values():
+            queue.stop()
         written = {name: arrivals.read(folder / name) for name in honest}
-        pairs = [(written[one], written[other]) for one, other in permutations(honest, 2)]
-        taken = [moment for pair in pairs for moment in arrivals.delays(*pair)]
+        pairs = list(permutations(honest, 2))
+        taken = [
+            (sent, came - sent - queues[other].waited(sent, came))
+            for one, other in pairs
+            for sent, came in arrivals.times(written[one], written[other])
+        ]
         return Outcome(
             before=tuple(delay for sent, delay in taken if formed <= sent < begun),
             during=tuple(delay for sent, delay in taken if sent >= begun),
-            is_in_order=all(arrivals.is_in_order(*pair) for pair in pairs),
+            is_in_order=all(arrivals.is_in_order(written[one], written[other]) for one, other in pairs),
             put_out=put_out,
             lost=tuple(f"{name}-{line['player']}" for name in honest for line in players[name].told("lost")),
             winners=tuple(sorted({str(end["places"][0]) for name in honest for end in players[name].told("over")})),
@@ -150,6 +165,41 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
             signed=max(len(each.sent) for each in written.values()),
             thrown=sum(players[name].told("thrown")[-1]["frames"] for name in dishonest),
         )
+
+
+class RunQueue:
+    """How long a process has waited for a core, as Linux counts it, looked at again and again."""
+
+    def __init__(self, pid: int) -> None:
+        self._moments: list[float] = []
+        self._waits: list[float] = []
+        self._path = Path(f"/proc/{pid}/schedstat")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        with suppress(OSError):  # the process is gone, or this kernel does not count
+            while not self._ended.wait(LOOK):
+                waited = int(self._path.read_bytes().split()[1]) / 1e9
+                self._moments.append(time.monotonic())
+                self._waits.append(waited)
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def waited(self, since: float, until: float) -> float:
+        """Return how many seconds of the time between two moments it waited, as far as it was looked at."""
+        return self._until(until) - self._until(since) if until < math.inf else 0.0
+
+    def _until(self, moment: float) -> float:
+        """Return how long it had waited at a moment: between two looks in proportion."""
+        place = bisect(self._moments, moment)
+        if not 0 < place < len(self._moments):
+            return self._waits[max(0, place - 1)] if self._waits else 0.0
+        (before, after), (low, high) = self._moments[place - 1 : place + 1], self._waits[place - 1 : place + 1]
+        return low + (high - low) * (moment - before) / (after - before)
 
 
 async def over_or_out(players: dict[str, Process], honest: str) -> None:
