@@ -22,6 +22,7 @@ from typing import Final
 from protocol.limits import BURST, RATE
 from protocol.storage.home import STORE_FILE
 from tests.network import arrivals
+from tests.network.arrivals import Arrivals
 from tests.network.journal import stored
 from tests.network.namespaces import Lan
 from tests.network.processes import Process, processes
@@ -88,6 +89,8 @@ class Outcome:
     """Bytes that the attack cost the honest player whom it cost most."""
     stored: int
     """Messages of the liars in the store of the honest player who has most of them."""
+    passed_on: int
+    """Messages of liars that the others passed on to the victim, repetitions counted."""
     signed: int
     """Messages of the honest player who has signed most."""
     thrown: int
@@ -102,7 +105,8 @@ class Outcome:
         return (
             f"{self.thrown} messages thrown; slowest {max(self.before):.3f} s before, {max(self.during):.3f} s during; "
             f"{len(self.during)} messages; out {self.put_out}; lost {self.lost}; told {self.winners}; "
-            f"{self.memory // 1024} KiB, {self.stored} stored of liars; {self.signed} signed"
+            f"{self.memory // 1024} KiB, {self.stored} stored of liars, {self.passed_on} passed on; "
+            f"{self.signed} signed"
         )
 
 
@@ -162,6 +166,7 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
             winners=tuple(sorted({str(end["places"][0]) for name in honest for end in players[name].told("over")})),
             memory=max(watches[name].memory - memory[name] for name in honest),
             stored=0 if put_out else max(of_liars(folder / f"{name}.home", seats - liars) for name in honest),
+            passed_on=passed_on(written),
             signed=max(len(each.sent) for each in written.values()),
             thrown=sum(players[name].told("thrown")[-1]["frames"] for name in dishonest),
         )
@@ -216,6 +221,13 @@ async def over_or_out(players: dict[str, Process], honest: str) -> None:
 def evicted(players: dict[str, Process], honest: str) -> tuple[str, ...]:
     told = {line["player"] for name in honest for line in players[name].told("out") if line["reason"] == "evicted"}
     return tuple(sorted(told.intersection(honest)))
+
+
+def passed_on(written: dict[str, Arrivals]) -> int:
+    """Return how many messages came to the victim over links with honest players who had not signed them."""
+    honest = {message for each in written.values() for message in each.sent}
+    links = [written["B"].over_link.get(each.identity, ()) for each in written.values()]
+    return sum(message not in honest for link in links for message in link)
 
 
 def of_liars(home: Path, first: int) -> int:
