@@ -112,6 +112,10 @@ class Outcome:
         )
 
 
+class StandstillError(AssertionError):
+    """A match under attack did not end."""
+
+
 async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: int = 1) -> Outcome:
     """Play a match in which the last players lie and player B is the victim; stop when an honest player is out."""
     begin = folder / "begin"
@@ -210,14 +214,17 @@ class RunQueue:
 
 
 async def over_or_out(players: dict[str, Process], honest: str) -> None:
-    """Wait until all honest players were told the end, or one of them was put out."""
+    """Wait until all honest players were told the end, or one of them was put out.
+
+    :raises StandstillError: if neither happens.
+    """
     waiting = (players[name] for name in honest)
     try:
         async with asyncio.timeout(PATIENCE):
             while not all(players[name].told("over") for name in honest) and not evicted(players, honest):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise AssertionError("\n".join(str(player.failure("the end never came")) for player in waiting)) from None
+        raise StandstillError("\n".join(str(player.failure("the end never came")) for player in waiting)) from None
 
 
 def evicted(players: dict[str, Process], honest: str) -> tuple[str, ...]:
