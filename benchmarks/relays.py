@@ -4,8 +4,8 @@
 
 Every line is some matches between laptops (network namespaces), which take root on Linux. The liars sit last. Before
 the attack ten moves are made; "later" is by how much the slowest message from one honest player to another took longer
-during the attack than before it, the median and the worst of all matches. A message that never came is later by "inf". A
-match that has not ended after two minutes is counted under "no end", and nowhere else.
+during the attack than before it, the median and the worst of all matches. A message that never came is later by "inf".
+A match that has not ended after two minutes is counted under "no end", and nowhere else.
 """
 
 from __future__ import annotations
