@@ -40,7 +40,7 @@ SILENCE: Final = 3.0
 
 @dataclass(frozen=True)
 class Attack:
-    """What one liar does, as the options of :mod:`tests.network.relay_liar`."""
+    """What one liar does, as the options of :mod:`tests.network.liar`."""
 
     kind: str = "votes"
     rate: float = RATE - 2
@@ -127,7 +127,7 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
         seat = ["--host", str(seats), "--dice", "2", "--patience", "5", "5"]
         for place, name in enumerate(honest + dishonest, 1):
             seat += ["--creep", "--delay", "0.05", "--silence", str(SILENCE), "--arrivals", str(folder / name)]
-            program, more = ("relay_liar", lies) if name in dishonest else ("player", [])
+            program, more = ("liar", lies) if name in dishonest else ("player", [])
             player = await at.start(
                 name, *seat, *more, home=f"{name}.home", prefix=wire.on(place), program=f"tests.network.{program}"
             )

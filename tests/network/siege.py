@@ -32,7 +32,7 @@ class Siege:
     attacks: tuple[tuple[str, int], ...] = ()
     """Of :mod:`tests.network.besieger`, each with its count and from a process of its own, all at once."""
     flood: str = ""
-    """Of :mod:`tests.network.flooder`, by player C; empty for none."""
+    """What player C throws at A, a kind of :mod:`tests.network.liar`; empty for nothing."""
     frames: float = 0.0
     """A second, by player C."""
     lan: bool = False
@@ -56,14 +56,14 @@ SIEGES: Final = {
     ),
     "50 strangers who say HELLO and 400 more frames": Siege((("chatter", 50),), **LONG),
     "1,000 false tables by multicast": Siege((("tables", 1000),), discovery=True, **LONG),
-    "a player's flood of duplicates": Siege(flood="duplicates", frames=1000),
-    "a player's flood of old messages": Siege(flood="old", frames=1000),
+    "a player's flood of duplicates": Siege(flood="known", frames=1000),
+    "a player's flood of messages of other histories": Siege(flood="elsewhere", frames=1000),
     "a player's flood of future messages": Siege(flood="future", frames=1000),
     "a player's flood of NEED": Siege(flood="needs", frames=1000),
     "a player's flood of pages": Siege(flood="pages", frames=1000),
     "a player's flood of keepalives": Siege(flood="keepalives", frames=1000),
     "a player's flood of forged messages": Siege(flood="forged", frames=1000),
-    "a player's flood of votes": Siege(flood="votes", frames=1000),
+    "a player's flood of votes": Siege(flood="far_votes", frames=1000),
     "a player's flood of all of these": Siege(flood="everything", frames=1000),
 }
 """The full ones, by what they are called in a table."""
@@ -144,9 +144,9 @@ async def _measure(at: Processes, siege: Siege, wire: Lan | None, go: Path) -> C
     address, _, port = line.partition("/")[0].rpartition(":")
     players = [host, await at.start("B", "--join", line, *common, prefix=place(2))]
     if siege.flood:
-        flood = ["--flood", siege.flood, "--frames", str(siege.frames)]
+        flood = ["--victim", "A", "--begin", str(go), "--kind", siege.flood, "--rate", str(siege.frames)]
         players.append(
-            await at.start("C", "--join", line, *common, *flood, prefix=place(3), program="tests.network.flooder")
+            await at.start("C", "--join", line, *common, *flood, prefix=place(3), program="tests.network.liar")
         )
     await host.until("started")
     watch = Watch(host.process.pid)
@@ -167,7 +167,8 @@ async def _measure(at: Processes, siege: Siege, wire: Lan | None, go: Path) -> C
         left = await attacker.until("left")
         thrown, refused = thrown + left["opened"], refused + left["refused"]
     if siege.flood:
-        thrown = (await players[2].until("flooded"))["frames"]
+        await players[2].until("over")
+        thrown = players[2].told("thrown")[-1]["frames"] if siege.frames else 0
     await agree(*players)
     moments = [begun, *host.moments_of("moved")]
     waits = [after - before for before, after in pairwise(moments)]

@@ -1,10 +1,10 @@
-"""A player who plays by the rules and, once told, drowns a victim: ``python -m tests.network.relay_liar --victim B …``.
+"""A player who plays by the rules and, once told, floods others: ``python -m tests.network.liar --victim B …``.
 
 Takes everything that :mod:`tests.network.player` takes. From the moment at which the file of ``--begin`` is there it
-throws messages that are rightly signed and of no use to anybody. Either at the victim, or, with ``--apart``, at all
-others: then it keeps no link with the victim, so that the others pass its messages on. They are thrown ``--burst`` at
-once, each burst over a new link with ``--anew``, and ``--rate`` a second in the long run at each of these players.
-``{"event": "thrown", "frames": …, "bursts": …}`` tells now and then how many that were so far.
+throws frames of one kind that are of no use to anybody. Either at the victim, or, with ``--apart``, at all others: then
+it keeps no link with the victim, so that the others pass its messages on. They are thrown ``--burst`` at once, each
+burst over a new link with ``--anew``, and ``--rate`` a second in the long run at each of these players.
+``{"event": "thrown", "frames": …}`` tells now and then how many that were so far.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import count, islice
+from itertools import count, islice, repeat
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +22,17 @@ from protocol.match.match import Match
 from protocol.net.link import Link
 from protocol.node.node import Node
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Aim, Carried, Have, Hello, Need, Refuse, encode_frame
+from protocol.wire.frames import Aim, Carried, Cut, Have, Hello, Need, Page, Refuse, encode_frame
 from protocol.wire.framing import frame_header
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import player
-from tests.network.flooder import ENOUGH_UNSENT, duplicates
 
+ENOUGH_UNSENT: Final = 200_000
+"""Bytes; with more than that on the way nothing is thrown, or the liar's own node would give the link up."""
 PACE: Final = 0.01
 """Seconds between two looks at what is due."""
+MISSED: Final = 0.1
+"""Seconds for which it is made up if it was late."""
 RELINKED: Final = 2.0
 """Seconds for which a new link is waited for."""
 REPORT: Final = 0.2
@@ -113,19 +116,20 @@ def mixed(match: Match) -> Messages:
             yield next(kind)
 
 
-MESSAGES: Final = {
-    each.__name__: each for each in (votes, far_votes, votes_elsewhere, elsewhere, future, repeated, mixed)
-}
+MESSAGES: Final = (votes, far_votes, votes_elsewhere, elsewhere, future, repeated, mixed)
 
 
-# What only a link of one's own can carry: frames that are not signed, and the bytes of frames in pieces.
+# What only a link of one's own carries.
 
 
 def needs(match: Match) -> Iterator[bytes]:
-    """Requests for the whole match, and for nothing."""
+    """Requests for the whole match, for the end of it, and for nothing."""
     own = match.history.match
     for number in count():
-        yield encode_frame(Need(own, 0, own, 0) if number % 2 else Need(own, 0, strange(number), 0))
+        last = match.history.position.step
+        yield encode_frame(Need(own, max(0, last - number % 200), bytes(32), 0))
+        yield encode_frame(Need(own, 0, own, 0))
+        yield encode_frame(Need(own, 0, strange(number), 0))
 
 
 def haves(match: Match) -> Iterator[bytes]:
@@ -135,30 +139,62 @@ def haves(match: Match) -> Iterator[bytes]:
         yield encode_frame(Have(match.history.match, place.step, place.tip, digest, digest))
 
 
+def cuts(match: Match) -> Iterator[bytes]:
+    """Ever other players whom one cannot reach."""
+    for number in count():
+        yield encode_frame(Cut(match.history.match, tuple(range(number % match.history.roster_size))))
+
+
+def pages(match: Match) -> Iterator[bytes]:
+    """Pages that nobody has asked for."""
+    while True:
+        messages = tuple(each.wire for each in history(match))
+        yield encode_frame(Page(match.history.match, 0, (messages * 200)[:150]))
+
+
 def keepalives(match: Match) -> Iterator[bytes]:
     """Frames that say nothing."""
-    while True:
-        yield b""
+    return repeat(b"")
 
 
 def known(match: Match) -> Iterator[bytes]:
     """What all have: the messages of the last steps, by all authors."""
     while True:
-        yield from duplicates(match)
+        yield from (encode_frame(Carried(*each.wire)) for each in history(match)[-20:])
 
 
-FRAMES: Final = {each.__name__: each for each in (needs, haves, keepalives, known)}
-KINDS: Final[dict[str, Callable[[Match], Iterator[bytes]]]] = {
-    **{
-        name: lambda match, make=make: (encode_frame(Carried(*each.wire)) for each in make(match))  # type: ignore[misc]
-        for name, make in MESSAGES.items()
-    },
-    **FRAMES,
-}
+def forged(match: Match) -> Iterator[bytes]:
+    """Messages in the name of another whose signature is wrong."""
+    while True:
+        place, author = match.history.position, (match.me or 0) ^ 1
+        message = Message(match.history.match, place.step, place.tip, author, Kind.RESIGN, ())
+        yield encode_frame(Carried(message.encoded(), bytes(64)))
+
+
+def history(match: Match) -> list[Signed]:
+    return [signed for position in match.history.chain[1:] for signed in position.entries.values()]
+
+
+def everything(match: Match) -> Iterator[bytes]:
+    """Some of each kind in turn, but no votes that anybody follows: the match would wait for those."""
+    kinds = [carried(kind)(match) for kind in (far_votes, elsewhere, future)]
+    kinds += [kind(match) for kind in (needs, haves, cuts, pages, keepalives, known, forged)]
+    while True:
+        for kind in kinds:
+            yield from islice(kind, 10)
+
+
+def carried(kind: Callable[[Match], Messages]) -> Callable[[Match], Iterator[bytes]]:
+    """Return what yields the frames of messages."""
+    return lambda match: (encode_frame(Carried(*each.wire)) for each in kind(match))
+
+
+FRAMES: Final = (needs, haves, cuts, pages, keepalives, known, forged, everything)
+KINDS: Final = {kind.__name__: carried(kind) for kind in MESSAGES} | {kind.__name__: kind for kind in FRAMES}
 
 
 class Liar:
-    """The liar's node and its victim."""
+    """The liar's node, its victim, and those at whom it throws."""
 
     def __init__(self, node: Node, options: argparse.Namespace) -> None:
         assert node.match is not None
@@ -200,7 +236,7 @@ class Liar:
             if due < burst:
                 await asyncio.sleep(PACE)
                 now = loop.time()
-                due, last = min(2.0 * burst, due + rate * (now - last)), now
+                due, last = min(burst + rate * MISSED, due + rate * (now - last)), now
                 continue
             due -= burst
             if self._options.anew and self._bursts:
@@ -213,7 +249,7 @@ class Liar:
 
     def _report(self) -> None:
         """Tell how much was thrown so far."""
-        player.say("thrown", frames=self._thrown, bursts=self._bursts)
+        player.say("thrown", frames=self._thrown)
 
     async def _link_anew(self) -> None:
         """Replace the links with those who are thrown at: the rate of a new link has not been used up."""
