@@ -13,6 +13,7 @@ import math
 import threading
 import time
 from bisect import bisect
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import permutations
@@ -106,7 +107,7 @@ class Outcome:
     def __str__(self) -> str:
         return (
             f"{self.thrown} messages thrown; slowest {max(self.before):.3f} s before, {max(self.during):.3f} s during; "
-            f"{len(self.during)} messages; out {self.put_out}; lost {self.lost}; told {self.winners}; "
+            f"{len(self.during)} messages; out {self.put_out}; lost {dict(Counter(self.lost))}; told {self.winners}; "
             f"{self.memory // 1024} KiB, {self.stored} stored of liars, {self.passed_on} passed on; "
             f"{self.signed} signed"
         )
