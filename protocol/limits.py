@@ -74,12 +74,13 @@ BACKLOG: Final = 64
 KEYS_REMEMBERED: Final = 4096
 """Keys that are remembered as admissible or not, as a look-up is faster than the check. Enforced by crypto/keys.py."""
 
-# Bytes and messages of one link. Enforced by net/link.py and net/channel.py.
+# Bytes and messages. Enforced by net/pace.py for each peer, and by net/link.py and net/channel.py for each link.
 
 FRAME: Final = 64 * KIB
 """The longest frame. The largest message is a page of history for catch-up, and pages are cut to fit."""
 RATE: Final = 50.0
-"""Messages a second from one peer: many times what people produce. Above it reading stops, and TCP slows the peer."""
+"""Messages a second from one peer over all its links: many times what people produce. Above it reading stops, and TCP
+slows the peer. Strangers who come from one place count as one peer."""
 BURST: Final = 200
 """Messages from one peer at once: a joint step of ten players with relays, or a reconnect, comes as one burst."""
 PASS_ON_RATE: Final = 25.0
@@ -93,6 +94,12 @@ messages bunch up on their way. So nobody is read more slowly for what others ha
 messages of the player who passes them on. Enforced by node/session.py."""
 PASSED_ON_BURST: Final = 2 * PASS_ON_BURST
 """Messages of one author that another player may pass on at once, free of charge."""
+FIRST_FRAMES: Final = 4
+"""Frames of each link that never wait, though they count: enough for a greeting and a request for a seat, or all of a
+short code's exchange. So a stranger who is over the rate holds up nobody who comes from the same place."""
+PEERS_PACED: Final = 256
+"""Players, and places of strangers, whose messages are counted. The one that was silent for longest is forgotten
+first."""
 CATCH_UP_RATE: Final = 512 * KIB
 """Bytes a second of one peer's frames that are longer than :data:`FRAME_BEFORE_WELCOME`. Only answers to NEED are. They
 count here and not as messages, as each carries hundreds of them."""
@@ -130,6 +137,20 @@ ADDRESSES_PER_PEER: Final = 16
 ADDRESSES_REMEMBERED: Final = 4
 """Addresses kept for the next time at which a player was reached: at home, at work, by cable and by radio. Enforced by
 storage/store.py."""
+DIALS: Final = 48
+"""Connections that a node has under way at once, all together. A match of ten players with four addresses each needs
+thirty-six; a system may allow a program no more than 256 descriptors. Further ones wait for their turn."""
+DIAL_RATE: Final = 20.0
+"""Connections a second that a node begins, all together. Who is asked for is told by others: proposals name players,
+and players name addresses."""
+DIAL_BURST: Final = 100
+"""Connections that a node begins at once: one for each address of nine players, who have up to eleven."""
+DIAL_RATE_PER_ADDRESS: Final = 4.0
+"""Connections a second to one address of another machine: nine players of one machine that are all away, each dialled
+every three seconds. Whoever names a third machine as theirs must not make others besiege it."""
+DIAL_BURST_PER_ADDRESS: Final = 32
+"""Connections to one such address at once: nine players of one machine, each dialled a few times in the first
+second."""
 BACKOFF: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3.0)
 """Seconds between two attempts to reach a wanted peer; the last one repeats."""
 
@@ -255,7 +276,8 @@ longest is forgotten first."""
 SPECTATORS_OF_A_LOBBY: Final = 8
 """Half of :data:`LINKS_OUTSIDE_ROSTER`: a player who wants a seat finds a free link."""
 SPECTATOR_PAGES: Final = 64
-"""Answers to NEED that a spectator may ask for at once: 3 MiB, more than any match of reasonable length."""
+"""Answers to NEED that a spectator may ask for at once: 3 MiB, more than any match of reasonable length. Spectators who
+come from one place share them."""
 SPECTATOR_PAGE_RATE: Final = 2.0
 """Further answers a second: a spectator who asks for more costs a player bandwidth, and already has everything."""
 SPECTATOR_LINKS: Final = 3

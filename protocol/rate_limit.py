@@ -40,6 +40,10 @@ class Bucket:
         """Count an event. A cost above the units left becomes a debt, which delays the next event."""
         self._level -= units
 
+    def put_back(self, units: float = 1) -> None:
+        """Count an event no longer."""
+        self._level += units
+
     def admits(self, now: float) -> bool:
         """Tell whether something may happen now, and count it if so.
 

@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 
 from tests.network.company import Company, company
-from tests.network.namespaces import HAS_OWN_NETWORK, leave_the_network
+from tests.network.namespaces import HAS_OWN_NETWORK, elsewhere, give_up, leave_the_network
 from tests.simulation.signatures import cached_checks
 
 # Nothing asserts how long something takes: a machine may be busy.
@@ -97,6 +97,14 @@ async def people(tmp_path: Path) -> AsyncIterator[Company]:
     """The players of one test: nodes that it opens in this process, and that are closed after it."""
     async with company(tmp_path) as gathered:
         yield gathered
+
+
+@pytest.fixture(scope="session", name="elsewhere")
+def other_machines(pytestconfig: pytest.Config) -> Callable[[int], str]:
+    """Give addresses, by number, that are other machines' to a node at loopback."""
+    if not pytestconfig.stash.get(HAS_OWN_NETWORK, False):
+        give_up("addresses of other machines need a network of one's own, and that needs Linux, root and ip")
+    return elsewhere
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
 
 import ifaddr
@@ -69,6 +69,17 @@ def is_own_machine(remote: Address, local: Address) -> bool:
     (True, False)
     """
     return remote[0] == local[0] or ip_address(remote[0]).is_loopback
+
+
+def origin(host: str) -> str:
+    """Return what one machine cannot change about the address that it comes from: all of an IPv4 address, the first 64
+    bits of an IPv6 address. All machines of one network may have these bits in common.
+
+    >>> origin("192.0.2.7"), origin("2001:db8::7:7"), origin("fe80::1%2")
+    ('192.0.2.7', '2001:db8::/64', 'fe80::/64')
+    """
+    address = ip_address(host)
+    return host if address.version == 4 else str(IPv6Network((int(address) >> 64 << 64, 64)))
 
 
 Host = IPv4Address | IPv6Address

@@ -7,14 +7,26 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterable
+from ipaddress import ip_address
 from typing import Any
 
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.tls import Credentials
 from protocol.errors import ErrorCode, PeerError
-from protocol.limits import ADDRESSES_PER_PEER, Limits
+from protocol.limits import (
+    ADDRESSES_PER_PEER,
+    ADDRESSES_WATCHED,
+    DIAL_BURST,
+    DIAL_BURST_PER_ADDRESS,
+    DIAL_RATE,
+    DIAL_RATE_PER_ADDRESS,
+    DIALS,
+    Limits,
+)
 from protocol.net.addresses import Address, format_address, from_socket_name, hosts_to_dial
 from protocol.net.link import Link, LinkHandler, secure
+from protocol.net.pace import Paces
+from protocol.rate_limit import Bucket, Buckets
 
 Accept = Callable[[bytes], bool]
 """Tells whether the peer with this identity is wanted."""
@@ -38,41 +50,103 @@ class DialError(PeerError):
         self.is_other = is_other
 
 
-async def dial(
-    host: str,
-    port: int,
-    credentials: Credentials,
-    handler: LinkHandler,
-    accept: Accept = anybody,
-    limits: Limits | None = None,
-) -> Link:
-    """Open a link to a host, by whichever of its addresses answers first. See :func:`dial_any`."""
-    return await dial_any([(host, port)], credentials, handler, accept, limits)
+class Dialer:
+    """Opens all links that one node begins, whatever for.
 
+    Addresses are hints, and anybody may have given them: a proposal, a join record, an advertisement. So connections
+    are begun at a bounded rate, together and to each address, and few are under way at once
+    (:mod:`protocol.limits`, *Dialling*). Above the rate of all, and with too many under way, an attempt waits for its
+    turn; to an address that was dialled too often, it fails.
 
-async def dial_any(
-    addresses: Iterable[Address],
-    credentials: Credentials,
-    handler: LinkHandler,
-    accept: Accept = anybody,
-    limits: Limits | None = None,
-) -> Link:
-    """Dial all addresses side by side, of very many the first few. The first good connection becomes the link.
-
-    ``link_up`` is called for that one only, before this returns. A peer can refuse us only after our side of TLS is
-    done. Then the link comes up and goes down again: only the exchange of HELLO and WELCOME shows that a link is good.
-
-    :param accept: decides by the identity that TLS proved. Other peers that answer at an address are passed over.
-    :raises DialError: if no address answers in time with a node that is accepted and is not this one.
+    :param credentials: this node's identity for TLS.
+    :param paces: what peers may send, if the node counts that over other links, too.
     """
-    bounds = limits or Limits()
-    dialled = ((each, port) for host, port in addresses for each in hosts_to_dial(host))
-    chosen = list(dict.fromkeys(dialled))[:ADDRESSES_PER_PEER]
-    if not chosen:
-        raise DialError("no address is known")
-    link = await _first(_dial_host(address, credentials, accept, bounds) for address in chosen)
-    link.start(handler)
-    return link
+
+    def __init__(self, credentials: Credentials, limits: Limits | None = None, paces: Paces | None = None) -> None:
+        self.credentials = credentials
+        self.limits = limits or Limits()
+        self._paces = paces or Paces(self.limits)
+        self._under_way = asyncio.Semaphore(DIALS)
+        self._turn = asyncio.Lock()
+        self._all = Bucket(DIAL_RATE, DIAL_BURST, asyncio.get_running_loop().time())
+        self._each: Buckets[str] = Buckets(DIAL_RATE_PER_ADDRESS, DIAL_BURST_PER_ADDRESS, ADDRESSES_WATCHED)
+
+    async def dial(self, addresses: Iterable[Address], handler: LinkHandler, accept: Accept = anybody) -> Link:
+        """Dial all addresses side by side, of very many the first few. The first good connection becomes the link.
+
+        ``link_up`` is called for that one only, before this returns. A peer can refuse us only after our side of TLS is
+        done. Then the link comes up and goes down again: only the exchange of HELLO and WELCOME shows that a link is
+        good.
+
+        :param accept: decides by the identity that TLS proved. Other peers that answer at an address are passed over.
+        :raises DialError: if no address answers in time with a node that is accepted and is not this one.
+        """
+        dialled = ((each, port) for host, port in addresses for each in hosts_to_dial(host))
+        chosen = list(dict.fromkeys(dialled))[:ADDRESSES_PER_PEER]
+        if not chosen:
+            raise DialError("no address is known")
+        link = await _first(self._dial_host(address, accept) for address in chosen)
+        link.start(handler, self._paces.of(link))
+        return link
+
+    async def _dial_host(self, address: Address, accept: Accept) -> Link:
+        where = format_address(address)
+        try:
+            async with asyncio.timeout(self.limits.handshake):
+                found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
+        except TimeoutError as error:
+            raise DialError(f"nobody knows the name {address[0]} in time") from error
+        except (socket.gaierror, ValueError, OverflowError) as error:
+            raise DialError(f"no machine is known by the name {address[0]}") from error
+        return await _first(
+            self._connect_in_turn(where, family, name, accept) for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
+        )
+
+    async def _connect_in_turn(self, where: str, family: int, name: Any, accept: Accept) -> Link:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if not ip_address(name[0]).is_loopback and not self._each.bucket(name[0], now).admits(now):
+            raise DialError(f"{where} was dialled too often in the last seconds")
+        async with self._under_way:
+            async with self._turn:  # those who wait keep their order
+                await asyncio.sleep(self._all.wait(loop.time()))
+                self._all.take()
+            try:
+                async with asyncio.timeout(self.limits.handshake):
+                    return await self._connect(where, family, name, accept)
+            except TimeoutError as error:
+                raise DialError(f"{where} did not answer within {self.limits.handshake:g} seconds") from error
+
+    async def _connect(self, where: str, family: int, name: Any, accept: Accept) -> Link:
+        try:
+            connection = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                connection.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(connection, name)
+                remote, local = from_socket_name(connection.getpeername()), from_socket_name(connection.getsockname())
+            except BaseException:
+                connection.close()
+                raise
+            link = Link(self.limits, remote=remote, local=local, outbound=True)
+            await secure(link, connection, self.credentials.client, self.limits, lambda _: None)
+        except ConnectionRefusedError as error:
+            raise DialError(f"nobody listens at {where}") from error
+        except ssl.SSLError as error:
+            raise DialError(f"something other than p2pdice answers at {where}, or another version of it") from error
+        except ConnectionError as error:
+            raise DialError(f"{where} broke off the connection") from error
+        except OSError as error:
+            is_asyncio = "Connect call failed" in str(error)  # asyncio's text gives no reason
+            reason = os.strerror(error.errno) if is_asyncio and error.errno else error.strerror or error
+            raise DialError(f"{where} cannot be reached: {reason}") from error
+        if link.peer_key == self.credentials.public_key:
+            failure = DialError(f"{where} is this program itself")
+        elif not accept(link.peer_key):
+            failure = DialError(f"at {where} another player answers, {fingerprint(link.peer_key)}", is_other=True)
+        else:
+            return link
+        link.refuse()
+        raise failure
 
 
 async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
@@ -106,52 +180,3 @@ async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
 def _undo(attempt: asyncio.Task[Link]) -> None:
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().refuse()
-
-
-async def _dial_host(address: Address, credentials: Credentials, accept: Accept, limits: Limits) -> Link:
-    where = format_address(address)
-    try:
-        async with asyncio.timeout(limits.handshake):
-            found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
-            return await _first(
-                _connect(where, family, name, credentials, accept, limits)
-                for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
-            )
-    except TimeoutError as error:
-        raise DialError(f"{where} did not answer within {limits.handshake:g} seconds") from error
-    except (socket.gaierror, ValueError, OverflowError) as error:
-        raise DialError(f"no machine is known by the name {address[0]}") from error
-
-
-async def _connect(
-    where: str, family: int, name: Any, credentials: Credentials, accept: Accept, limits: Limits
-) -> Link:
-    try:
-        connection = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            connection.setblocking(False)
-            await asyncio.get_running_loop().sock_connect(connection, name)
-            remote, local = from_socket_name(connection.getpeername()), from_socket_name(connection.getsockname())
-        except BaseException:
-            connection.close()
-            raise
-        link = Link(limits, remote=remote, local=local, outbound=True)
-        await secure(link, connection, credentials.client, limits, lambda _: None)
-    except ConnectionRefusedError as error:
-        raise DialError(f"nobody listens at {where}") from error
-    except ssl.SSLError as error:
-        raise DialError(f"something other than p2pdice answers at {where}, or another version of it") from error
-    except ConnectionError as error:
-        raise DialError(f"{where} broke off the connection") from error
-    except OSError as error:
-        is_asyncio = "Connect call failed" in str(error)  # asyncio's text gives no reason
-        reason = os.strerror(error.errno) if is_asyncio and error.errno else error.strerror or error
-        raise DialError(f"{where} cannot be reached: {reason}") from error
-    if link.peer_key == credentials.public_key:
-        failure = DialError(f"{where} is this program itself")
-    elif not accept(link.peer_key):
-        failure = DialError(f"at {where} another player answers, {fingerprint(link.peer_key)}", is_other=True)
-    else:
-        return link
-    link.refuse()
-    raise failure

@@ -12,19 +12,20 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from enum import IntEnum
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from protocol.limits import FRAMES_AT_ONCE, LOOSE_RECORDS, THROTTLE, TLS_PIECE, Limits
 from protocol.net.addresses import Address, is_own_machine
 from protocol.net.channel import open_channel, shake_hands
-from protocol.rate_limit import Bucket
 from protocol.wire.framing import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.net.channel import Channel
+    from protocol.net.pace import Pace
 
 
 BREACH: Final = "the other program does not keep to the protocol"
@@ -47,11 +48,15 @@ class LinkHandler(Protocol):
         """
 
 
-class _Pace(NamedTuple):
-    """How much a peer may send now."""
+class Standing(IntEnum):
+    """What a stranger's link is there for. Where places are short, the least goes first."""
 
-    messages: Bucket
-    catch_up_bytes: Bucket
+    IDLE = 0
+    """Nothing was asked for over it."""
+    TRYING = 1
+    """The peer proves that it knows a short code."""
+    ENGAGED = 2
+    """The peer waits for a seat, plays, or watches: the link is not given up for another."""
 
 
 class Link:
@@ -68,6 +73,8 @@ class Link:
         self.local = local
         self.outbound = outbound
         """Whether this node dialled."""
+        self.standing = Standing.IDLE
+        """Set by the owner, as it learns what the link is for."""
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._handler: LinkHandler | None = None
@@ -83,7 +90,7 @@ class Link:
         self._deadline: float | None = self._loop.time() + limits.handshake
         self._frame_began: float | None = None
         self._last_arrival = self._last_sending = self._loop.time()
-        self._pace: _Pace | None = None
+        self._pace: Pace | None = None
         self._loose_records = 0
 
     # Called by the owner
@@ -110,7 +117,7 @@ class Link:
     def excuse(self) -> None:
         """Do not count the frame that is being delivered against the peer's rate."""
         if self._pace is not None:
-            self._pace.messages.take(-1)
+            self._pace.excuse(self._last_arrival)
 
     def widen(self) -> None:
         """Declare HELLO and WELCOME exchanged: frames may have full length, and the handshake deadline is met."""
@@ -145,27 +152,20 @@ class Link:
         return is_own_machine(self.remote, self.local)
 
     @property
-    def is_welcomed(self) -> bool:
-        """Whether HELLO and WELCOME have been exchanged."""
-        return self._deadline is None
-
-    @property
     def is_up(self) -> bool:
         """Whether the link still carries messages."""
         return self._handler is not None and not self._is_over
 
     # Called by the listener or the dialer
 
-    def start(self, handler: LinkHandler, on_closed: Callable[[Link], None] | None = None) -> None:
-        """Announce the link and begin to read. ``on_closed`` is called when the connection is gone altogether."""
-        self._handler, self._on_closed = handler, on_closed
-        limits = self._limits
-        rate = limits.own_machine_rate if self.is_on_own_machine else limits.rate
-        now = self._last_arrival = self._loop.time()
-        if rate is not None:
-            self._pace = _Pace(
-                Bucket(rate, limits.burst, now), Bucket(limits.catch_up_rate, limits.catch_up_burst, now)
-            )
+    def start(self, handler: LinkHandler, pace: Pace | None, on_closed: Callable[[Link], None] | None = None) -> None:
+        """Announce the link and begin to read.
+
+        :param pace: counts what the peer sends.
+        :param on_closed: called when the connection is gone altogether.
+        """
+        self._handler, self._pace, self._on_closed = handler, pace, on_closed
+        self._last_arrival = self._loop.time()
         handler.link_up(self)
         if not self._is_over:
             self._connected().resume_reading()
@@ -219,7 +219,7 @@ class Link:
         for taken in count():
             if self._is_over:
                 break
-            if self._pace is not None and any(bucket.wait(now) for bucket in self._pace):
+            if self._pace is not None and self._pace.must_wait(now):
                 self._throttle(THROTTLE)
                 return
             if taken == FRAMES_AT_ONCE:
@@ -232,29 +232,25 @@ class Link:
                 return
             if frame is None:
                 break
-            self._count(frame)
+            self._count(frame, now)
             frame_ended = True
             if frame:
                 cast(LinkHandler, self._handler).frame_received(self, frame)
-        self._count_loose_records()
+        self._count_loose_records(now)
         if not self._splitter.is_mid_frame:
             self._frame_began = None
         elif self._frame_began is None or frame_ended:
             self._frame_began = now
 
-    def _count(self, frame: bytes) -> None:
-        """Count a frame against the rate: long frames, which are pages, by their bytes; others as one."""
+    def _count(self, frame: bytes, now: float) -> None:
         if self._pace is not None:
-            if len(frame) > self._limits.frame_before_welcome:
-                self._pace.catch_up_bytes.take(len(frame))
-            else:
-                self._pace.messages.take()
+            self._pace.count(frame, now)
         self._loose_records = max(0, self._loose_records - 2 - len(frame) // TLS_PIECE)
 
-    def _count_loose_records(self) -> None:
+    def _count_loose_records(self, now: float) -> None:
         """Count records as messages if there are more than the frames need."""
         if self._pace is not None and self._loose_records > LOOSE_RECORDS:
-            self._pace.messages.take(self._loose_records - LOOSE_RECORDS)
+            self._pace.count_records(self._loose_records - LOOSE_RECORDS, now)
             self._loose_records = LOOSE_RECORDS
 
     def _throttle(self, seconds: float) -> None:

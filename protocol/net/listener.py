@@ -25,8 +25,9 @@ from protocol.limits import (
     REFUSAL_PAUSE,
     Limits,
 )
-from protocol.net.addresses import Address, from_socket_name, hosts_to_tell
-from protocol.net.link import Link, LinkHandler, secure
+from protocol.net.addresses import Address, from_socket_name, hosts_to_tell, origin
+from protocol.net.link import Link, LinkHandler, Standing, secure
+from protocol.net.pace import Paces
 from protocol.rate_limit import Bucket, Buckets
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104
@@ -63,10 +64,10 @@ class Listener:
     """Accepts links. Made by :func:`listen`."""
 
     def __init__(
-        self, sockets: Sequence[_Door], credentials: Credentials, handler: LinkHandler, limits: Limits
+        self, sockets: Sequence[_Door], credentials: Credentials, handler: LinkHandler, limits: Limits, paces: Paces
     ) -> None:
-        self.roster: frozenset[bytes] = frozenset()
-        """Identities that do not count as strangers: the players at the table. The owner replaces it as they change."""
+        self.paces = paces
+        """What peers may send, and who of them is no stranger."""
         self._bound = [from_socket_name(each.getsockname()) for each in sockets]
         self.port: int = self._bound[0][1]
         self._credentials = credentials
@@ -145,13 +146,13 @@ class Listener:
                 link.refuse()  # also when TLS was just done, or goes on by itself
 
         task = asyncio.create_task(self._admit(link, waiting, bill))
-        self._handshakes[task] = link.remote[0]
+        self._handshakes[task] = origin(link.remote[0])
         task.add_done_callback(end)
 
     def _make_room_for_handshake(self) -> None:
         if len(self._handshakes) >= self._limits.handshakes:
             ((busiest, _),) = Counter(self._handshakes.values()).most_common(1)
-            oldest = next(task for task, host in self._handshakes.items() if host == busiest)
+            oldest = next(task for task, place in self._handshakes.items() if place == busiest)
             del self._handshakes[oldest]
             oldest.cancel()
 
@@ -165,43 +166,45 @@ class Listener:
             return
         if self._may_stay(link):
             self._links.append(link)
-            link.start(self._handler, self._closed)
+            link.start(self._handler, self.paces.of(link), self._closed)
         else:
             link.refuse()
 
     def _may_stay(self, link: Link) -> bool:
         """Tell whether a new link may stay; if there is no place, it may take that of another one.
 
-        A stranger is a peer outside :attr:`roster`: a node puts the players of its table or match there, and after a
-        match also those who have just played it. A link from this machine is one between two of its own addresses.
+        A stranger is a peer outside the roster: a node puts the players of its table or match there, and after a match
+        also those who have just played it.
         """
         limits = self._limits
         if link.peer_key == self._credentials.public_key:
             return False
-        if link.peer_key in self.roster:
+        roster = self.paces.roster
+        if link.peer_key in roster:
             same = [each for each in self._links if each.peer_key == link.peer_key]
             if len(same) >= limits.links_per_member:
                 self._displace(same[0], "the same player has come back over another connection")
             return True
-        strangers = [each for each in self._links if each.peer_key not in self.roster]
+        strangers = [each for each in self._links if each.peer_key not in roster]
         neighbours = [each for each in strangers if each.remote[0] == link.remote[0]]
         if len(neighbours) >= limits.links_per_address and not link.is_on_own_machine:
             return self._displace_one_of(neighbours)
         return len(strangers) < limits.links_outside_roster or self._displace_one_of(strangers)
 
     def _displace_one_of(self, links: Sequence[Link]) -> bool:
-        """End a link that was not welcomed yet, and tell whether there was one.
+        """End a link that is of less use than others, and tell whether there was one.
 
-        A node with business here is welcomed at once; a silent one must not keep the place until the deadline. The link
-        that goes is the oldest one of the address with the most links.
+        A peer with business here says so at once, and one without must not keep the place until some deadline. The link
+        that goes is the oldest one of those who have come from the same place most often.
         """
-        idle = [each for each in links if not each.is_welcomed]
-        if not idle:
+        standings = {each: each.standing if each.is_up else Standing.IDLE for each in links}
+        least = min(standings.values())
+        if least is Standing.ENGAGED:
             return False
-        ((busiest, _),) = Counter(each.remote[0] for each in idle).most_common(1)
-        self._displace(
-            next(each for each in idle if each.remote[0] == busiest), "the place was needed for somebody else"
-        )
+        places = {each: origin(each.remote[0]) for each, standing in standings.items() if standing is least}
+        ((busiest, _),) = Counter(places.values()).most_common(1)
+        oldest = next(each for each, place in places.items() if place == busiest)
+        self._displace(oldest, "the place was needed for somebody else")
         return True
 
     def _displace(self, link: Link, reason: str) -> None:
@@ -231,12 +234,18 @@ class _Bill:
 
 
 async def listen(
-    hosts: Sequence[str], port: int, credentials: Credentials, handler: LinkHandler, limits: Limits | None = None
+    hosts: Sequence[str],
+    port: int,
+    credentials: Credentials,
+    handler: LinkHandler,
+    limits: Limits | None = None,
+    paces: Paces | None = None,
 ) -> Listener:
     """Accept links at every one of ``hosts`` (see :data:`EVERYWHERE`), all on one port; 0 takes any free one.
 
     A host is left out if this machine has no address of its kind, as long as one host remains.
 
+    :param paces: what peers may send, if the node counts that over other links, too.
     :raises OSError: if the port is taken, or no host is one of this machine's.
     """
     for attempt in range(_PORT_ATTEMPTS):
@@ -248,7 +257,8 @@ async def listen(
                 raise OSError(f"port {error.port} is taken by another program") from error
         else:
             break
-    return Listener(sockets, credentials, handler, limits or Limits())
+    bounds = limits or Limits()
+    return Listener(sockets, credentials, handler, bounds, paces or Paces(bounds))
 
 
 class _PortTaken(Exception):

@@ -17,17 +17,20 @@ from protocol.crypto.tls import Credentials
 from protocol.errors import PeerError, RefuseCode
 from protocol.limits import Limits
 from protocol.net.addresses import Address
-from protocol.net.dialer import Accept, DialError, anybody, dial_any
-from protocol.net.link import BREACH, ENDED, Link
+from protocol.net.dialer import Accept, Dialer, DialError, anybody
+from protocol.net.link import BREACH, ENDED, Link, Standing
 from protocol.net.listener import EVERYWHERE, Listener, listen
+from protocol.net.pace import Paces
 from protocol.version import PROTOCOL_VERSION, versions_differ
 from protocol.wire.frames import (
     Aim,
     Frame,
     Hello,
     MalformedFrameError,
+    MatchAim,
     Refuse,
     Unknown,
+    WatchAim,
     Welcome,
     decode_frame,
     encode_frame,
@@ -102,6 +105,9 @@ class Mesh:
         self._credentials = credentials
         self._owner = owner
         self._bounds = bounds or Limits()
+        self._paces = Paces(self._bounds)
+        self.dialer = Dialer(credentials, self._bounds, self._paces)
+        """What opens all links of this node, also those that are none of the mesh."""
         self._listener: Listener | None = None
         self._links: set[Link] = set()
         """Every link whose connection may still stand."""
@@ -114,7 +120,7 @@ class Mesh:
 
     async def listen(self, port: int, hosts: Iterable[str] = EVERYWHERE) -> None:
         """Accept links from now on. :raises OSError: if the port is taken."""
-        self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds)
+        self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds, self._paces)
 
     @property
     def port(self) -> int:
@@ -128,8 +134,12 @@ class Mesh:
 
     def set_roster(self, identities: Iterable[bytes]) -> None:
         """Set the identities that do not count as strangers."""
-        if self._listener:
-            self._listener.roster = frozenset(identities)
+        self._paces.roster = frozenset(identities)
+
+    def set_standing(self, identity: bytes, standing: Standing) -> None:
+        """Note what a peer's link is there for. That of a player in a match, or of a spectator, is known by its aim."""
+        if (peer := self._peers.get(identity)) is not None:
+            peer.link.standing = standing
 
     def is_linked(self, identity: bytes) -> bool:
         """Tell whether a peer's link is up."""
@@ -175,7 +185,7 @@ class Mesh:
         :raises DialError: if no accepted peer answers.
         :raises RefusedError: if the peer says no.
         """
-        link = await dial_any(addresses, self._credentials, self, accept, self._bounds)
+        link = await self.dialer.dial(addresses, self, accept)
         answer = self._answers[link]
         try:
             check_version(link)
@@ -331,6 +341,7 @@ class Mesh:
             link.close()
             return
         link.widen()
+        link.standing = Standing.ENGAGED if isinstance(aim, MatchAim | WatchAim) else Standing.IDLE
         now = asyncio.get_running_loop().time()
         self._peers[link.peer_key] = _Peer(link, now, old is not None, aim)
         if old is not None:

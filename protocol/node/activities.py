@@ -177,7 +177,7 @@ class Activities:
                 if isinstance(aim, TableAim | MatchAim):
                     self.watching.greet(identity, aim, at)
             elif isinstance(aim, WatchAim):
-                self._show(identity)
+                self._show(identity, at)
             elif isinstance(aim, MatchAim):
                 if self.former is not None and aim.match == self.former.match.id:
                     self.former.greet(identity, at)
@@ -192,9 +192,9 @@ class Activities:
             elif isinstance(aim, TableAim):
                 self.joining.greet(identity, aim)
 
-    def _show(self, identity: bytes) -> None:
+    def _show(self, identity: bytes, at: Address) -> None:
         """Count a peer as a spectator, and show it the match or the table."""
-        self.audience.admit(identity)
+        self.audience.admit(identity, at[0])
         if self.formed is not None:
             self.runtime.post(identity, Propose(self.formed.match.history.genesis_data))
         elif self.hosting is not None:

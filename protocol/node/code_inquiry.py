@@ -16,11 +16,9 @@ from protocol import limits
 from protocol.crypto.code_exchange import CodeExchange, CodeExchangeError
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import ShortCode
-from protocol.crypto.tls import Credentials
 from protocol.errors import ErrorCode, NodeError, PeerError, RefuseCode
-from protocol.limits import Limits
 from protocol.net.addresses import Address
-from protocol.net.dialer import DialError, dial
+from protocol.net.dialer import Dialer, DialError
 from protocol.net.link import BREACH, Link
 from protocol.net.mesh import RefusedError, check_version
 from protocol.net.sightings import Sighting
@@ -47,12 +45,11 @@ F = TypeVar("F", Welcome, CodeElement, CodeProof)
 class CodeInquiry:
     """Finds the host who knows a short code.
 
-    :param credentials: this node's identity for TLS.
+    :param dialer: that of this node.
     """
 
-    def __init__(self, credentials: Credentials, bounds: Limits) -> None:
-        self._credentials = credentials
-        self._bounds = bounds
+    def __init__(self, dialer: Dialer) -> None:
+        self._dialer = dialer
 
     async def find(self, code: ShortCode, told: Sequence[Sighting]) -> Target:
         """Return the table of the host who has proven to know the code.
@@ -65,7 +62,7 @@ class CodeInquiry:
             raise NodeError(
                 ErrorCode.REFUSED, f"number {code.number} is advertised at more addresses than can be tried", BY_LINE
             )
-        search = _Search(code, self._credentials, self._bounds)
+        search = _Search(code, self._dialer)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limits.CODE_SEARCH):
                 if (found := await search.through(addresses)) is not None:
@@ -76,10 +73,9 @@ class CodeInquiry:
 class _Search:
     """One search for the host who knows a code."""
 
-    def __init__(self, code: ShortCode, credentials: Credentials, bounds: Limits) -> None:
+    def __init__(self, code: ShortCode, dialer: Dialer) -> None:
         self._code = code
-        self._credentials = credentials
-        self._bounds = bounds
+        self._dialer = dialer
         self._known: set[bytes] = set()
         """Identities that have answered at some address."""
         self._tried = 0
@@ -113,7 +109,7 @@ class _Search:
         """Tell the identity at an address, or None if nobody answers or the identity is known already."""
         found = None
         try:
-            link = await dial(*address, self._credentials, _Silent(), self._is_new, self._bounds)
+            link = await self._dialer.dial([address], _Silent(), self._is_new)
         except DialError as error:
             if not error.is_other:
                 self._problems.append(str(error))
@@ -133,14 +129,15 @@ class _Search:
         :raises PeerError: if that player does not.
         """
         talk = _Talk(self._code.number)
-        link = await dial(*address, self._credentials, talk, host.__eq__, self._bounds)
+        link = await self._dialer.dial([address], talk, host.__eq__)
         try:
-            async with asyncio.timeout(self._bounds.handshake):
+            async with asyncio.timeout(self._dialer.limits.handshake):
                 welcome = await talk.hear(Welcome)
                 if not isinstance(welcome.aim, TableAim) or not welcome.aim.table:
                     raise DialError("somebody answers there, but has no table")
                 table = welcome.aim.table
-                exchange = CodeExchange(self._code, self._credentials.public_key, host, table, is_host=False)
+                own = self._dialer.credentials.public_key
+                exchange = CodeExchange(self._code, own, host, table, is_host=False)
                 link.send(encode_frame(CodeElement(exchange.element)))
                 exchange.take((await talk.hear(CodeElement)).element)
                 self._tried += 1

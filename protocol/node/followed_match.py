@@ -73,6 +73,7 @@ class FollowedMatch(Session):
 
     def start(self, source: bytes, at: Address) -> None:
         """Catch up from the linked player, and link with others."""
+        self._runtime.mesh.set_roster(self.authors)  # whom one follows is no stranger: each relays the whole match
         others = [identity for identity in self.authors if identity != source]
         self._waiting.put_nowait(source)
         for identity in secrets.SystemRandom().sample(others, len(others)):  # spectators spread over the players

@@ -12,12 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from protocol.crypto.keys import fingerprint
-from protocol.crypto.tls import Credentials
 from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError, RefuseCode
-from protocol.limits import Limits
 from protocol.match.lobby import Lobby
 from protocol.net.addresses import Address, format_address
-from protocol.net.dialer import DialError, dial
+from protocol.net.dialer import Dialer, DialError
 from protocol.net.join_line import JoinLine
 from protocol.net.link import BREACH, Link
 from protocol.net.mesh import RefusedError, check_version
@@ -77,12 +75,11 @@ class _Answer(NamedTuple):
 class Inquiry:
     """Finds the one player who answers for a name.
 
-    :param credentials: this node's identity for TLS.
+    :param dialer: that of this node.
     """
 
-    def __init__(self, credentials: Credentials, bounds: Limits) -> None:
-        self._credentials = credentials
-        self._bounds = bounds
+    def __init__(self, dialer: Dialer) -> None:
+        self._dialer = dialer
 
     async def choose(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
         """Return the targets that ``resolve`` gives; of an open table that is known by name only, the one that has it.
@@ -165,9 +162,9 @@ class Inquiry:
         self, address: Address, accept: Callable[[bytes], bool]
     ) -> tuple[bytes, Table | Propose | Refuse, bytes]:
         question = _Question()
-        link = await dial(*address, self._credentials, question, accept, self._bounds)
+        link = await self._dialer.dial([address], question, accept)
         try:
-            async with asyncio.timeout(self._bounds.handshake):
+            async with asyncio.timeout(self._dialer.limits.handshake):
                 return link.peer_key, *await question.answer
         except TimeoutError:
             raise DialError(f"{format_address(address)} answers, but shows nothing") from None

@@ -87,11 +87,11 @@ class Node:
         self._port = port
         self._locator = locator
         own = credentials(identity.private_key)
-        self._inquiry = Inquiry(own, bounds)
-        self._code_inquiry = CodeInquiry(own, bounds)
         self._active = Activities(home, identity, own, store, locator, bounds, self._sign_on, self._begin)
         self._runtime = self._active.runtime
         self._mesh = self._active.mesh
+        self._inquiry = Inquiry(self._mesh.dialer)
+        self._code_inquiry = CodeInquiry(self._mesh.dialer)
         self._presence = Presence(self._active, interface)
         self._own_table: tuple[bytes, str] | None = None
         """Id and token of the table that this node hosted last."""

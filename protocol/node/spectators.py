@@ -3,19 +3,19 @@ ignored. The limits of links outside the roster bound their number (:mod:`protoc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from protocol import limits
+from protocol.net.addresses import origin
 from protocol.node.runtime import Runtime
-from protocol.rate_limit import Bucket
+from protocol.rate_limit import Buckets
 from protocol.wire.frames import Frame, encode_frame
 
 
-@dataclass(slots=True)
-class _Spectator:
+class _Spectator(NamedTuple):
     number: int
-    pages: Bucket
-    """Requests that would be answered now."""
+    place: str
+    """Where it comes from."""
 
 
 class Spectators:
@@ -25,6 +25,10 @@ class Spectators:
         self._runtime = runtime
         self._spectators: dict[bytes, _Spectator] = {}
         self._came = 0
+        self._pages: Buckets[str] = Buckets(
+            limits.SPECTATOR_PAGE_RATE, limits.SPECTATOR_PAGES, limits.ADDRESSES_WATCHED
+        )
+        """Requests that would be answered now, by where they come from: links and keys are free."""
 
     def __contains__(self, identity: bytes) -> bool:
         return identity in self._spectators
@@ -37,10 +41,12 @@ class Spectators:
         """The identity keys of all spectators."""
         return tuple(self._spectators)
 
-    def admit(self, identity: bytes) -> None:
-        """Count a linked peer as a spectator."""
-        pages = Bucket(limits.SPECTATOR_PAGE_RATE, limits.SPECTATOR_PAGES, self._runtime.loop.time())
-        self._spectators[identity] = _Spectator(self._came, pages)
+    def admit(self, identity: bytes, host: str) -> None:
+        """Count a linked peer as a spectator.
+
+        :param host: where the peer is.
+        """
+        self._spectators[identity] = _Spectator(self._came, origin(host))
         self._came += 1
 
     def dismiss(self, identity: bytes) -> None:
@@ -52,7 +58,8 @@ class Spectators:
     def may_ask(self, identity: bytes) -> bool:
         """Tell whether to answer a spectator's request now; an ignored request comes again."""
         spectator = self._spectators.get(identity)
-        return spectator is not None and spectator.pages.admits(self._runtime.loop.time())
+        now = self._runtime.loop.time()
+        return spectator is not None and self._pages.bucket(spectator.place, now).admits(now)
 
     def number(self, identity: bytes) -> int:
         """Return the number of a spectator; no other spectator of this node ever had it."""

@@ -21,7 +21,6 @@ from protocol.crypto.short_code import ShortCode
 from protocol.crypto.tls import credentials
 from protocol.limits import Limits
 from protocol.net.addresses import Address
-from protocol.net.dialer import dial
 from protocol.net.link import Link
 from protocol.net.listener import Listener, listen
 from protocol.wire.frames import (
@@ -37,6 +36,7 @@ from protocol.wire.frames import (
     encode_frame,
 )
 from tests.programs import PATIENCE
+from tests.protocol.links import dial
 
 HOST = "127.0.0.1"
 BOUNDS = Limits()

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Final, NoReturn
 
 import pytest
@@ -28,6 +29,8 @@ def _ip(*arguments: str) -> None:
 
 HAS_OWN_NETWORK: Final = pytest.StashKey[bool]()
 """Whether :func:`leave_the_network` has done its work; kept with pytest's configuration."""
+ELSEWHERE: Final = "10.77.8.0/21"
+"""Addresses at which connections can begin and end in such a network, though no interface has them."""
 CLONE_NEWNET: Final = 0x40000000
 """Of Linux' sched.h; the function is Python's own from 3.12 on only."""
 
@@ -46,7 +49,14 @@ def leave_the_network() -> bool:
     _ip("address", "add", "10.77.1.1/24", "broadcast", "+", "dev", "eth0")
     for end in ("nobody", "eth0"):
         _ip("link", "set", end, "up")
+    _ip("route", "add", "local", ELSEWHERE, "dev", "lo")
     return True
+
+
+def elsewhere(number: int) -> str:
+    """Return an address of the network that :func:`leave_the_network` has made. To a node at another one, it is another
+    machine's."""
+    return str(ip_network(ELSEWHERE)[number])
 
 
 class Lan:

@@ -26,6 +26,7 @@ from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, Tabl
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.advertisement import LOBBY, PRIVATE, Advertisement
+from protocol.net.dialer import Dialer
 from protocol.net.join_line import parse_join_line
 from protocol.net.link import Link
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
@@ -366,7 +367,8 @@ class Mute(FalseHost):
 
 
 def inquiry(handshake: float) -> CodeInquiry:
-    return CodeInquiry(credentials(Identity.generate().private_key), replace(Limits(), handshake=handshake))
+    own = credentials(Identity.generate().private_key)
+    return CodeInquiry(Dialer(own, replace(Limits(), handshake=handshake)))
 
 
 def sightings(addresses: Iterable[Address]) -> list[Sighting]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from protocol.crypto.tls import credentials
+from protocol.crypto.tls import Credentials, credentials
 from protocol.limits import KIB, Limits
-from protocol.net.dialer import dial
-from protocol.net.link import Link
+from protocol.net.addresses import Address
+from protocol.net.dialer import Accept, Dialer, anybody
+from protocol.net.link import Link, LinkHandler, Standing
 from protocol.net.listener import Listener
 from tests.programs import PATIENCE
 
@@ -23,8 +24,33 @@ HOST = "127.0.0.1"
 KNOCKING = Limits(paces_own_machine=True, handshake=2)
 
 
+async def dial_any(
+    addresses: Iterable[Address],
+    credentials: Credentials,
+    handler: LinkHandler,
+    accept: Accept = anybody,
+    limits: Limits | None = None,
+) -> Link:
+    """Dial as a node that has dialled nobody yet."""
+    return await Dialer(credentials, limits).dial(addresses, handler, accept)
+
+
+async def dial(
+    host: str,
+    port: int,
+    credentials: Credentials,
+    handler: LinkHandler,
+    accept: Accept = anybody,
+    limits: Limits | None = None,
+) -> Link:
+    return await dial_any([(host, port)], credentials, handler, accept, limits)
+
+
 class Recorder:
-    """An owner of links that notes what it is told."""
+    """An owner of links that notes what it is told.
+
+    :param widens: it welcomes everybody, and takes all for people with business here.
+    """
 
     def __init__(self, *, widens: bool = True) -> None:
         self.widens = widens
@@ -37,6 +63,7 @@ class Recorder:
         self.links.append(link)
         if self.widens:
             link.widen()
+            link.standing = Standing.ENGAGED
         self._progress.set()
 
     def frame_received(self, link: Link, frame: bytes) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from protocol.crypto.tls import credentials
 from protocol.limits import Limits
-from protocol.net.dialer import DialError, dial, dial_any
-from tests.protocol.links import HOST, SHORT, Opener, Recorder, identity
+from protocol.net.dialer import DialError
+from tests.protocol.links import HOST, SHORT, Opener, Recorder, dial, dial_any, identity
 
 
 async def test_the_expected_identity_must_answer(opens: Opener) -> None:

@@ -23,13 +23,13 @@ from protocol.crypto.tls import authority_certificate, authority_key, client_con
 from protocol.limits import HANDSHAKE_FROM_DIALLER, HANDSHAKE_FROM_LISTENER, HANDSHAKE_HELLO, KIB, Limits
 from protocol.net import channel
 from protocol.net.channel import shake_hands
-from protocol.net.dialer import DialError, dial
+from protocol.net.dialer import DialError
 from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.wire.framing import frame_header
 from tests.programs import PATIENCE
 from tests.protocol.chains import CHAINS, show
-from tests.protocol.links import HOST, KNOCKING, Opener, Recorder, identity, is_cut_off, raw_tls
+from tests.protocol.links import HOST, KNOCKING, Opener, Recorder, dial, identity, is_cut_off, raw_tls
 
 
 def foreign_certificate(

@@ -18,9 +18,8 @@ from protocol.crypto.tls import credentials
 from protocol.limits import Limits
 from protocol.match.effects import Effect, Needed, Send
 from protocol.match.match import Match
-from protocol.net import dialer
 from protocol.net.addresses import Address
-from protocol.net.dialer import DialError, dial_any
+from protocol.net.dialer import Accept, Dialer, DialError
 from protocol.net.join_line import parse_join_line
 from protocol.net.link import Link
 from protocol.net.mesh import Mesh
@@ -50,6 +49,9 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert (limits.PURSE, limits.FROZEN, limits.PURSE_BURST, limits.PURSE_RATE) == (32 * 1024, 16, 20, 2)
     assert (limits.CODE_TRIES, limits.CODE_BURST, limits.CODE_RATE) == (3, 10, 2)
     assert (limits.CODE_BURST_PER_ADDRESS, limits.CODE_RATE_PER_ADDRESS, limits.CODE_SEARCH) == (5, 1, 20)
+    assert (limits.DIALS, limits.DIAL_BURST, limits.DIAL_RATE) == (48, 100, 20)
+    assert (limits.DIAL_BURST_PER_ADDRESS, limits.DIAL_RATE_PER_ADDRESS) == (32, 4)
+    assert limits.FIRST_FRAMES == 4
     assert limits.REPLACEMENT == 2
     assert limits.NEED_RATE == limits.NEED_BURST == 8
     assert (limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC) == (120, 15)
@@ -124,14 +126,14 @@ def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
 async def test_only_the_first_of_very_many_addresses_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
     dialled: list[Address] = []
 
-    async def note(address: Address, *_: object) -> None:
+    async def note(_: Dialer, address: Address, accept: Accept) -> None:
         dialled.append(address)
         raise DialError("nobody is there")
 
-    monkeypatch.setattr(dialer, "_dial_host", note)
+    monkeypatch.setattr(Dialer, "_dial_host", note)
     addresses = [(f"192.0.2.{number}", 7000) for number in range(100)]
     with pytest.raises(DialError):
-        await dial_any(addresses, credentials(Identity.generate().private_key), Owner())
+        await Dialer(credentials(Identity.generate().private_key)).dial(addresses, Owner())
     assert dialled == addresses[: limits.ADDRESSES_PER_PEER]
 
 

@@ -11,16 +11,16 @@ from contextlib import suppress
 
 import pytest
 
-from protocol.crypto.tls import credentials
+from protocol.crypto.tls import client_context, credentials
 from protocol.limits import Limits
 from protocol.net import link as link_module
 from protocol.net.channel import Channel
-from protocol.net.dialer import DialError, dial
-from protocol.net.link import Link
+from protocol.net.dialer import DialError
+from protocol.net.link import Link, Standing
 from protocol.net.listener import listen
 from protocol.rate_limit import Buckets
 from tests.programs import PATIENCE
-from tests.protocol.links import HOST, KNOCKING, SHORT, Opener, Recorder, identity, is_cut_off
+from tests.protocol.links import HOST, KNOCKING, SHORT, Opener, Recorder, dial, identity, is_cut_off, raw_tls
 
 # Listening
 
@@ -76,7 +76,7 @@ async def test_a_taken_port_is_said_to_be_taken() -> None:
 async def test_strangers_are_capped_and_players_get_in_all_the_same(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=2, handshake=2))
     player = identity()
-    table.listener.roster = frozenset([player.public_key().public_bytes_raw()])
+    table.listener.paces.roster = frozenset([player.public_key().public_bytes_raw()])
     strangers = [Recorder() for _ in range(3)]
     for each in strangers:
         await table.dial(each, limits=Limits())
@@ -125,7 +125,39 @@ async def test_a_crowd_that_comes_at_once_gets_no_more_places_than_there_are(ope
     assert sum(link.is_up for link in links) == len(table.listener._links) == 3
 
 
-async def test_strangers_who_were_welcomed_stay(opens: Opener) -> None:
+@pytest.mark.parametrize(
+    ("standings", "displaced"),
+    [
+        ((Standing.IDLE, Standing.IDLE, Standing.IDLE), 0),
+        ((Standing.ENGAGED, Standing.TRYING, Standing.IDLE), 2),
+        ((Standing.ENGAGED, Standing.TRYING, Standing.ENGAGED), 1),
+    ],
+    ids=["the oldest of equals", "who has asked for nothing", "who tries a code"],
+)
+async def test_of_welcomed_strangers_those_of_least_use_make_room(
+    opens: Opener, standings: tuple[Standing, ...], displaced: int
+) -> None:
+    table = await opens(Limits(links_outside_roster=3, handshake=5))
+    guests = [Recorder() for _ in standings]
+    for number, (each, standing) in enumerate(zip(guests, standings, strict=True), 1):
+        await table.dial(each, limits=Limits())
+        await table.recorder.until(lambda number=number: len(table.recorder.links) == number)  # type: ignore[misc]
+        table.recorder.links[-1].standing = standing
+    await table.dial(Recorder(), limits=Limits())
+    await guests[displaced].until(lambda: bool(guests[displaced].ends))
+    assert [bool(each.ends) for each in guests] == [number == displaced for number in range(3)]
+
+
+async def test_a_stranger_who_was_refused_keeps_no_place_until_the_refusal_is_read(opens: Opener) -> None:
+    table = await opens(Limits(links_outside_roster=1, handshake=5, shutdown=5))
+    _, writer = await raw_tls(table, client_context(identity()))
+    await table.recorder.until(lambda: bool(table.recorder.links))
+    table.recorder.links[0].close()
+    assert await table.is_alive()
+    writer.transport.abort()
+
+
+async def test_strangers_with_business_stay(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=3, handshake=5))
     welcomed = [Recorder() for _ in range(3)]
     for each in welcomed:
@@ -154,7 +186,7 @@ async def test_a_link_that_is_gone_frees_its_place(opens: Opener) -> None:
 async def test_a_players_newest_link_displaces_the_oldest(opens: Opener) -> None:
     table = await opens(Limits(links_per_member=2, handshake=2))
     player = identity()
-    table.listener.roster = frozenset([player.public_key().public_bytes_raw()])
+    table.listener.paces.roster = frozenset([player.public_key().public_bytes_raw()])
     guests = [Recorder() for _ in range(3)]
     for each in guests:
         await table.dial(each, player)
@@ -168,7 +200,7 @@ async def test_links_of_one_player_that_come_at_once_stay_within_the_limit(opens
     patient = Limits(links_per_member=3, handshake=60)  # thirty handshakes take their time on a busy machine
     table = await opens(patient)
     player = identity()
-    table.listener.roster = frozenset([player.public_key().public_bytes_raw()])
+    table.listener.paces.roster = frozenset([player.public_key().public_bytes_raw()])
     crowd = [Recorder() for _ in range(30)]
     await asyncio.gather(*(table.dial(each, player, patient) for each in crowd), return_exceptions=True)
     await table.recorder.until(lambda: len(table.recorder.ends) >= len(table.recorder.links) - 3)

@@ -1,0 +1,213 @@
+"""Who comes again and again gets no more than who stays: limits are of people and of machines, not of links.
+
+The nodes are real, and the attackers come from other addresses than the nodes', as from other machines. How much gets
+through is counted against what the limits allow in the time that the attack took, however long that was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import count
+
+import pytest
+
+from protocol import limits
+from protocol.crypto.keys import Identity, MatchKey
+from protocol.crypto.short_code import ShortCode
+from protocol.net.addresses import Address
+from protocol.node.node import TableSettings
+from protocol.wire.frames import (
+    CodeAim,
+    Frame,
+    Have,
+    Hello,
+    MatchAim,
+    Need,
+    Page,
+    Propose,
+    TableAim,
+    WatchAim,
+    Welcome,
+)
+from protocol.wire.genesis import Genesis, Join, JoinRecord, make_join_record
+from tests.network.company import CLASSIC, HOST, Company, Player, in_mid_match
+from tests.network.strangers import Stranger
+
+CODE = ShortCode(417, "tiger", "olive")
+Elsewhere = Callable[[int], str]
+
+
+def where(player: Player) -> Address:
+    return HOST, player.node.port
+
+
+@contextlib.asynccontextmanager
+async def meanwhile(*attackers: Awaitable[None]) -> AsyncIterator[None]:
+    """Let attackers go on for as long as the block lasts. One that fails fails the test."""
+    attacking = [asyncio.ensure_future(each) for each in attackers]
+    try:
+        yield
+    finally:
+        for each in attacking:
+            each.cancel()
+        for end in await asyncio.gather(*attacking, return_exceptions=True):
+            assert isinstance(end, asyncio.CancelledError), end
+
+
+# Rates
+
+
+async def test_a_player_with_ever_new_links_says_no_more_than_over_one(people: Company, elsewhere: Elsewhere) -> None:
+    players, _ = await people.table(3)
+    victim, _, hostile = players
+    await in_mid_match(victim)
+    match = victim.node.match.history.match  # type: ignore[union-attr]
+    await hostile.kill()
+    heard: list[Frame] = []
+    hear = victim.node._active.peer_frame
+
+    def note(identity: bytes, frame: Frame) -> None:
+        if identity == hostile.node.identity.public:
+            heard.append(frame)
+        hear(identity, frame)
+
+    victim.node._active.peer_frame = note  # type: ignore[method-assign]
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    said = [Have(bytes(32), 0, bytes(32), b"", b"")] * (limits.BURST - 10)
+    links = 0
+    for number in range(12):
+        with contextlib.suppress(OSError):
+            async with Stranger.comes(where(victim), elsewhere(1 + number), hostile.node.identity) as link:
+                await link.say(Hello(0, MatchAim(match)))
+                links += isinstance(await link.hear(), Welcome)
+                await link.say(*said)
+                await asyncio.sleep(0.1)
+    await asyncio.sleep(0.3)
+    assert links > 1
+    assert len(heard) <= limits.BURST + limits.RATE * (loop.time() - begun)
+
+
+async def test_a_spectator_with_ever_new_links_and_keys_gets_no_more_pages_than_one(
+    people: Company, elsewhere: Elsewhere
+) -> None:
+    players, _ = await people.table(2)
+    await in_mid_match(players[0], 10)
+    history = players[0].node.match.history  # type: ignore[union-attr]
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    pages = 0
+    for _ in range(limits.SPECTATOR_PAGES // limits.NEED_BURST + 5):
+        async with Stranger.comes(where(players[0]), elsewhere(1)) as link:
+            await link.say(Hello(0, WatchAim(b"", "")))
+            await link.say(*[Need(history.match, 0, history.match, 0)] * limits.NEED_BURST)
+            got = 0
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    while got < limits.NEED_BURST and (frame := await link.hear()) is not None:
+                        got += isinstance(frame, Page)
+            pages += got
+    assert limits.NEED_BURST < pages <= limits.SPECTATOR_PAGES + limits.SPECTATOR_PAGE_RATE * (loop.time() - begun)
+
+
+# Places
+
+
+@pytest.mark.parametrize("private", [False, True])
+async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
+    people: Company, elsewhere: Elsewhere, private: bool
+) -> None:
+    """Three links from each of seven addresses are more than there are places for strangers."""
+    host = await people.sit("Ada")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 7, private=private))
+    assert host.node._active.hosting is not None
+    host.node._active.hosting.code_desk.renew(CODE)
+    aim = CodeAim(CODE.number) if private else TableAim(b"", "")
+    welcomed = 0
+
+    async def occupy(source: str) -> None:
+        nonlocal welcomed
+        while True:
+            with contextlib.suppress(OSError):
+                async with Stranger.comes(where(host), source) as link:
+                    await link.say(Hello(0, aim))
+                    while await link.hear() is not None:
+                        welcomed += 1
+            await asyncio.sleep(0.1)
+
+    async with meanwhile(*(occupy(elsewhere(number)) for number in range(1, 8) for _ in range(3))):
+        await host.until_true(lambda: welcomed >= limits.LINKS_OUTSIDE_ROSTER)
+        await people.join(opened.join_line, *"BCDEF")
+    assert len(host.node._active.hosting.table.records) == 6
+
+
+# Dialling
+
+
+class Trap:
+    """Addresses at which connections are accepted, and nothing is ever said."""
+
+    def __init__(self) -> None:
+        self.dialled = 0
+        self.open: set[asyncio.StreamWriter] = set()
+        self.most_at_once = 0
+
+    async def set_up(self) -> int:
+        """Return the port."""
+        self.server = await asyncio.start_server(self._hold, "0.0.0.0", 0, backlog=1000)
+        port: int = self.server.sockets[0].getsockname()[1]
+        return port
+
+    async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.dialled += 1
+        self.open.add(writer)
+        self.most_at_once = max(self.most_at_once, len(self.open))
+        with contextlib.suppress(OSError):
+            while await reader.read(1024):
+                pass
+        self.open.discard(writer)
+        writer.close()
+
+    def close(self) -> None:
+        self.server.close()
+        for writer in self.open:
+            writer.transport.abort()
+
+
+def invented(table: bytes, addresses: tuple[Address, ...]) -> JoinRecord:
+    identity, key = Identity.generate(), MatchKey(secrets.token_bytes(32))
+    join = Join(table, identity.public, key.public, f"P{secrets.token_hex(4)}", addresses, bytes(32), "redeemed")
+    return make_join_record(join, identity, key)
+
+
+@pytest.mark.parametrize("machines", [limits.JOIN_ADDRESSES, 1], ids=["many machines", "one machine"])
+async def test_proposals_with_invented_players_make_a_guest_dial_no_faster_than_the_limit(
+    people: Company, elsewhere: Elsewhere, machines: int
+) -> None:
+    (host, guest), _ = await people.table(3, "AB")
+    assert host.node._active.hosting is not None
+    table, seat = host.node._active.hosting.table, guest.node._active.joining._seat
+    assert seat is not None
+    trap, numbers = Trap(), count(1)
+    port = await trap.set_up()
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    for _ in range(limits.PROPOSALS):
+        others = [
+            invented(table.id, tuple((elsewhere(next(numbers) if machines > 1 else 1), port + each) for each in places))
+            for places in [[0] * machines] * 3
+        ]
+        roster = sorted((*table.records[:1], seat.own, *others), key=lambda each: each.join.identity)
+        genesis = Genesis(table.id, CLASSIC, table.settings.patience, tuple(roster))
+        host.node._runtime.post(guest.node.identity.public, Propose(genesis.encoded()))
+    await guest.until_true(lambda: trap.dialled > 0)
+    await asyncio.sleep(3)
+    took = loop.time() - begun
+    trap.close()
+    assert trap.dialled <= limits.DIAL_BURST + limits.DIAL_RATE * took
+    if machines == 1:
+        assert trap.dialled <= limits.DIAL_BURST_PER_ADDRESS + limits.DIAL_RATE_PER_ADDRESS * took
+    assert trap.most_at_once <= limits.DIALS
