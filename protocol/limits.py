@@ -319,14 +319,19 @@ LOBBY_BURST: Final = 100
 CODE_TRIES: Final = 3
 """Wrong tries that close a short code; a guest's program tries at most so many players for a code that was typed. Each
 is one guess among four million, and people mistype a word now and then."""
-CODE_RATE: Final = 2.0
-"""Exchanges a second that a host takes part in. Each takes some 12 ms of computing."""
+CODE_RATE: Final = 8.0
+"""Exchanges a second that a host takes part in. Each takes some 12 ms of computing, together a tenth of a core. Further
+ones wait for their turn: they are all answered within two seconds, as only so many links may wait."""
 CODE_BURST: Final = 10
 """Exchanges at once: everybody at the table types the code."""
-CODE_RATE_PER_ADDRESS: Final = 1.0
-"""Exchanges a second with one address: a stranger who comes again and again leaves room for others."""
+CODE_RATE_PER_ADDRESS: Final = 0.1
+"""Exchanges a second with those who come from one place that are forgotten if they came to nothing: by a wrong proof,
+or none. A place where more has come to nothing has its turn after all others."""
 CODE_BURST_PER_ADDRESS: Final = 5
-"""Exchanges with one address at once."""
+"""Such exchanges that a place may have behind it and still be served in the order of coming: people mistype a code, and
+lose a connection."""
+CODE_BREAKS: Final = 5
+"""Exchanges broken off for one code after which the host is told, once: some people lose a connection."""
 CODE_SEARCH: Final = 20.0
 """Seconds for which a guest tries those who say that they have the number, all together."""
 

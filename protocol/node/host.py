@@ -176,6 +176,7 @@ class Host:
             if timer is not None:
                 timer.cancel()
         self._purses.close()
+        self.code_desk.close()
 
     def floor(self) -> Floor:
         """Return the floor of this table: the host passes words on."""
@@ -237,7 +238,9 @@ class Host:
         self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
-        if not self._is_guest(identity) and identity not in self._audience:
+        if self._is_guest(identity) or identity in self._audience:
+            return
+        if not self.code_desk.expire(identity):
             self._runtime.mesh.disconnect(identity)
 
     def _is_guest(self, identity: bytes) -> bool:

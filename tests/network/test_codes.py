@@ -47,9 +47,11 @@ CANDIDATES = [CODE._replace(second=word) for word in word_list()[1220:1226:2]] +
 """A dictionary of the attackers, which has the code in it: they have time for all four million."""
 
 
-async def seat(people: Company, name: str = "Ada", seats: int = 3, **settings: Any) -> tuple[Player, TableOpened]:
+async def seat(
+    people: Company, name: str = "Ada", seats: int = 3, bounds: Limits | None = None, **settings: Any
+) -> tuple[Player, TableOpened]:
     """Open a table with a known code on a node without multicast."""
-    host = await people.sit(name)
+    host = await people.sit(name, bounds=bounds)
     opened = await host.node.host(TableSettings("Friday", CLASSIC, seats, **settings))
     desk(host).renew(CODE)
     return host, opened
@@ -505,13 +507,14 @@ async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> Non
     assert all(not event.joined for event in host.told(LobbyChanged))
 
 
-async def test_exchanges_are_paced(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CODE_RATE_PER_ADDRESS", 0.001)  # however slow this machine is
-    host, _ = await seat(people)
-    answers = []
-    for _ in range(limits.CODE_BURST_PER_ADDRESS + 1):
-        guesser = Guesser(OTHERS[0])
-        answers.append(await guesser.begin(where(host), host.node.identity.public))
-        guesser.talk.close()
+async def test_an_exchange_whose_turn_does_not_come_in_time_is_refused(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CODE_RATE", 0.001)  # however slow this machine is
+    host, _ = await seat(people, bounds=Limits(handshake=1))
+    guessers = [Guesser(OTHERS[0]) for _ in range(limits.CODE_BURST + 1)]
+    answers = [await each.begin(where(host), host.node.identity.public) for each in guessers]
     assert [each.reason for each in answers if isinstance(each, Refuse)] == [code_desk.BUSY]
+    for each in guessers:
+        each.talk.close()
     assert wrong_tries(host) == 0

@@ -15,12 +15,18 @@ from itertools import count
 import pytest
 
 from protocol import limits
+from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.crypto.short_code import ShortCode
+from protocol.events import CodeTried, Notice
 from protocol.net.addresses import Address
+from protocol.net.advertisement import LOBBY, Advertisement
+from protocol.net.sightings import Sighting
 from protocol.node.node import TableSettings
+from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
     CodeAim,
+    CodeElement,
     Frame,
     Have,
     Hello,
@@ -35,6 +41,8 @@ from protocol.wire.frames import (
 from protocol.wire.genesis import Genesis, Join, JoinRecord, make_join_record
 from tests.network.company import CLASSIC, HOST, Company, Player, in_mid_match
 from tests.network.strangers import Stranger
+from tests.programs import PATIENCE
+from tests.tiers import thoroughly
 
 CODE = ShortCode(417, "tiger", "olive")
 Elsewhere = Callable[[int], str]
@@ -211,3 +219,48 @@ async def test_proposals_with_invented_players_make_a_guest_dial_no_faster_than_
     if machines == 1:
         assert trap.dialled <= limits.DIAL_BURST_PER_ADDRESS + limits.DIAL_RATE_PER_ADDRESS * took
     assert trap.most_at_once <= limits.DIALS
+
+
+# Short codes
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["after the host's element", "at once"])
+@pytest.mark.parametrize("attackers", ["other machines", *thoroughly(["the machine of the guests"])])
+async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_out(
+    people: Company, elsewhere: Elsewhere, attackers: str, waits: bool
+) -> None:
+    host = await people.sit("Ada")
+    await host.node.host(TableSettings("Friday", CLASSIC, 10))
+    assert host.node._active.hosting is not None
+    desk = host.node._active.hosting.code_desk
+    desk.renew(CODE)
+    begun = 0
+
+    async def begin_and_break_off(source: str) -> None:
+        nonlocal begun
+        while True:
+            identity = Identity.generate()
+            with contextlib.suppress(OSError):
+                async with Stranger.comes(where(host), source, identity) as link:
+                    await link.say(Hello(0, CodeAim(CODE.number)))
+                    if isinstance(await link.hear(), Welcome):
+                        guess = CodeExchange(CODE, identity.public, host.node.identity.public, bytes(16), is_host=False)
+                        await link.say(CodeElement(guess.element))
+                        begun += 1
+                        if waits:
+                            await link.hear()
+            await asyncio.sleep(0.05)
+
+    said = Advertisement("00c0ffee", "Friday", "classic", 1, 10, LOBBY, PROTOCOL_VERSION, CODE.number)
+    sighted = Sighting(said, (where(host),), "Friday")
+    sources = [elsewhere(number) for number in (1, 2, 3, 4)] if attackers == "other machines" else [HOST] * 4
+    async with meanwhile(*(begin_and_break_off(source) for source in sources)):
+        await host.until_true(lambda: begun > limits.CODE_BURST)
+        for _ in range(6):
+            guest = await people.sit(f"guest {len(people.players)}")
+            async with asyncio.timeout(PATIENCE):
+                found = await guest.node._code_inquiry.find(CODE, [sighted])
+            assert found.fingerprint == host.node.identity.fingerprint
+        await host.until(Notice, lambda event: "short code" in event.text)
+    assert host.told(CodeTried) == []
+    assert desk.tries_left == limits.CODE_TRIES

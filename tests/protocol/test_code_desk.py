@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
@@ -11,10 +13,10 @@ from p2pdice import PRESETS
 from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.short_code import ShortCode
 from protocol.errors import RefuseCode
-from protocol.events import NodeEvent
-from protocol.limits import CODE_BURST, CODE_BURST_PER_ADDRESS, CODE_RATE, CODE_TRIES
+from protocol.events import NodeEvent, Notice
+from protocol.limits import CODE_BREAKS, CODE_BURST, CODE_RATE, CODE_TRIES
 from protocol.match.lobby import HostedTable, TableSettings
-from protocol.node.code_desk import BUSY, RENEWED, CodeDesk
+from protocol.node.code_desk import BREAKING_OFF, RENEWED, CodeDesk
 from protocol.node.runtime import Runtime
 from protocol.wire.frames import CodeElement, CodeProof, Frame, Refuse
 from tests.simulation.world import TABLE, identity_of, join_record
@@ -35,8 +37,10 @@ class Desk(CodeDesk):
         self.now = 0.0
         self.sent: list[tuple[bytes, Frame]] = []
         self.told: list[NodeEvent] = []
+        self._alarms: list[tuple[float, Callable[[], None]]] = []
         runtime = SimpleNamespace(
-            loop=SimpleNamespace(time=lambda: self.now),
+            loop=SimpleNamespace(time=lambda: self.now, call_later=self._set_alarm),
+            mesh=SimpleNamespace(set_standing=lambda identity, standing: None),
             identity=HOST,
             post=lambda identity, frame: self.sent.append((identity, frame)),
             refuse=lambda identity, code, reason: self.sent.append((identity, Refuse(code, reason))),
@@ -46,6 +50,27 @@ class Desk(CodeDesk):
         table = HostedTable(TableSettings("Friday", PRESETS["classic"], 5), TABLE, own, "")
         super().__init__(cast("Runtime", runtime), table, CODE)
 
+    def _set_alarm(self, seconds: float, ring: Callable[[], None]) -> SimpleNamespace:
+        alarm = self.now + seconds, ring
+        self._alarms.append(alarm)
+        return SimpleNamespace(cancel=partial(self._put_off, alarm))
+
+    def _put_off(self, alarm: tuple[float, Callable[[], None]]) -> None:
+        if alarm in self._alarms:
+            self._alarms.remove(alarm)
+
+    def wait(self, seconds: float) -> list[bytes]:
+        """Let time pass; return the peers that were sent something, in order."""
+        self.sent.clear()
+        end = self.now + seconds
+        while self._alarms and (due := min(at for at, _ in self._alarms)) <= end:
+            alarm = next(each for each in self._alarms if each[0] == due)
+            self._alarms.remove(alarm)
+            self.now = due
+            alarm[1]()
+        self.now = end
+        return [identity for identity, _ in self.sent]
+
     def said(self, identity: bytes, frame: CodeElement | CodeProof) -> Frame | None:
         """Return the answer to a frame; None if there is none."""
         self.sent.clear()
@@ -54,11 +79,21 @@ class Desk(CodeDesk):
         return self.sent[0][1] if self.sent else None
 
     def begins(self, identity: bytes, host: str) -> bool:
-        """Greet a peer, and tell whether its exchange is taken up; else there are too many."""
+        """Greet a peer, and tell whether its exchange is taken up at once; else it has to wait for its turn."""
         self.greet(identity, host)
         answer = self.said(identity, ELEMENT)
-        assert isinstance(answer, CodeElement) or answer == Refuse(RefuseCode.REFUSED, BUSY)
-        return isinstance(answer, CodeElement)
+        assert answer is None or isinstance(answer, CodeElement)
+        return answer is not None
+
+    def is_proven(self, identity: bytes, host: str) -> bool:
+        """Have a peer prove that it knows the code; tell whether it did so at once."""
+        guest = CodeExchange(CODE, identity, HOST.public, TABLE, is_host=False)
+        self.greet(identity, host)
+        answer = self.said(identity, CodeElement(guest.element))
+        if not isinstance(answer, CodeElement):
+            return False
+        guest.take(answer.element)
+        return isinstance(self.said(identity, CodeProof(guest.proof, "")), CodeProof)
 
 
 @pytest.fixture
@@ -77,20 +112,55 @@ def address(number: int) -> str:
 # How many
 
 
-def test_exchanges_are_paced_for_all_addresses_together(desk: Desk) -> None:
+def test_exchanges_are_paced_for_all_together_and_the_rest_are_answered_in_turn(desk: Desk) -> None:
     """Somebody with many addresses would keep the host computing."""
     begun = [desk.begins(peer(number), address(number)) for number in range(CODE_BURST + 3)]
     assert begun == [True] * CODE_BURST + [False] * 3
-    desk.now += 1 / CODE_RATE
-    assert [desk.begins(peer(number), address(number)) for number in (100, 101)] == [True, False]
+    assert desk.wait(1.5 / CODE_RATE) == [peer(CODE_BURST)]
+    assert desk.wait(2 / CODE_RATE) == [peer(CODE_BURST + 1), peer(CODE_BURST + 2)]
+    assert desk.wait(10) == []
 
 
-def test_one_address_above_its_own_pace_uses_up_nothing_of_others(desk: Desk) -> None:
+def break_off(desk: Desk, times: int, host: str = HOME) -> None:
+    """Begin exchanges and break them off, as fast as they are taken up."""
+    for number in range(times):
+        if not desk.begins(peer(number), host):
+            desk.wait(1 / CODE_RATE)
+        desk.lost(peer(number))
+
+
+def test_who_breaks_exchanges_off_waits_behind_all_others(desk: Desk) -> None:
     """Else one stranger who calls without end would keep everybody from the table."""
-    begun = [desk.begins(peer(number), HOME) for number in range(3 * CODE_BURST)]
-    assert sum(begun) == CODE_BURST_PER_ADDRESS
-    left = CODE_BURST - CODE_BURST_PER_ADDRESS
-    assert all(desk.begins(peer(100 + number), address(number)) for number in range(left))
+    break_off(desk, CODE_BURST)
+    callers = [(peer(100), HOME), (peer(101), HOME), (peer(102), address(1)), (peer(103), address(2))]
+    assert not any(desk.begins(*each) for each in callers)
+    assert desk.wait(4.5 / CODE_RATE) == [peer(102), peer(103), peer(100), peer(101)]
+
+
+def test_guests_with_the_code_who_come_from_one_place_do_not_count_against_each_other(desk: Desk) -> None:
+    assert all(desk.is_proven(peer(number), HOME) for number in range(CODE_BURST))
+    assert not any(desk.begins(*each) for each in ((peer(100), HOME), (peer(101), address(1))))
+    assert desk.wait(2.5 / CODE_RATE) == [peer(100), peer(101)]
+
+
+def test_a_caller_who_goes_before_the_turn_costs_nobody_a_turn(desk: Desk) -> None:
+    for number in range(CODE_BURST + 20):
+        desk.begins(peer(number), address(number))
+    for number in range(CODE_BURST, CODE_BURST + 19):
+        desk.lost(peer(number))
+    assert desk.wait(1 / CODE_RATE) == [peer(CODE_BURST + 19)]
+    assert desk.told == []
+
+
+def test_the_host_is_told_once_that_somebody_keeps_breaking_off_and_no_try_is_lost(desk: Desk) -> None:
+    break_off(desk, CODE_BREAKS - 1)
+    assert desk.told == []
+    break_off(desk, 3 * CODE_BREAKS)
+    assert desk.told == [Notice(BREAKING_OFF)]
+    assert desk.tries_left == CODE_TRIES
+    desk.renew(OTHER)
+    break_off(desk, CODE_BREAKS)
+    assert desk.told == [Notice(BREAKING_OFF)] * 2
 
 
 # What is forgotten

@@ -47,8 +47,8 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert (limits.LOBBY_BURST, limits.LOBBY_RATE) == (100, 6)
     assert limits.PROPOSALS == 16
     assert (limits.PURSE, limits.FROZEN, limits.PURSE_BURST, limits.PURSE_RATE) == (32 * 1024, 16, 20, 2)
-    assert (limits.CODE_TRIES, limits.CODE_BURST, limits.CODE_RATE) == (3, 10, 2)
-    assert (limits.CODE_BURST_PER_ADDRESS, limits.CODE_RATE_PER_ADDRESS, limits.CODE_SEARCH) == (5, 1, 20)
+    assert (limits.CODE_TRIES, limits.CODE_BURST, limits.CODE_RATE) == (3, 10, 8)
+    assert (limits.CODE_BURST_PER_ADDRESS, limits.CODE_RATE_PER_ADDRESS, limits.CODE_SEARCH) == (5, 0.1, 20)
     assert (limits.DIALS, limits.DIAL_BURST, limits.DIAL_RATE) == (48, 100, 20)
     assert (limits.DIAL_BURST_PER_ADDRESS, limits.DIAL_RATE_PER_ADDRESS) == (32, 4)
     assert limits.FIRST_FRAMES == 4
