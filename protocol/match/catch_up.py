@@ -46,7 +46,7 @@ class _Peer:
     """What a node knows about a linked peer."""
 
     waste: Bucket
-    """Useless messages that its answers may still hold."""
+    """Useless messages that its answers may still hold, over this link and later ones."""
     have: Have | None = None
     """Its last HAVE, until that is compared."""
     has_said: bool = False
@@ -77,6 +77,7 @@ class CatchUp:
         self._history = replica.history
         self._peers: dict[int, _Peer] = {}
         self._answers: Buckets[int] = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
+        self._waste: Buckets[int] = Buckets(limits.WASTE_RATE, limits.WASTE_BURST, limits.ASKERS)
         self._tell_at = math.inf
         self._compare_at = math.inf
 
@@ -84,7 +85,7 @@ class CatchUp:
 
     def linked(self, author: int, now: float) -> None:
         """The link is up. Frames on the link before may be lost."""
-        self._peers[author] = _Peer(Bucket(limits.WASTE_RATE, limits.WASTE_BURST, now))
+        self._peers[author] = _Peer(self._waste.bucket(author, now))
         self._tell_at = min(self._tell_at, now + limits.KEEPALIVE)
 
     def lost(self, author: int) -> None:

@@ -56,3 +56,37 @@ class Stranger:
                 elif frame:
                     return decode_frame(frame)
         return None
+
+
+class Trap:
+    """Addresses at which connections are accepted, and nothing is ever said.
+
+    :param hangs_up: each connection is ended at once.
+    """
+
+    def __init__(self, *, hangs_up: bool = False) -> None:
+        self._hangs_up = hangs_up
+        self.dialled = 0
+        self.open: set[asyncio.StreamWriter] = set()
+        self.most_at_once = 0
+
+    async def set_up(self) -> int:
+        """Return the port."""
+        self.server = await asyncio.start_server(self._hold, "0.0.0.0", 0, backlog=1000)
+        port: int = self.server.sockets[0].getsockname()[1]
+        return port
+
+    async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.dialled += 1
+        self.open.add(writer)
+        self.most_at_once = max(self.most_at_once, len(self.open))
+        with suppress(OSError):
+            while not self._hangs_up and await reader.read(1024):
+                pass
+        self.open.discard(writer)
+        writer.close()
+
+    def close(self) -> None:
+        self.server.close()
+        for writer in self.open:
+            writer.transport.abort()

@@ -40,7 +40,7 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import Genesis, Join, JoinRecord, make_join_record
 from tests.network.company import CLASSIC, HOST, Company, Player, in_mid_match
-from tests.network.strangers import Stranger
+from tests.network.strangers import Stranger, Trap
 from tests.programs import PATIENCE
 from tests.tiers import thoroughly
 
@@ -155,43 +155,15 @@ async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
 # Dialling
 
 
-class Trap:
-    """Addresses at which connections are accepted, and nothing is ever said."""
-
-    def __init__(self) -> None:
-        self.dialled = 0
-        self.open: set[asyncio.StreamWriter] = set()
-        self.most_at_once = 0
-
-    async def set_up(self) -> int:
-        """Return the port."""
-        self.server = await asyncio.start_server(self._hold, "0.0.0.0", 0, backlog=1000)
-        port: int = self.server.sockets[0].getsockname()[1]
-        return port
-
-    async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.dialled += 1
-        self.open.add(writer)
-        self.most_at_once = max(self.most_at_once, len(self.open))
-        with contextlib.suppress(OSError):
-            while await reader.read(1024):
-                pass
-        self.open.discard(writer)
-        writer.close()
-
-    def close(self) -> None:
-        self.server.close()
-        for writer in self.open:
-            writer.transport.abort()
-
-
 def invented(table: bytes, addresses: tuple[Address, ...]) -> JoinRecord:
     identity, key = Identity.generate(), MatchKey(secrets.token_bytes(32))
     join = Join(table, identity.public, key.public, f"P{secrets.token_hex(4)}", addresses, bytes(32), "redeemed")
     return make_join_record(join, identity, key)
 
 
-@pytest.mark.parametrize("machines", [limits.JOIN_ADDRESSES, 1], ids=["many machines", "one machine"])
+@pytest.mark.parametrize(
+    "machines", [limits.JOIN_ADDRESSES, 1], ids=["many machines that are silent", "one machine that hangs up"]
+)
 async def test_proposals_with_invented_players_make_a_guest_dial_no_faster_than_the_limit(
     people: Company, elsewhere: Elsewhere, machines: int
 ) -> None:
@@ -199,7 +171,7 @@ async def test_proposals_with_invented_players_make_a_guest_dial_no_faster_than_
     assert host.node._active.hosting is not None
     table, seat = host.node._active.hosting.table, guest.node._active.joining._seat
     assert seat is not None
-    trap, numbers = Trap(), count(1)
+    trap, numbers = Trap(hangs_up=machines == 1), count(1)
     port = await trap.set_up()
     loop = asyncio.get_running_loop()
     begun = loop.time()

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
 from protocol.crypto.tls import credentials
-from protocol.limits import Limits
-from protocol.net.dialer import DialError
+from protocol.limits import (
+    DIAL_BURST_PER_ADDRESS,
+    DIAL_RATE_PER_ADDRESS,
+    DIALS,
+    Limits,
+)
+from protocol.net.dialer import Dialer, DialError
+from protocol.net.link import Link
+from tests.network.strangers import Trap
+from tests.programs import PATIENCE
 from tests.protocol.links import HOST, SHORT, Opener, Recorder, dial, dial_any, identity
 
 
@@ -104,3 +113,57 @@ async def test_a_dial_given_up_at_any_moment_leaves_no_connection_behind(opens: 
     assert await table.is_alive()
     await table.recorder.until(table.recorder.has_heard_all_ends)
     await guest.until(guest.has_heard_all_ends)
+
+
+async def test_few_connections_are_under_way_at_once_and_who_gives_up_frees_the_turn(
+    elsewhere: Callable[[int], str],
+) -> None:
+    """Whatever for: all that a node dials goes through one dialer."""
+    trap = Trap()
+    port = await trap.set_up()
+    dialer = Dialer(credentials(identity()), Limits(handshake=PATIENCE))
+
+    def dialling(*numbers: int) -> list[asyncio.Task[Link]]:
+        return [asyncio.create_task(dialer.dial([(elsewhere(each), port)], Recorder())) for each in numbers]
+
+    async def until_dialled(count: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while trap.dialled < count:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    attempts = dialling(*range(1, DIALS + 6))
+    await until_dialled(DIALS)
+    await asyncio.sleep(0.2)
+    assert trap.dialled == DIALS
+    for attempt in attempts:
+        attempt.cancel()
+    await asyncio.gather(*attempts, return_exceptions=True)
+    last = dialling(DIALS + 6)
+    await until_dialled(DIALS + 1)
+    assert trap.most_at_once <= DIALS
+    last[0].cancel()
+    await asyncio.gather(*last, return_exceptions=True)
+    trap.close()
+
+
+async def test_an_address_that_was_dialled_too_often_is_passed_over_and_another_is_not(
+    elsewhere: Callable[[int], str],
+) -> None:
+    trap = Trap(hangs_up=True)
+    port = await trap.set_up()
+    dialer = Dialer(credentials(identity()), SHORT)
+
+    async def problem(number: int) -> str:
+        with pytest.raises(DialError) as caught:
+            await dialer.dial([(elsewhere(number), port)], Recorder())
+        return str(caught.value)
+
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    problems = await asyncio.gather(*(problem(1) for _ in range(2 * DIAL_BURST_PER_ADDRESS)))
+    assert sum("broke off" in each for each in problems) <= DIAL_BURST_PER_ADDRESS + DIAL_RATE_PER_ADDRESS * (
+        loop.time() - begun
+    )
+    assert any("dialled too often" in each for each in problems)
+    assert "broke off" in await problem(2)
+    trap.close()

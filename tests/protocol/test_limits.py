@@ -16,6 +16,7 @@ from protocol.consensus.replica import Replica
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
 from protocol.limits import Limits
+from protocol.match.catch_up import CatchUp
 from protocol.match.effects import Effect, Needed, Send
 from protocol.match.match import Match
 from protocol.net.addresses import Address
@@ -88,6 +89,21 @@ def test_a_peer_is_answered_eight_times_a_second_whatever_it_asks_for() -> None:
     assert answers(match, 4, now=100.1) == []
     assert len(answers(match, 3, now=100.1, sender=2)) == 1
     assert sum(len(answers(match, 3, now=101.1)) for _ in range(20)) == 8
+
+
+def test_useless_answers_over_an_old_link_count_over_the_next() -> None:
+    match = finished()
+    asking = CatchUp(match.replica)
+    useless = Page(match.history.match, 0, ())
+    asking.linked(1, now=0)
+    asking.ask(1, now=0)
+    assert [author for author, _ in asking.questions(0)] == [1]
+    asking.go_on(1, useless, waste=limits.WASTE_BURST + limits.WASTE_RATE)
+    asking.lost(1)
+    asking.linked(1, now=0)
+    asking.ask(1, now=0)
+    assert list(asking.questions(0.5)) == []
+    assert [author for author, _ in asking.questions(2)] == [1]
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["first first", "last first"])
