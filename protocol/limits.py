@@ -141,13 +141,13 @@ DIALS: Final = 48
 """Connections that a node has under way at once, all together. A match of ten players with four addresses each needs
 thirty-six; a system may allow a program no more than 256 descriptors. Further ones wait for their turn."""
 DIAL_RATE: Final = 20.0
-"""Connections a second that a node begins, all together. Who is asked for is told by others: proposals name players,
-and players name addresses."""
+"""Connections a second that a node begins, all together. Others tell it whom to dial and where: proposals name
+players, and players name addresses."""
 DIAL_BURST: Final = 100
 """Connections that a node begins at once: one for each address of nine players, who have up to eleven."""
 DIAL_RATE_PER_ADDRESS: Final = 4.0
 """Connections a second to one address of another machine: nine players of one machine that are all away, each dialled
-every three seconds. Whoever names a third machine as theirs must not make others besiege it."""
+every three seconds. A player who names a third machine as their own must not make others besiege it."""
 DIAL_BURST_PER_ADDRESS: Final = 32
 """Connections to one such address at once: nine players of one machine, each dialled a few times in the first
 second."""

@@ -1,4 +1,4 @@
-"""Who comes again and again gets no more than who stays: limits are of people and of machines, not of links.
+"""A peer that comes again and again gets no more than one that stays: limits belong to peers, not to links.
 
 The nodes are real, and the attackers come from other addresses than the nodes', as from other machines. How much gets
 through is counted against what the limits allow in the time that the attack took, however long that was.
