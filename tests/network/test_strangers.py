@@ -25,6 +25,7 @@ from protocol.net.sightings import Sighting
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
+    Aim,
     CodeAim,
     CodeElement,
     Frame,
@@ -124,6 +125,17 @@ async def test_a_spectator_with_ever_new_links_and_keys_gets_no_more_pages_than_
 # Places
 
 
+async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame]) -> None:
+    """Be welcomed and ask for nothing, again and again."""
+    while True:
+        with contextlib.suppress(OSError):
+            async with Stranger.comes(where(host), source) as link:
+                await link.say(Hello(0, aim))
+                while (frame := await link.hear()) is not None:
+                    welcomed.append(frame)
+        await asyncio.sleep(0.1)
+
+
 @pytest.mark.parametrize("private", [False, True])
 async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
     people: Company, elsewhere: Elsewhere, private: bool
@@ -134,22 +146,32 @@ async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
     assert host.node._active.hosting is not None
     host.node._active.hosting.code_desk.renew(CODE)
     aim = CodeAim(CODE.number) if private else TableAim(b"", "")
-    welcomed = 0
-
-    async def occupy(source: str) -> None:
-        nonlocal welcomed
-        while True:
-            with contextlib.suppress(OSError):
-                async with Stranger.comes(where(host), source) as link:
-                    await link.say(Hello(0, aim))
-                    while await link.hear() is not None:
-                        welcomed += 1
-            await asyncio.sleep(0.1)
-
-    async with meanwhile(*(occupy(elsewhere(number)) for number in range(1, 8) for _ in range(3))):
-        await host.until_true(lambda: welcomed >= limits.LINKS_OUTSIDE_ROSTER)
+    welcomed: list[Frame] = []
+    crowd = [occupy(host, elsewhere(number), aim, welcomed) for number in range(1, 8) for _ in range(3)]
+    async with meanwhile(*crowd):
+        await host.until_true(lambda: len(welcomed) >= limits.LINKS_OUTSIDE_ROSTER)
         await people.join(opened.join_line, *"BCDEF")
     assert len(host.node._active.hosting.table.records) == 6
+
+
+async def test_a_guest_who_waits_for_a_seat_makes_room_for_no_stranger(
+    people: Company, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stranger has an address of their own, so the oldest link would go, and that is the guest's."""
+    monkeypatch.setattr(limits, "JOIN_BURST", 1)
+    monkeypatch.setattr(limits, "JOIN_RATE", 0.4)
+    (host, _), opened = await people.table(4, "AB")
+    hosting = host.node._active.hosting
+    assert hosting is not None
+    late = await people.sit("C")
+    joining = asyncio.create_task(late.node.join(opened.join_line))
+    await host.until_true(lambda: late.node.identity.public in hosting._asking)
+    welcomed: list[Frame] = []
+    numbers = range(1, limits.LINKS_OUTSIDE_ROSTER + 4)
+    async with meanwhile(*(occupy(host, elsewhere(number), TableAim(b"", ""), welcomed) for number in numbers)):
+        await host.until_true(lambda: len(welcomed) >= len(numbers))
+        await joining
+    assert len(hosting.table.records) == 3
 
 
 # Dialling
@@ -162,29 +184,31 @@ def invented(table: bytes, addresses: tuple[Address, ...]) -> JoinRecord:
 
 
 @pytest.mark.parametrize(
-    "machines", [limits.JOIN_ADDRESSES, 1], ids=["many machines that are silent", "one machine that hangs up"]
+    ("machines", "hangs_up"),
+    [(limits.JOIN_ADDRESSES, False), (limits.JOIN_ADDRESSES, True), (1, True)],
+    ids=["many machines that are silent", "many machines that hang up", "one machine that hangs up"],
 )
 async def test_proposals_with_invented_players_make_a_guest_dial_no_faster_than_the_limit(
-    people: Company, elsewhere: Elsewhere, machines: int
+    people: Company, elsewhere: Elsewhere, machines: int, hangs_up: bool
 ) -> None:
     (host, guest), _ = await people.table(3, "AB")
     assert host.node._active.hosting is not None
     table, seat = host.node._active.hosting.table, guest.node._active.joining._seat
     assert seat is not None
-    trap, numbers = Trap(hangs_up=machines == 1), count(1)
+    trap, numbers = Trap(hangs_up=hangs_up), count(1)
     port = await trap.set_up()
     loop = asyncio.get_running_loop()
     begun = loop.time()
     for _ in range(limits.PROPOSALS):
         others = [
-            invented(table.id, tuple((elsewhere(next(numbers) if machines > 1 else 1), port + each) for each in places))
-            for places in [[0] * machines] * 3
+            invented(table.id, tuple((elsewhere(next(numbers) if machines > 1 else 1), port) for _ in range(machines)))
+            for _ in range(3)
         ]
         roster = sorted((*table.records[:1], seat.own, *others), key=lambda each: each.join.identity)
         genesis = Genesis(table.id, CLASSIC, table.settings.patience, tuple(roster))
         host.node._runtime.post(guest.node.identity.public, Propose(genesis.encoded()))
     await guest.until_true(lambda: trap.dialled > 0)
-    await asyncio.sleep(3)
+    await asyncio.sleep(2)
     took = loop.time() - begun
     trap.close()
     assert trap.dialled <= limits.DIAL_BURST + limits.DIAL_RATE * took

@@ -303,6 +303,17 @@ async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_se
     assert (await watching.until(TableClosed)).code == "closed"
 
 
+async def test_a_spectator_counts_what_each_player_sends_apart(people: Company) -> None:
+    """Those it follows may all play on one machine, and each relays the whole match."""
+    players, opened = await people.table(3)
+    await in_mid_match(players[1])
+    watching = await watcher(people, opened.join_line)
+    await watching.until(MatchStarted)
+    assert set(watching.node._mesh._paces.roster) == {player.node.identity.public for player in players}
+    players[1].go_on()
+    await agree(*players, watching)
+
+
 # Hostile spectators
 
 
