@@ -49,7 +49,7 @@ class LinkHandler(Protocol):
 
 
 class Standing(IntEnum):
-    """What a stranger's link is there for. Where places are short, the least goes first."""
+    """What a stranger's link is there for, the least first. Where places are short, it says who makes room."""
 
     IDLE = 0
     """Nothing was asked for over it."""

@@ -192,19 +192,17 @@ class Listener:
         return len(strangers) < limits.links_outside_roster or self._displace_one_of(strangers)
 
     def _displace_one_of(self, links: Sequence[Link]) -> bool:
-        """End a link that is of less use than others, and tell whether there was one.
+        """End a link whose peer is not engaged here, and tell whether there was one.
 
         A peer with business here says so at once, and one without must not keep the place until some deadline. The link
-        that goes is the oldest one of those who have come from the same place most often.
+        goes from where most of them come from: there it is the one of the least standing, and of these the oldest.
         """
-        standings = {each: each.standing if each.is_up else Standing.IDLE for each in links}
-        least = min(standings.values())
-        if least is Standing.ENGAGED:
+        places = {each: origin(each.remote[0]) for each in links if _standing(each) is not Standing.ENGAGED}
+        if not places:
             return False
-        places = {each: origin(each.remote[0]) for each, standing in standings.items() if standing is least}
         ((busiest, _),) = Counter(places.values()).most_common(1)
-        oldest = next(each for each, place in places.items() if place == busiest)
-        self._displace(oldest, "the place was needed for somebody else")
+        least = min((each for each, place in places.items() if place == busiest), key=_standing)
+        self._displace(least, "the place was needed for somebody else")
         return True
 
     def _displace(self, link: Link, reason: str) -> None:
@@ -214,6 +212,11 @@ class Listener:
     def _closed(self, link: Link) -> None:
         if link in self._links:
             self._links.remove(link)
+
+
+def _standing(link: Link) -> Standing:
+    """Return the standing of a link; one that waits for its refusal to be read has none."""
+    return link.standing if link.is_up else Standing.IDLE
 
 
 class _Bill:

@@ -125,20 +125,26 @@ async def test_a_spectator_with_ever_new_links_and_keys_gets_no_more_pages_than_
 # Places
 
 
-async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame]) -> None:
-    """Be welcomed and ask for nothing, again and again."""
+async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *said: Frame) -> None:
+    """Be welcomed, say something perhaps, and wait until the link is ended, again and again."""
     while True:
         with contextlib.suppress(OSError):
             async with Stranger.comes(where(host), source) as link:
                 await link.say(Hello(0, aim))
                 while (frame := await link.hear()) is not None:
                     welcomed.append(frame)
+                    if isinstance(frame, Welcome) and said:
+                        await link.say(*said)
         await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize(
+    ("private", "tries"),
+    [(False, False), (True, False), (True, True)],
+    ids=["an open table", "a private table", "and try codes without end"],
+)
 async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
-    people: Company, elsewhere: Elsewhere, private: bool
+    people: Company, elsewhere: Elsewhere, private: bool, tries: bool
 ) -> None:
     """Three links from each of seven addresses are more than there are places for strangers."""
     host = await people.sit("Ada")
@@ -147,7 +153,9 @@ async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
     host.node._active.hosting.code_desk.renew(CODE)
     aim = CodeAim(CODE.number) if private else TableAim(b"", "")
     welcomed: list[Frame] = []
-    crowd = [occupy(host, elsewhere(number), aim, welcomed) for number in range(1, 8) for _ in range(3)]
+    guess = CodeExchange(CODE, bytes(32), bytes(32), bytes(16), is_host=False)
+    said = [CodeElement(guess.element)] if tries else []
+    crowd = [occupy(host, elsewhere(number), aim, welcomed, *said) for number in range(1, 8) for _ in range(3)]
     async with meanwhile(*crowd):
         await host.until_true(lambda: len(welcomed) >= limits.LINKS_OUTSIDE_ROSTER)
         await people.join(opened.join_line, *"BCDEF")

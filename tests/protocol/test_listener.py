@@ -148,6 +148,22 @@ async def test_of_welcomed_strangers_those_of_least_use_make_room(
     assert [bool(each.ends) for each in guests] == [number == displaced for number in range(3)]
 
 
+async def test_a_newcomer_makes_no_room_for_those_who_come_from_one_place_again_and_again(opens: Opener) -> None:
+    """Even if all of these try a code, and the newcomer has not asked for anything yet."""
+    table = await opens(Limits(links_outside_roster=3, handshake=5))
+    guests = [Recorder() for _ in range(3)]
+    for number, each in enumerate(guests, 1):
+        await table.dial(each, limits=Limits())
+        await table.recorder.until(lambda number=number: len(table.recorder.links) == number)  # type: ignore[misc]
+    newcomer, *others = table.recorder.links
+    newcomer.standing = Standing.IDLE
+    for link in others:
+        link.standing, link.remote = Standing.TRYING, ("192.0.2.7", 7000)
+    await table.dial(Recorder(), limits=Limits())
+    await guests[1].until(lambda: bool(guests[1].ends))
+    assert [bool(each.ends) for each in guests] == [False, True, False]
+
+
 async def test_a_stranger_who_was_refused_keeps_no_place_until_the_refusal_is_read(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=1, handshake=5, shutdown=5))
     _, writer = await raw_tls(table, client_context(identity()))
