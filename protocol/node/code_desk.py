@@ -5,7 +5,7 @@ counted before it is answered, so a guest who breaks off has learned nothing.
 
 An exchange costs some computing, so they are paced. Nobody is refused for that: those who come too fast wait for their
 turn. First come those whose place (:func:`~protocol.net.addresses.origin`) has the fewest exchanges behind it that came
-to nothing. So whoever begins exchanges and breaks them off waits behind guests who have the code.
+to nothing. So a peer that begins exchanges and breaks them off waits behind guests who have the code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUSY = "the short code of this table has too many callers right now: try again i
 WRONG = "the short code is wrong"
 BREAKING_OFF = (
     "Somebody keeps beginning to prove that they know the short code, and breaks off. They learn nothing by that, and "
-    "guests with the right code still get in. The long join line works as well."
+    "others have their turn first. The long join line works as well."
 )
 RENEWED = "this table has a new short code: ask the host for it"
 
