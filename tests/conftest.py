@@ -1,13 +1,11 @@
 """Options of the whole test run."""
 
 import gc
-import json
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
@@ -105,16 +103,3 @@ def other_machines(pytestconfig: pytest.Config) -> Callable[[int], str]:
     if not pytestconfig.stash.get(HAS_OWN_NETWORK, False):
         give_up("addresses of other machines need a network of one's own, and that needs Linux, root and ip")
     return elsewhere
-
-
-@pytest.fixture(scope="session")
-def third_party() -> Callable[[str], Any]:
-    """Read a file of other people's test vectors, which lie beside the project, not in it."""
-
-    def read(name: str) -> Any:
-        path = Path(__file__).resolve().parents[2] / "shared" / "vectors" / name
-        if not path.is_file():
-            pytest.skip(f"third-party vectors are not here: {path.name} is looked for in ../shared/vectors")
-        return json.loads(path.read_text(encoding="utf-8"))
-
-    return read

@@ -1,6 +1,5 @@
 """One encoding per value, and nothing else is decoded."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from protocol.limits import DEPTH
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from tests.third_party import third_party
 
 scalars = st.one_of(
     st.integers(-(2**63), 2**64 - 1), st.binary(max_size=300), st.text(st.characters(codec="utf-8"), max_size=80)
@@ -102,9 +102,7 @@ def as_tuples(value: Any) -> Any:
     return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
-def test_only_the_canonical_encoding_in_the_msgpack_test_suite_is_accepted(
-    third_party: Callable[[str], Any],
-) -> None:
+def test_only_the_canonical_encoding_in_the_msgpack_test_suite_is_accepted() -> None:
     with_form = refused = 0
     for cases in third_party("msgpack-test-suite.json").values():
         for case in cases:

@@ -1,0 +1,12 @@
+"""Test vectors of other projects: ``tests/data/third_party/README.md`` says where each file is from."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).with_name("data") / "third_party"
+
+
+def third_party(name: str) -> Any:
+    """Return what a file of vectors holds."""
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
