@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from p2pdice import State, Wager
+from p2pdice.moves import MAX_COINS
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from protocol.crypto.hashing import tagged_hash
 from protocol.limits import PLAYERS
@@ -34,13 +35,17 @@ class Account(NamedTuple):
         return encode(tuple(self))
 
     def changes(self, genesis: Genesis, author: int) -> tuple[int, int, str]:
-        """Return the coins and tickets by which a player's purse changes, and the Twin Soul that comes into it."""
+        """Return the coins and tickets that a SETTLEMENT adds to a player's purse, and the Twin Soul that it brings.
+
+        What is won above :data:`~p2pdice.moves.MAX_COINS` is lost.
+        """
         wagers = []
         for each, (bet, tickets) in enumerate(self.bets):
             funds, owned = genesis.holdings(each)
             wagers.append(Wager(bet, funds, tickets, owned))
         paid = pay(wagers, self.winners, self.earners)
-        return paid.delta[author], paid.ticket_delta[author], self.soul if author == self.winners[0] else ""
+        coins, runs = (min(each[author], MAX_COINS) for each in (paid.delta, paid.ticket_delta))
+        return coins, runs, self.soul if author == self.winners[0] else ""
 
 
 def account_of(seats: tuple[int, ...], state: State) -> Account:

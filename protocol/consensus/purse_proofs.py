@@ -110,7 +110,6 @@ def settlement(purse: Purse, ended: Ended) -> Entry:
     if ended.has_staked[author] and (stake.bet, stake.tickets) != ended.account.bets[author]:
         raise MalformedPurseError("a match in which the purse has no such stake")
     change, ticket_change, soul = ended.account.changes(ended.genesis, author)
-    change, ticket_change = min(change, MAX_COINS), min(ticket_change, MAX_COINS)
     balance, tickets = min(purse.balance + change, MAX_COINS), min(purse.tickets + ticket_change, MAX_COINS)
     return following(purse, Settled(ended.match, ended.result, change, ticket_change, soul, balance, tickets))
 

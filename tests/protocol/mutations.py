@@ -8,7 +8,7 @@ message on; further kinds of records join the tables here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
@@ -26,7 +26,8 @@ from protocol.consensus.position import Position, Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
 from protocol.crypto.joint_randomness import Context, stake_commitment
-from protocol.crypto.keys import MatchKey
+from protocol.crypto.keys import Identity, MatchKey
+from protocol.match.own_purse import OwnPurse
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Genesis, Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
@@ -82,9 +83,20 @@ class FairMatch:
 PATIENCE: Final = Patience(30, 15)
 
 
-def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None = None) -> FairMatch:
-    """Play a match to its end; after so many events one player falls silent for ever, and is voted out."""
-    world = World(ruleset, players, seed, patience=PATIENCE)
+def play(
+    ruleset: Ruleset,
+    players: int,
+    seed: int,
+    *,
+    leaves_after: int | None = None,
+    owners: Sequence[tuple[Identity, OwnPurse]] = (),
+) -> FairMatch:
+    """Play a match to its end.
+
+    :param leaves_after: after so many events one player falls silent for ever, and is voted out.
+    :param owners: the players, if they bring purses.
+    """
+    world = World(ruleset, players, seed, patience=PATIENCE, owners=owners)
     if leaves_after is not None:
         for _ in range(leaves_after):
             world.step()

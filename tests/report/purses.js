@@ -115,6 +115,9 @@ const FORMS = {
     "too great a number of souls": souls([["Eclipse", 10 ** 12 + 1]]),
     "a soul without a name": souls([["", 1]]),
     "a soul with a long name": souls([["x".repeat(41), 1]]),
+    "a soul with a name of many bytes": souls([["é".repeat(21), 1]]),
+    "sixteen frozen stakes, so that no other can be frozen": frozen(many(16, (at) => [bytes(at), 1, 0])),
+    "a height that nothing can follow": changed(1, 2 ** 32 - 1),
     "thirty-three souls": souls(many(33, (at) => [String.fromCharCode(65 + at), 1])),
   },
   incomplete: {
@@ -126,7 +129,7 @@ const FORMS = {
       10 ** 12,
       many(15, (at) => [bytes(at), 10 ** 10, 10 ** 10, 2 ** 32 - 1]),
       10 ** 12,
-      many(32, (at) => [`${String.fromCodePoint(0x1f400 + at)}${"x".repeat(39)}`, 10 ** 12]),
+      many(32, (at) => [`${String.fromCodePoint(0x1f400 + at)}${"x".repeat(36)}`, 10 ** 12]),
     ],
     "everything frozen": frozen([
       [bytes(1), 600, 5],
@@ -259,7 +262,7 @@ async function main([folder]) {
   checkVectors();
   let wrong = 0;
   for await (const { name, file, verdict, maker } of files()) {
-    if (folder) fs.writeFileSync(path.join(folder, `${verdict}: ${name}.p2pdice`), file);
+    if (folder) fs.writeFileSync(path.join(folder, `${verdict}, ${name}.p2pdice`), file);
     const found = await V.verifyTranscript(file, () => {});
     try {
       assert.equal(found.verdict, verdict, found.reason);

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
@@ -14,50 +12,30 @@ from pathlib import Path
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.verifier import Judgement, verify
+from protocol.consensus.verifier import Judgement
 from tests.cli.test_replay import play
 from tests.protocol.mutations import play as small
 from tests.report.corpus import VECTORS, Sample, changes, fair, samples
+from tests.report.readers import node, page, program
+from tests.report.structures import sort
 from tests.tiers import thoroughly
 
-RUNNER = Path(__file__).with_name("verify.js")
 MAKER = Path(__file__).with_name("make.js")
 AT_ONCE = 500
-"""Files that one process of Node judges."""
+"""Files that are in memory at a time."""
 
 
-def node() -> str:
-    found = shutil.which("node")
-    if found is None:
-        pytest.skip("Node is not here")
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
-    if int(version.lstrip("v").partition(".")[0]) < 20:
-        pytest.skip(f"Node {version.strip()} has no Ed25519; 20 or later is needed")
-    return found
-
-
-def check(chosen: Iterable[Sample], folder: Path) -> Counter[str]:
+def check(chosen: Iterable[Sample]) -> Counter[str]:
     """Let both judge the files, and hold them to the same verdict, culprit and counts; return the verdicts."""
-    command = [node(), str(RUNNER)]
     seen: Counter[str] = Counter()
     rest = iter(chosen)
-    while some := list(islice(rest, AT_ONCE)):
-        paths = [folder / f"{number}.p2pdice" for number in range(len(some))]
-        for path, sample in zip(paths, some, strict=True):
-            path.write_bytes(sample.data)
-        given = "".join(f"{path}\n" for path in paths)
-        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=3600)
-        assert done.returncode == 0, done.stderr
-        for line, sample in zip(done.stdout.splitlines(), some, strict=True):
-            there, here = json.loads(line), json.loads(json.dumps(verify(sample.data).to_json()))
-            for field in ("verdict", "culprit", "culprit_identity", "match", "players", "fingerprints", "winners"):
-                assert there[field] == here[field], (sample.label, field, there, here)
-            if here["verdict"] == Judgement.MISCONDUCT:  # a nickname alone may be another's, too
-                assert here["culprit_identity"] in there["reason"], (sample.label, there)
-            if here["verdict"] != Judgement.ALTERED:  # how far a file was read before that showed is nobody's business
-                for field in ("step", "steps", "signatures"):
-                    assert there[field] == here[field], (sample.label, field, there, here)
-            seen[here["verdict"]] += 1
+    with page() as there:
+        here = program()
+        while some := list(islice(rest, AT_ONCE)):
+            files = [sample.data for sample in some]
+            for sample, one, other in zip(some, there("file", files), here("file", files), strict=True):
+                assert one == other, sample.label
+                seen[sort("file", one)] += 1
     return seen
 
 
@@ -76,23 +54,23 @@ def made(count: int, folder: Path) -> list[Sample]:
 
 
 @pytest.mark.parametrize("name", ["classic", "motes"])
-def test_both_verifiers_agree_on_a_fair_match(name: str, tmp_path: Path) -> None:
+def test_both_verifiers_agree_on_a_fair_match(name: str) -> None:
     data = play(PRESETS[name]).machines[0].transcript
-    assert check([Sample(name, data)], tmp_path) == {"fair": 1}
+    assert check([Sample(name, data)]) == {"fair": 1}
 
 
-def test_both_verifiers_agree_on_vectors_and_changed_files(tmp_path: Path) -> None:
+def test_both_verifiers_agree_on_vectors_and_changed_files() -> None:
     rng = random.Random(3)
     tiny = small(PRESETS["classic"].with_options({"dice": "1"}), 2, 3)
     unfinished = Sample("unfinished", tiny.data[: len(tiny.data) - len(tiny.rest(len(tiny.messages) // 2))])
     changed = rng.sample([*changes("classic", tiny, rng)], 60)
-    seen = check([*islice(samples(1), len(VECTORS)), unfinished, *changed], tmp_path)
+    seen = check([*islice(samples(1), len(VECTORS)), unfinished, *changed])
     assert seen.keys() >= {Judgement.MISCONDUCT, Judgement.ALTERED, Judgement.INCOMPLETE}
 
 
 @pytest.mark.parametrize("count", [12, *thoroughly([60])])
 def test_both_verifiers_agree_on_departures_votes_and_misconduct(count: int, tmp_path: Path) -> None:
-    assert check(made(count, tmp_path), tmp_path).keys() >= {
+    assert check(made(count, tmp_path)).keys() >= {
         Judgement.FAIR,
         Judgement.MISCONDUCT,
         Judgement.INCOMPLETE,
@@ -100,15 +78,15 @@ def test_both_verifiers_agree_on_departures_votes_and_misconduct(count: int, tmp
 
 
 @pytest.mark.thorough
-def test_both_verifiers_agree_on_fair_matches_of_all_rules_and_many_sizes(tmp_path: Path) -> None:
+def test_both_verifiers_agree_on_fair_matches_of_all_rules_and_many_sizes() -> None:
     chosen = [Sample(f"{name} {size}", fair(rules, size, 2)) for name, rules in PRESETS.items() for size in (2, 4)]
     chosen.append(Sample("classic 10", fair(PRESETS["classic"], 10, 2)))
-    assert check(chosen, tmp_path) == {"fair": len(chosen)}
+    assert check(chosen) == {"fair": len(chosen)}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_both_verifiers_agree_on_ten_thousand_files(tmp_path: Path) -> None:
-    seen = check(chain(made(1_000, tmp_path), islice(samples(1), 9_000)), tmp_path)
+    seen = check(chain(made(1_000, tmp_path), islice(samples(1), 9_000)))
     assert seen.total() == 10_000
     assert min(seen[each] for each in Judgement if each is not Judgement.OTHER_VERSION) >= 200, seen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from functools import cache
-from pathlib import Path
 
 from p2pdice import PRESETS
 from protocol import limits
@@ -28,7 +27,7 @@ def before(played: FairMatch, place: int) -> bytes:
     return played.data[: len(played.data) - len(played.rest(place))]
 
 
-def test_stakes_above_the_funds_and_wrong_numbers_of_commitments_are_misconduct(tmp_path: Path) -> None:
+def test_stakes_above_the_funds_and_wrong_numbers_of_commitments_are_misconduct() -> None:
     played, rng = staked(), random.Random(1)
     chosen = [
         Sample(f"{offence.__name__} {place}", before(played, place) + rest)
@@ -37,22 +36,22 @@ def test_stakes_above_the_funds_and_wrong_numbers_of_commitments_are_misconduct(
         for rest, _ in offence(played, place, rng)
     ]
     assert {each.label.split()[0] for each in chosen} == {"stakes_above_funds", "wrong_counts"}
-    assert check(chosen, tmp_path) == {Judgement.MISCONDUCT: len(chosen)}
+    assert check(chosen) == {Judgement.MISCONDUCT: len(chosen)}
 
 
-def test_a_file_has_room_for_so_many_proofs(tmp_path: Path) -> None:
+def test_a_file_has_room_for_so_many_proofs() -> None:
     played = staked()
     first = next(signed.message for signed in played.messages if signed.message.kind is Kind.LOCK)
     proofs = [played.sign(first, body=number.to_bytes(32, "big")) for number in range(limits.EVIDENCE + 1)]
     most, more = (
         Sample(f"{size} proofs", played.data + b"".join(proofs[:size])) for size in (limits.EVIDENCE, len(proofs))
     )
-    assert check([most], tmp_path) == {Judgement.MISCONDUCT: 1}
-    assert check([more], tmp_path) == {Judgement.ALTERED: 1}
+    assert check([most]) == {Judgement.MISCONDUCT: 1}
+    assert check([more]) == {Judgement.ALTERED: 1}
 
 
-def test_a_file_of_another_version_has_a_beginning_of_bounded_length(tmp_path: Path) -> None:
+def test_a_file_of_another_version_has_a_beginning_of_bounded_length() -> None:
     tag = TRANSCRIPT_TAG.replace("/2/", "/3/")
     longest, longer = (Sample(str(size), encode((tag, bytes(size)))) for size in (limits.GENESIS, limits.GENESIS + 1))
-    assert check([longest], tmp_path) == {Judgement.OTHER_VERSION: 1}
-    assert check([longer], tmp_path) == {Judgement.ALTERED: 1}
+    assert check([longest]) == {Judgement.OTHER_VERSION: 1}
+    assert check([longer]) == {Judgement.ALTERED: 1}

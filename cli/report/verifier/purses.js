@@ -5,7 +5,7 @@ const PURSE_TAG = "p2pdice/2/purse";
 const FREEZE = 2;
 const NEWCOMERS_FUNDS = 1000;
 const MOST_COINS = 10 ** 12;
-const MOST_FROZEN = 16;
+const MOST_FROZEN = 15; // one more is frozen in the match
 const MOST_SOULS = 32;
 const LONGEST_SOUL = 40;
 
@@ -19,7 +19,7 @@ function readPurse(fields) {
   if (!Array.isArray(fields) || fields.length !== 7) throw wrong("the form");
   const [key, height, head, balance, frozen, tickets, souls] = fields;
   if (!isBytes(key, 32) || !isBytes(head, 32)) throw wrong("the key or the head");
-  if (!isInteger(height, 0, 4294967295)) throw wrong("the height");
+  if (!isInteger(height, 0, 4294967294)) throw wrong("the height"); // an entry follows
   if (!isCoins(balance) || !isCoins(tickets)) throw wrong("the balance or the tickets");
   const isStake = (item) =>
     Array.isArray(item) &&
@@ -33,8 +33,9 @@ function readPurse(fields) {
   const funds = balance - sumOf(frozen.map(([, bet]) => bet));
   const owned = tickets - sumOf(frozen.map(([, , staked]) => staked));
   if (funds < 0 || owned < 0) throw wrong("more is frozen than there is, out");
+  const isName = (name) => isText(name, 1, LONGEST_SOUL) && utf8.encode(name).length <= LONGEST_SOUL;
   const isSoul = (item) =>
-    Array.isArray(item) && item.length === 2 && isText(item[0], 1, LONGEST_SOUL) && isInteger(item[1], 1, MOST_COINS);
+    Array.isArray(item) && item.length === 2 && isName(item[0]) && isInteger(item[1], 1, MOST_COINS);
   if (!Array.isArray(souls) || souls.length > MOST_SOULS || !souls.every(isSoul)) throw wrong("a soul");
   if (!ascends(souls.map(([name]) => utf8.encode(name)), compareBytes)) throw wrong("the order of the souls");
   return { key, height, head, funds, owned };

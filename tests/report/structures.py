@@ -1,0 +1,884 @@
+"""All structures that both readers read, each with inputs that get far, a way to change them, and a fault to be found.
+
+Inputs come from whole matches of the real program, and from bounds that hardly any match reaches, such as a nickname of
+21 characters or a key of small order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from hashlib import sha512
+from itertools import islice, product
+from random import Random
+from typing import Any, Final, cast
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from p2pdice import PRESETS, legal_moves
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import Position
+from protocol.consensus.transcript import PROOF_TAG
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import SMALL_ORDER, MatchKey, PublicKey
+from protocol.limits import FROZEN, SOUL_BYTES, SOULS
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.genesis import GENESIS_TAG, JOIN_TAG
+from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, message_id
+from protocol.wire.nicknames import UNSEEN
+from protocol.wire.purses import Frozen, Purse
+from tests.fuzz.mutation import mutate, mutate_bytes, mutate_value
+from tests.fuzz.targets.verifier import mutate as change_arrays
+from tests.protocol.mutations import FairMatch, play
+from tests.protocol.test_purses import Owner
+from tests.report.corpus import changes
+from tests.report.readers import Answer, Ask
+from tests.simulation.world import IDENTITIES, TABLE, join_record, match_seed
+from tests.third_party import third_party
+
+FIELD: Final = 2**255 - 19
+ORDER: Final = 2**252 + 27742317777372353535851937790883648493
+SEED: Final = b"structures"
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Something that both readers read."""
+
+    name: str
+    reader: str
+    """What reads it: a name in ``readers.js`` and in :mod:`tests.report.readers`."""
+    examples: Callable[[], Sequence[bytes]]
+    change: Callable[[Random, bytes], bytes]
+    """Change an input in a way that keeps most of its structure."""
+    planted: tuple[str, str]
+    """A text of the page's verifier, and what stands there if it has a fault in what it reads here."""
+    answers: frozenset[str] = frozenset({"read", "refused"})
+    """The :func:`sort` of answers that there must be among those to some hundred inputs."""
+    positions: Callable[[], Sequence[bytes]] = tuple
+    """Beginnings of matches, to which the inputs refer by number."""
+
+
+def sort(reader: str, answer: Answer) -> str:
+    """Return what an answer says in a word: the verdict on a file, whether two messages contradict each other, or
+    whether anything was read."""
+    if not isinstance(answer, list):
+        return "refused" if answer is None else "fault"
+    return str(answer[0]).removeprefix("t") if reader in ("file", "contradiction") else "read"
+
+
+def inputs(structure: Structure, count: int, seed: int) -> list[bytes]:
+    """Return all examples, and different changed ones up to ``count`` in all, or 300 if the examples are that many."""
+    rng = Random(seed)
+    examples = structure.examples()
+    found = dict.fromkeys(examples)
+    count = max(count, len(found) + 300)
+    while len(found) < count:
+        data = rng.choice(examples)
+        with suppress(NotCanonicalError):  # an array that became too deep has no encoding
+            for _ in range(rng.choice((1, 1, 2, 3))):
+                data = structure.change(rng, data)
+        found[data] = None
+    return [*found]
+
+
+def differences(structure: Structure, given: Sequence[bytes], *readers: Ask) -> tuple[list[Any], set[str]]:
+    """Return the inputs that two readers read differently, with both answers, and the sorts of the answers."""
+    one, other = (ask("position", structure.positions()) for ask in readers)
+    assert one == other
+    one, other = (ask(structure.reader, given) for ask in readers)
+    differing = [answers for answers in zip(given, one, other, strict=True) if answers[1] != answers[2]]
+    return differing, {sort(structure.reader, answer) for answer in one}
+
+
+def _mutated_text(rng: Random, data: bytes) -> bytes:
+    """Return a text with one change, which is a text again."""
+    value = mutate_value(rng, data.decode())
+    return value.encode() if isinstance(value, str) else data[:-1].decode(errors="ignore").encode()
+
+
+# Values
+
+
+@cache
+def encodings() -> tuple[bytes, ...]:
+    """Return encodings of values at the bounds of each size, many with a byte changed, and those of another project."""
+    suite = third_party("msgpack-test-suite.json")
+    foreign = (
+        bytes.fromhex(text.replace("-", "")) for cases in suite.values() for case in cases for text in case["msgpack"]
+    )
+    return tuple(dict.fromkeys((*foreign, *_spelled_loosely(Random(3)))))
+
+
+def _spelled_loosely(rng: Random) -> Iterator[bytes]:
+    numbers = [
+        sign * 2**power + more for sign in (1, -1) for power in (5, 7, 8, 15, 16, 31, 32, 53, 63) for more in (-1, 0)
+    ]
+    simple: list[Value] = [*numbers[:-2], 2**64 - 1, "é\ufeff", "\ufeffx"]
+    for size in (0, 1, 31, 32, 255, 256, 65535, 65536):
+        simple += ["a" * size, bytes(size)]
+    simple += [(0,) * size for size in (15, 16, 1023, 1024)]
+    nested: Value = ()
+    for _ in range(5):
+        simple.append(nested := (nested, 1))
+    yield from map(encode, simple)
+    yield b"\xdc\x04\x01" + bytes(1025)
+    for number in (*numbers[:-2], 2**64 - 1):
+        for power in range(4):  # in every width that holds it, the shortest and the others
+            size = 1 << power
+            if number >> 8 * size == 0:
+                yield bytes([0xCC + power]) + number.to_bytes(size, "big")
+            if -1 << 8 * size - 1 <= number < 1 << 8 * size - 1:
+                yield bytes([0xD0 + power]) + number.to_bytes(size, "big", signed=True)
+    yield b"\x91" * 6 + b"\x90"
+    yield b"\x91" * 6 + b"\x01"
+    heads = (*range(0xC0, 0xE0), 0x80, 0x8F, 0x9F, 0xA1, 0xFF)
+    for value in simple:
+        data = encode(value)
+        if len(data) < 300:
+            yield from (bytes([head]) + data[1:] for head in heads)
+            for _ in range(8):
+                changed = bytearray(data)
+                changed[rng.randrange(min(len(data), 6))] = rng.randrange(256)
+                yield bytes(changed)
+            yield data[:-1]
+            yield data + b"\0"
+
+
+def _change_encoding(rng: Random, data: bytes) -> bytes:
+    """Change a value, but seldom a long one: it takes long, and is read like a short one."""
+    return mutate(rng, data if len(data) < 500 or not rng.randrange(20) else data[: rng.randrange(40)])
+
+
+@cache
+def nicknames() -> tuple[bytes, ...]:
+    ends = {code for first, last in UNSEEN for code in (first - 1, first, last, last + 1)}
+    codes = [code for code in sorted(ends) if 0 <= code < 0x110000 and not 0xD800 <= code < 0xE000]
+    rng = Random(1)
+    names = ["", " a", "a ", "a b", "a  b", "x" * 20, "x" * 21, "🎲" * 20, "🎲" * 21, "e\u0301" * 10]
+    names += [chr(code) for code in (*codes, *range(0x300), *range(0x2000, 0x2100))]
+    names += ["".join(rng.choices("a é\ufeff\u200b🎲", k=rng.randrange(1, 23))) for _ in range(300)]
+    return tuple(name.encode() for name in dict.fromkeys(names))
+
+
+@cache
+def addresses() -> tuple[bytes, ...]:
+    rng = Random(2)
+    parts = ["0", "1", "255", "256", "01", "f", "FFFF", "12345", "1.2.3.4", "%eth0", "g", " ", "/", "-", "_", "١", "\n"]
+    hosts = ["0.0.0.0", "255.255.255.255", "1.2.3.256", "1.2.3", "1.2.3.04", "::", "::1", ":::", "1::2::3"]
+    hosts.append("fe80::1%eth0")
+    for size in range(1, 10):
+        groups = ["f"] * size
+        hosts += [":".join(groups), ":".join(groups) + ":1.2.3.4"]
+        hosts += [":".join(groups[:at]) + "::" + ":".join(groups[at:]) for at in range(size + 1)]
+    hosts += ["".join(rng.choices([*parts, *".:::"], k=rng.randrange(1, 10))) for _ in range(1000)]
+    return tuple(host.encode() for host in dict.fromkeys(hosts))
+
+
+def _change_address(rng: Random, data: bytes) -> bytes:
+    text = data.decode()
+    place = rng.randrange(len(text) + 1)
+    return (text[:place] + rng.choice("0123456789abcF:::....%/ -_١") + text[place + rng.randrange(2) :]).encode()
+
+
+_OTHER_VALUES: Final[dict[str, tuple[str | int, ...]]] = {
+    "dice": (0, 1, 5, 10, 11, "5"),
+    "dice-cap": ("none", 0, 1, 4, 5, 99, 100, "5"),
+    "exact": ("none", "gain", "others-lose"),
+    "goal": ("last-standing", "first-out"),
+    "motes": ("no", "yes", 0),
+    "next-leader": ("loser", "caller", "affected"),
+    "ones-bid": ("free", "opening-only", "not-opening"),
+    "palifico": ("no", "yes"),
+    "raise": ("standard", "strict", "reset-quantity", "either", "half-ones", "double-ones", "any"),
+    "siding": ("no", "yes"),
+    "stakes": ("no", "yes", ""),
+    "verdict": ("loser-loses-die", "right-side-discards"),
+    "wild": ("ones", "never", "unless-opened"),
+}
+
+
+@cache
+def rulesets() -> tuple[bytes, ...]:
+    return tuple(encode(rules.options()) for rules in PRESETS.values())
+
+
+def _change_ruleset(rng: Random, data: bytes) -> bytes:
+    """Give an option another value; seldom leave one out, repeat one or change anything else."""
+    match rng.randrange(8), decode(data) if _is_canonical(data) else None:
+        case chance, (*options,) if (
+            chance and options and all(type(each) is tuple and len(each) == 2 for each in options)
+        ):
+            place = rng.randrange(len(options))
+            if chance == 1:
+                return encode((*options[:place], *rng.choice(((), (options[place],) * 2)), *options[place + 1 :]))
+            name, _ = cast("tuple[Value, Value]", options[place])
+            value = rng.choice(_OTHER_VALUES.get(str(name), ("no",)))
+            return encode((*options[:place], (name, value), *options[place + 1 :]))
+    return mutate(rng, data)
+
+
+def _is_canonical(data: bytes) -> bool:
+    try:
+        decode(data)
+    except NotCanonicalError:
+        return False
+    return True
+
+
+# Keys and signatures
+
+
+@cache
+def keys() -> tuple[bytes, ...]:
+    rng = Random(5)
+    found = [*SMALL_ORDER]
+    found += [(FIELD + more).to_bytes(32, "little") for more in range(19)]  # 2 to 18 would be read as other points
+    for number in range(20):
+        key = MatchKey(bytes([number])).public
+        y, sign = int.from_bytes(key, "little") & 2**255 - 1, key[31] & 0x80
+        mixed = bytearray((FIELD - y).to_bytes(32, "little"))  # moved by the point of order 2
+        mixed[31] |= sign ^ 0x80
+        found += [key, bytes(mixed)]
+    return tuple(dict.fromkeys((*found, *(rng.randbytes(32) for _ in range(40)))))
+
+
+def _change_key(rng: Random, data: bytes) -> bytes:
+    place = rng.randrange(256)
+    return (int.from_bytes(data, "little") ^ 1 << place).to_bytes(32, "little")
+
+
+def weak_signature(seed: bytes, data: bytes) -> bytes:
+    """Return a signature that only the rule about R refuses: R is the neutral element, and the equation holds.
+
+    :param seed: of a :class:`MatchKey`.
+    """
+    secret = tagged_hash("match-key", seed)
+    neutral = (1).to_bytes(32, "little")
+    scalar = int.from_bytes(sha512(secret).digest()[:32], "little") & 2**254 - 8 | 2**254
+    challenge = int.from_bytes(sha512(neutral + MatchKey(seed).public + data).digest(), "little")
+    return neutral + (challenge * scalar % ORDER).to_bytes(32, "little")
+
+
+def raised_signature(signature: bytes) -> bytes:
+    """Return a signature with its s made greater by the order of the group."""
+    return signature[:32] + (int.from_bytes(signature[32:], "little") + ORDER).to_bytes(32, "little")
+
+
+@cache
+def signatures() -> tuple[bytes, ...]:
+    """Return triples of key, signature and signed bytes, also those of other projects."""
+    triples: list[tuple[bytes, bytes, bytes]] = []
+    for group in third_party("wycheproof-ed25519.json")["testGroups"]:
+        key = bytes.fromhex(group["publicKey"]["pk"])
+        triples += [(key, bytes.fromhex(each["sig"]), bytes.fromhex(each["msg"])) for each in group["tests"]]
+    for each in third_party("ed25519-speccheck-cases.json"):
+        triples.append(cast("Any", tuple(bytes.fromhex(each[name]) for name in ("pub_key", "signature", "message"))))
+    for number in range(5):
+        seed, data = bytes([number]), b"x" * number
+        key, usual = MatchKey(seed).public, MatchKey(seed).sign(data)
+        s_parts = (0, 1, ORDER - 1, ORDER, ORDER + 1, 2**252 - 1, 2**252, 2**253 - 1, 2**253, 2**256 - 1)
+        for signature in (
+            *(usual, usual[:-1], usual + b"\0", weak_signature(seed, data), raised_signature(usual)),
+            *(small + usual[32:] for small in SMALL_ORDER),
+            *(usual[:32] + s.to_bytes(32, "little") for s in s_parts),
+        ):
+            triples.append((key, signature, data))
+    return tuple(encode(each) for each in triples)
+
+
+def _change_signature(rng: Random, data: bytes) -> bytes:
+    """Change a bit of what is signed or of the signature; or sign other bytes rightly, or weakly."""
+    key, signature, signed = cast("tuple[bytes, bytes, bytes]", decode(data))
+    match rng.randrange(4):
+        case 0:
+            signed = mutate_bytes(rng, signed)
+        case 1:
+            signature = mutate_bytes(rng, signature)
+        case _:
+            seed, signed = bytes([rng.randrange(5)]), rng.randbytes(rng.randrange(40))
+            own = MatchKey(seed)
+            makers = (own.sign, partial(weak_signature, seed), lambda data: raised_signature(own.sign(data)))
+            key, signature = own.public, rng.choice((own.sign, *makers))(signed)
+    return encode((key, signature, signed))
+
+
+# The genesis
+
+
+def record(number: int, *, match_signer: int | None = None, **changes: Any) -> tuple[bytes, bytes, bytes]:
+    """Return the wire form of a join record with some fields changed, rightly signed.
+
+    :param match_signer: whose match key signs, if another's.
+    """
+    join = join_record(SEED, number).join
+    data = join._replace(**changes).encoded()
+    signer = match_seed(SEED, number if match_signer is None else match_signer)
+    return data, IDENTITIES[join.identity].private_key.sign(data), MatchKey(signer).sign(data)
+
+
+FITS_NEUTRAL_KEY: Final = b"\x58" + b"\x66" * 31 + (1).to_bytes(32, "little")
+"""A signature that fits every message, if the key is the neutral element: R is the base point, and s is 1."""
+
+
+def _with_weak_key(number: int, field: str, key: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a record with a key of small order and a signature that fits it."""
+    fields: dict[str, Any] = {field: key}
+    data, identity, match = record(number, **fields)
+    return (data, FITS_NEUTRAL_KEY, match) if field == "identity" else (data, identity, FITS_NEUTRAL_KEY)
+
+
+STAKED: Final = PRESETS["classic"].with_options({"stakes": "yes"})
+
+
+def beginning(
+    *records: tuple[bytes, ...],
+    table: Value = TABLE,
+    rules: Value = PRESETS["classic"].options(),  # noqa: B008
+    patience: Value = (60, 15),
+) -> bytes:
+    """Return a genesis with these join records, in the right order."""
+    ordered = sorted(records, key=lambda each: cast("Any", decode(each[0]))[2])
+    return encode((GENESIS_TAG, table, rules, patience, tuple(ordered)))
+
+
+@cache
+def geneses() -> tuple[bytes, ...]:
+    return tuple(_geneses())
+
+
+def _geneses() -> Iterator[bytes]:
+    """Yield beginnings of a match, most with one thing that is at a bound or beyond it."""
+    first, second = record(0), record(1)
+    yield beginning(first, second)
+    yield beginning(*map(record, range(10)))
+    yield beginning(*map(record, range(11)))
+    yield beginning(first)
+    yield beginning(first, first)
+    fields: Any = decode(beginning(first, second))
+    tag, *rest, roster = fields
+    yield encode((tag, *rest, tuple(reversed(roster))))
+    yield encode((JOIN_TAG, *rest, roster))
+    yield encode((tag, *rest, roster, 0))
+    for low in (4, 5, 3600, 3601):
+        yield beginning(first, second, patience=(low, 15))
+        yield beginning(first, second, patience=(60, low))
+    yield beginning(first, second, patience=(60,))
+    yield beginning(first, second, rules=PRESETS["classic"].options()[:-1])
+    for start in range(3):
+        table = bytes([start]) + bytes(15)
+        yield beginning(record(0, table=table), record(1, table=table), table=table)
+        yield beginning(first, second, table=table)
+    data, identity, match = first
+    for signed in (
+        (data, identity, weak_signature(match_seed(SEED, 0), data)),
+        (data, identity, raised_signature(match)),
+        (data, raised_signature(identity), match),
+        (data, match, identity),
+        (data, identity, second[2]),
+        (data, second[1], match),
+        (data, identity[:-1], match),
+        (data, identity),
+    ):
+        yield beginning(signed, second)
+
+
+@cache
+def joins() -> tuple[bytes, ...]:
+    return tuple(_joins())
+
+
+def _joins() -> Iterator[bytes]:
+    """Yield beginnings of a match with one join record in which something is at a bound or beyond it."""
+    second, address = record(1), ("192.0.2.1", 7000)
+    other = join_record(SEED, 1).join
+    changed: tuple[dict[str, Any], ...] = (
+        {},
+        *({"nickname": name} for name in ("x" * 20, "x" * 21, "a\uffa0", "a\uffa1", "", 1)),
+        *({"addresses": (address,) * size} for size in (0, 8, 9)),
+        *({"addresses": ((host, 7000),)} for host in ("192.0.2.256", "example.org", "fe80::1%1", "::ffff:1.2.3.4", 1)),
+        *({"addresses": (("192.0.2.1", port),)} for port in (0, 1, 65535, 65536, "1")),
+        {"addresses": (address[:1],)},
+        *({"pledge": pledge} for pledge in ("redeemed", "cursed", "blessed", "", 1)),
+        *({"nonce": bytes(size)} for size in (31, 32, 33)),
+        {"match_key": join_record(SEED, 0).join.identity},
+        {"match_key": other.match_key, "match_signer": 1},
+        {"match_key": other.identity},
+    )
+    for fields in changed:
+        yield beginning(record(0, **fields), second)
+    weak = [
+        *sorted(SMALL_ORDER),
+        *islice((key for key in keys() if not _is_key(key) and key not in SMALL_ORDER), 30, 33),
+    ]
+    for key in weak:
+        yield beginning(_with_weak_key(0, "identity", key), second)
+        yield beginning(_with_weak_key(0, "match_key", key), second)
+
+
+def _is_key(data: bytes) -> bool:
+    try:
+        PublicKey(data)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def purses() -> tuple[bytes, ...]:
+    """Return beginnings of a match with purses, one of them at a bound or beyond it."""
+    match, key = bytes(32), [MatchKey(bytes([number])).public for number in range(2)]
+    usual = Purse(key[0], 16, b"\1" * 32, 1000, (Frozen(match, 100, 1, 2),), 3, (("Eclipse", 2),))
+    frozen = [Frozen(bytes([number]) * 32, 0, 0, 1) for number in range(FROZEN + 2)]
+    souls = [(chr(65 + number), 1) for number in range(SOULS + 1)]
+    changed: list[dict[str, Any]] = [
+        *({"height": height} for height in (0, 2**32 - 2, 2**32 - 1, 2**32, -1)),
+        *({"balance": balance} for balance in (99, 100, 10**12, 10**12 + 1)),
+        *({"tickets": tickets} for tickets in (0, 1, 10**12, 10**12 + 1)),
+        *({"frozen": tuple(frozen[:size])} for size in (FROZEN - 2, FROZEN - 1, FROZEN, FROZEN + 1)),
+        *({"frozen": tuple(frozen[place] for place in places)} for places in ((0, 0), (1, 0))),
+        *({"frozen": (Frozen(match, 0, 0, height),)} for height in (0, 2**32 - 1, 2**32)),
+        *({"souls": tuple(souls[:size])} for size in (0, SOULS, SOULS + 1)),
+        *(
+            {"souls": ((name * size, 1),)}
+            for name in "xé🎲"
+            for size in (SOUL_BYTES // len(name.encode()) + more for more in (0, 1))
+        ),
+        *({"souls": ((name, 1), ("🎲", 1))} for name in ("\uffff", "z", "🎳")),
+        *({"souls": (("x", number),)} for number in (0, 1, 10**12, 10**12 + 1)),
+        *({"key": other} for other in (key[1], MatchKey(match_seed(SEED, 0)).public, *sorted(SMALL_ORDER)[:2])),
+        {"head": bytes(31)},
+    ]
+    second = record(1, purse=Purse(key[1], 0, bytes(32), 1000))
+    rules = STAKED.options()
+    return (
+        beginning(record(0, purse=usual), second, rules=rules),
+        beginning(record(0, purse=usual), second),
+        beginning(record(0, purse=usual), record(1), rules=rules),
+        beginning(record(0), record(1), rules=rules),
+        *(beginning(record(0, purse=usual._replace(**fields)), second, rules=rules) for fields in changed),
+    )
+
+
+def _parts(data: bytes, count: int) -> Any:
+    """Return the parts of an encoded array; None if the bytes are no such array or have fewer."""
+    value = decode(data) if _is_canonical(data) else None
+    return value if type(value) is tuple and len(value) >= count else None
+
+
+def _change_part(rng: Random, parts: tuple[Value, ...], place: int) -> bytes:
+    return encode((*parts[:place], mutate_value(rng, parts[place]), *parts[place + 1 :]))
+
+
+def _change_genesis(rng: Random, data: bytes) -> bytes:
+    """Change anything but a join record."""
+    parts = _parts(data, 5)
+    if parts is None or not rng.randrange(8):
+        return mutate(rng, data)
+    if not rng.randrange(8):
+        rules = _change_ruleset(rng, rng.choice(rulesets()))
+        return encode((*parts[:2], decode(rules) if _is_canonical(rules) else (), *parts[3:]))
+    return _change_part(rng, parts, rng.randrange(5))
+
+
+def _change_record(rng: Random, data: bytes, part: int | None = None) -> bytes:
+    """Change a part of what one of the players has signed, and sign it again; without ``part`` any but the purse."""
+    parts = _parts(data, 5)
+    roster = parts[4] if parts is not None else None
+    if type(roster) is not tuple or not roster:
+        return mutate(rng, data)
+    place = rng.randrange(len(roster))
+    joined = _parts(roster[place][0], 4 if part is None else part + 1) if _is_record(roster[place]) else None
+    if joined is None:
+        return mutate(rng, data)
+    signed = _change_part(rng, joined, rng.randrange(len(joined)) if part is None else part)
+    changed = _signed_record(signed, joined[2], joined[3])
+    return encode((*parts[:4], (*roster[:place], changed, *roster[place + 1 :])))
+
+
+def _is_record(value: Value) -> bool:
+    return type(value) is tuple and len(value) == 3 and type(value[0]) is bytes
+
+
+def _signed_record(data: bytes, identity: bytes, match: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a record signed by the keys that it names, if they are known; else by others."""
+    return (
+        data,
+        _identity_keys().get(identity, _identity_keys()[b""]).sign(data),
+        _match_keys().get(match, _match_keys()[b""]).sign(data),
+    )
+
+
+@cache
+def _identity_keys() -> dict[bytes, Ed25519PrivateKey]:
+    public = [join_record(SEED, number).join.identity for number in range(10)]
+    return {each: IDENTITIES[each].private_key for each in public} | {b"": IDENTITIES[public[0]].private_key}
+
+
+@cache
+def _match_keys() -> dict[bytes, MatchKey]:
+    keys = [MatchKey(match_seed(SEED, number)) for number in range(10)]
+    return {each.public: each for each in keys} | {b"": keys[0]}
+
+
+# Messages
+
+MATCH: Final = bytes(32)
+HASH: Final = bytes(range(32))
+_WITNESSES: Final = [b"".join(bytes([number]) + bytes(64) for number in range(size)) for size in range(15)]
+BODIES: Final[tuple[Value, ...]] = (
+    *(bytes(size) for size in (0, 31, 32, 33, 97)),
+    *(HASH + witnesses for witnesses in _WITNESSES),
+    HASH + bytes(65) * 2,
+    HASH + b"\1" + bytes(64) + bytes(65),
+    *((HASH,) * size for size in range(5)),
+    *((HASH,) * size + (HASH[1:],) + (HASH,) * more for size in range(3) for more in range(3 - size)),
+    *("", "a", "a" * 200, "a" * 201, "🎲" * 200, "🎲" * 201, 0, -1, 1),
+    *(
+        (bet, tickets, HASH, *rest)
+        for bet, tickets in ((0, 0), (-1, 0), (0, -1), (2**63 - 1, 0), (2**63, 0), (0, 2**63 - 1), (0, 2**63))
+        for rest in ((), (bytes(64),), (bytes(63),), (bytes(64), bytes(64)))
+    ),
+    (0, 0, HASH[1:]),
+    *((number, (b"",)) for number in (-1, 0, 2**32 - 1, 2**32)),
+    *((0, entries) for entries in ((), (HASH,) * 10, (HASH,) * 11, (HASH[1:],), (HASH, b""), (0,), b"")),
+    *(
+        (number, (b"", HASH), newest)
+        for number in (0, 1, 2, 2**32 - 1, 2**32)
+        for newest in (-2, -1, 0, 1, 2, 2**32 - 1)
+    ),
+    (1, (), 0),
+    (1, (HASH,) * 10, 0),
+    (1, (HASH,) * 11, 0),
+)
+"""Of all kinds, most at a bound or beyond it."""
+
+
+@cache
+def messages(kind: Kind) -> tuple[bytes, ...]:
+    """Return messages of a kind with all sorts of bodies, and some with other parts at their bounds."""
+    usual = Message(MATCH, 7, HASH, 1, kind, next(body for body in BODIES if _fits(kind, body)))
+    others = [usual._replace(step=step) for step in (-1, 0, 2**32 - 1, 2**32)]
+    others += [usual._replace(author=author) for author in (-1, 0, 255, 256)]
+    others += [usual._replace(tip=HASH[1:]), usual._replace(match=HASH[1:])]
+    others += [usual._replace(kind=cast("Kind", number)) for number in (0, 12)]
+    found = [usual._replace(body=body).encoded() for body in BODIES] + [each.encoded() for each in others]
+    found += [usual.encoded() + b"\0", usual.encoded().replace(b"/message", b"/massage")]
+    return (*found, encode((*cast("tuple[Value, ...]", decode(usual.encoded())), 0)))
+
+
+def _fits(kind: Kind, body: Value) -> bool:
+    try:
+        parse_signed(Message(MATCH, 7, HASH, 1, kind, body).encoded(), bytes(64))
+    except MalformedMessageError:
+        return False
+    return True
+
+
+def _change_message(rng: Random, data: bytes) -> bytes:
+    """Mostly change the body: that differs from kind to kind."""
+    parts = _parts(data, 7)
+    if parts is None or not rng.randrange(8):
+        return mutate(rng, data)
+    return _change_part(rng, parts, rng.choice((6, 6, 6, 6, 6, rng.randrange(7))))
+
+
+@cache
+def pairs() -> tuple[bytes, ...]:
+    """Return pairs of messages, most of one author for one step: also votes of all rounds about each other."""
+    entries: tuple[Value, ...] = ((b"",), (HASH,))
+    bodies: list[tuple[Kind, Value]] = [(Kind.CLOSE, (number, each)) for number in range(4) for each in entries]
+    bodies += [
+        (Kind.ABSENT, (number, each, newest)) for number in range(4) for newest in range(-1, number) for each in entries
+    ]
+    bodies += [
+        (kind, bytes([number]) * 32)
+        for kind in (Kind.LOCK, Kind.REVEAL, Kind.RESULT, Kind.WITNESS)
+        for number in range(2)
+    ]
+    usual = Message(MATCH, 7, HASH, 1, Kind.MOVE, "liar")
+    found = [usual._replace(kind=kind, body=body) for kind, body in (*bodies, (Kind.RESIGN, ()))]
+    found += [usual, usual._replace(step=8), usual._replace(tip=bytes(32)), usual._replace(author=0)]
+    found += [each._replace(step=8) for each in found[:3]]
+    return tuple(encode((one.encoded(), other.encoded())) for one, other in product(found, repeat=2))
+
+
+def _change_pair(rng: Random, data: bytes) -> bytes:
+    """Change one of the two, or the same in both."""
+    one, other = cast("tuple[bytes, bytes]", decode(data))
+    if rng.randrange(2):
+        again = Random(rng.random())
+        state = again.getstate()
+        one = _change_message(again, one)
+        again.setstate(state)
+        return encode((one, _change_message(again, other)))
+    return encode(rng.choice(((_change_message(rng, one), other), (one, _change_message(rng, other)))))
+
+
+# Moves
+
+
+@cache
+def _played(name: str) -> FairMatch:
+    """Return a short match: of a preset's rules; or one in which somebody was voted out, or all had staked."""
+    staked = SHORT.with_options({"stakes": "yes"})
+    match name:
+        case "votes":
+            return play(SHORT, 3, 1, leaves_after=60)
+        case "witnesses":  # somebody was out by then
+            return play(SHORT, 4, 2, leaves_after=200)
+        case "stakes":
+            return play(staked, 2, 3)
+        case "purses":
+            return play(staked, 2, 3, owners=[Owner(name).seat for name in "ab"])
+    rules = PRESETS[name]
+    return play(rules if rules.motes else rules.with_options({"dice": "2"}), 3, 4)
+
+
+SHORT: Final = PRESETS["classic"].with_options({"dice": "1"})
+TURNS: Final = 6
+"""Positions of each match of those that have a move to be made."""
+
+
+@cache
+def _turns() -> tuple[tuple[bytes, Position], ...]:
+    """Return beginnings of matches that await a move, and the positions there."""
+    found: list[tuple[bytes, Position]] = []
+    for name in PRESETS:
+        match = _played(name)
+        steps = [step for step, history in match.histories.items() if history.position.kind is Kind.MOVE]
+        for step in Random(1).sample(steps, min(TURNS, len(steps))):
+            found.append((_before(match, match.starts[step]), match.histories[step].position))
+    return tuple(found)
+
+
+def turns() -> tuple[bytes, ...]:
+    return tuple(data for data, _ in _turns())
+
+
+@cache
+def moves() -> tuple[bytes, ...]:
+    """Return legal moves, those that are legal elsewhere, and texts that are none."""
+    texts = {
+        "",
+        "03x5",
+        "3x7",
+        "0x1",
+        "1x1",
+        "999x6",
+        "1000x6",
+        "exact",
+        "liar",
+        "pass",
+        "concede",
+        "stake 5",
+        "LIAR",
+        "3 x 5",
+    }
+    legal = []
+    for number, (_, position) in enumerate(_turns()):
+        assert position.state is not None
+        spellings = [str(move) for move in legal_moves(position.state)]
+        legal += [(number, text) for text in spellings[:40]]
+        texts |= {text for text in spellings if "@" in text or len(text) > 4}
+    anywhere = [(number, text) for number in range(len(_turns())) for text in sorted(texts)]
+    return tuple(map(encode, dict.fromkeys((*legal, *Random(2).sample(anywhere, 500)))))
+
+
+def _change_move(rng: Random, data: bytes) -> bytes:
+    number, text = cast("tuple[int, str]", decode(data))
+    if not rng.randrange(3):
+        number = rng.randrange(len(_turns()))
+    elif "@" in text and rng.randrange(4):
+        words = text.split()
+        other = rng.choice(
+            [*MOTES, "on", "take", "swap", "destroy", "play", "lose", "crown", "pass", "0", "1", "2", "9"]
+        )
+        words[rng.randrange(len(words))] = rng.choice((other, f"{rng.choice(MOTES)}@{rng.randrange(4)}"))
+        text = " ".join(words)
+    elif rng.randrange(2):
+        text = f"{rng.randrange(9)}x{rng.randrange(8)}"
+    else:
+        text = _mutated_text(rng, text.encode()).decode()
+    return encode((number, text))
+
+
+MOTES: Final = ("light", "grey", "neutral", "blue", "red", "dark")
+
+
+# Files
+
+
+def _before(played: FairMatch, place: int) -> bytes:
+    """Return the file up to a message."""
+    return played.data[: len(played.data) - len(played.rest(place))]
+
+
+@cache
+def files(*names: str) -> tuple[bytes, ...]:
+    """Return matches, and one of each kind of their alterations, offences and proofs."""
+    kinds: dict[str, bytes] = {}
+    for name in names:
+        kinds[name] = _played(name).data
+        for sample in changes(name, _played(name), Random(1)):
+            kinds.setdefault(sample.label, sample.data)
+    return tuple(kinds.values())
+
+
+def _change_file(names: tuple[str, ...], rng: Random, data: bytes) -> bytes:
+    """Change some bytes or arrays; or go on from somewhere in a match with messages signed by their authors."""
+    if not rng.randrange(4):
+        return change_arrays(rng, data)
+    played = _played(rng.choice(names))
+    place = rng.randrange(1, len(played.messages) + 1)
+    added = [_message(rng, played, place) for _ in range(rng.randrange(1, 4))]
+    rest = rng.choice((b"", b"", b"", played.rest(place), played.rest(min(place + 1, len(played.messages)))))
+    return _before(played, place) + b"".join(added) + rest
+
+
+def _change_certificate(names: tuple[str, ...], rng: Random, data: bytes) -> bytes:
+    """Change some bytes or arrays; or let votes close some step, with some of its messages, mostly as they should."""
+    if not rng.randrange(6):
+        return change_arrays(rng, data)
+    played = _played(rng.choice(names))
+    step = rng.randrange(1, max(played.histories))
+    position = played.histories[step].position
+    sent = [each for each in played.messages if each.message.step == step and each.message.kind not in VOTES]
+    given = {each.message.author: each.message for each in sent if rng.randrange(3)}
+    usual = Message(played.messages[0].message.match, step, position.tip, 0, Kind.RESIGN, ())
+    if not rng.randrange(4):
+        author = rng.choice(position.owed)
+        given[author] = usual._replace(author=author)
+    signed = [given[author] for author in sorted(given)]
+    entries = tuple(message_id(given[author].encoded()) if author in given else b"" for author in position.owed)
+    number = rng.randrange(2)
+    votes = []
+    for kind, share in ((Kind.ABSENT, 5), (Kind.CLOSE, 2)):
+        for author in range(len(played.keys)):
+            if rng.randrange(6) < share:
+                continue
+            named = entries if rng.randrange(12) else tuple(rng.choice((each, b"")) for each in entries)
+            body: Value = (number, named) if kind is Kind.CLOSE else (number, named, -1)
+            votes.append(usual._replace(author=author, kind=kind, body=body))
+    if not rng.randrange(4):
+        rng.shuffle(votes)
+    return _before(played, played.starts[step]) + b"".join(map(played.sign, (*signed, *votes)))
+
+
+def _change_proof(rng: Random, data: bytes) -> bytes:
+    """Change some bytes or arrays; or put two messages together, one of them perhaps a changed copy of the other."""
+    if not rng.randrange(4):
+        return change_arrays(rng, data)
+    played = _played("votes")
+    place = rng.randrange(1, len(played.messages) + 1)
+    found = [_message(rng, played, place) for _ in range(rng.choice((1, 2, 2, 2, 2, 2, 3)))]
+    return encode((PROOF_TAG, played.genesis.encoded())) + b"".join(found)
+
+
+def _message(rng: Random, played: FairMatch, place: int) -> bytes:
+    """Return a message that was sent about there, or what one of the players could have signed instead."""
+    near = range(max(0, place - 6), min(len(played.messages), place + 6))
+    message = played.messages[rng.choice(near)].message
+    position = played.position(place)
+    step = {each.message.author: each.id for each in played.messages if each.message.step == position.step}
+    here: dict[str, Any] = {"step": position.step, "tip": position.tip, "author": rng.randrange(len(played.keys))}
+    changed: Message
+    match rng.randrange(8):
+        case 0:
+            changed = message
+        case 1 | 2:
+            entries = tuple(rng.choice((step.get(author, b""), step.get(author, b""), b"")) for author in position.owed)
+            number = rng.randrange(3)
+            if rng.randrange(3):
+                changed = message._replace(**here, kind=Kind.CLOSE, body=(number, entries))
+            else:
+                changed = message._replace(**here, kind=Kind.ABSENT, body=(number, entries, rng.randrange(-1, number)))
+        case 3:
+            changed = message._replace(**here, kind=Kind.RESIGN, body=())
+        case 4:
+            changed = message._replace(**here)
+        case 5:
+            changed = message._replace(author=here["author"])
+        case _:
+            body = mutate_value(rng, message.body)
+            changed = (
+                message._replace(body=body) if _fits(cast("Kind", message.kind), body) else message._replace(**here)
+            )
+    return played.sign(changed)
+
+
+def _messages_of_all_kinds() -> Iterator[Structure]:
+    planted = {
+        Kind.COMMIT: ("isList(body, is32) || isList(body, is32, is32)", "isList(body, is32) || is32(body[1])"),
+        Kind.LOCK: ("if (body[at] <= body[at - WITNESS_SIZE])", "if (body[at] < body[at - WITNESS_SIZE])"),
+        Kind.REVEAL: ("[REVEAL]: is32", "[REVEAL]: (body) => isBytes(body)"),
+        Kind.MOVE: ("Array.from(body).length <= 200", "body.length <= 200"),
+        Kind.OPEN: ("isList(body, is32, is32, is32)", "isList(body, is32, is32, (each) => isBytes(each))"),
+        Kind.RESIGN: ("[RESIGN]: (body) => isList(body)", "[RESIGN]: (body) => Array.isArray(body)"),
+        Kind.RESULT: ("[RESULT]: is32", "[RESULT]: (body) => isBytes(body)"),
+        Kind.STAKE: ("isInteger(value, 0, 2n ** 63n - 1n)", "isInteger(value, 0, 2n ** 63n)"),
+        Kind.ABSENT: (" && body[2] < body[0]", ""),
+        Kind.CLOSE: ("[CLOSE]: (body) => isList(body, isRound, isEntries)", "[CLOSE]: (body) => isEntries(body[1])"),
+        Kind.WITNESS: ("[WITNESS]: is32", "[WITNESS]: (body) => isBytes(body)"),
+    }
+    for kind in Kind:
+        yield Structure(kind.name, "message", partial(messages, kind), _change_message, planted[kind])
+
+
+VERDICTS: Final = frozenset({"misconduct", "incomplete", "altered"})
+STRUCTURES: Final = (
+    Structure(
+        "value", "encoding", encodings, _change_encoding, ("binary(atLeast(number(2), 256))", "binary(number(2))")
+    ),
+    Structure("nickname", "nickname", nicknames, _mutated_text, (' || name.includes("  ")', "")),
+    Structure(
+        "address", "address", addresses, _change_address, ("groups.flat().length <= 7", "groups.flat().length <= 8")
+    ),
+    Structure("ruleset", "ruleset", rulesets, _change_ruleset, ('throw wrong("dice-cap")', "void 0")),
+    Structure(
+        "fingerprint", "fingerprint", keys, _change_key, ("digit * 2 : digit", "digit : digit"), frozenset({"read"})
+    ),
+    Structure("key", "key", keys, _change_key, ("return isIdentity(product)", "return true")),
+    Structure(
+        "signature", "signature", signatures, _change_signature, ("return !SMALL_ORDER", "return true || !SMALL_ORDER")
+    ),
+    Structure("genesis", "genesis", geneses, _change_genesis, ("isInteger(each, 5, 3600)", "isInteger(each, 5, 3601)")),
+    Structure("join record", "genesis", joins, _change_record, ("addresses.length > 8", "addresses.length > 9")),
+    Structure("purse", "genesis", purses, partial(_change_record, part=8), ("funds < 0 || owned < 0", "funds < 0")),
+    *_messages_of_all_kinds(),
+    Structure(
+        "contradiction",
+        "contradiction",
+        pairs,
+        _change_pair,
+        ("absent.body[2] < round", "absent.body[2] <= round"),
+        frozenset({"True", "False", "refused"}),
+    ),
+    Structure("move", "move", moves, _change_move, ("[1-9][0-9]{0,2})x", "[0-9]{1,3})x"), positions=turns),
+    Structure(
+        "transcript",
+        "file",
+        partial(files, "stakes", "purses", "votes"),
+        partial(_change_file, ("stakes", "purses", "votes")),
+        ("author <= latest || ", ""),
+        VERDICTS | {"fair"},
+    ),
+    Structure(
+        "certificate",
+        "file",
+        partial(files, "votes"),
+        partial(_change_certificate, ("votes", "votes", "votes", "witnesses")),
+        ("latest.kind === kind && latest.author >= author", "false"),
+        VERDICTS | {"unproven"},
+    ),
+    Structure(
+        "proof",
+        "file",
+        partial(files, "votes"),
+        _change_proof,
+        ("messages.length !== 2 || ", ""),
+        frozenset({"misconduct", "altered"}),
+    ),
+)
