@@ -287,40 +287,33 @@ class _Reading:
         """Return the misconduct that the messages after the history prove, by author; None if one proves nothing."""
         behind = self._behind
         proven: dict[int, MisconductError] = {}
-        once = [*self.history.closes, *behind]
-        if len({signed.id for signed in once}) < len(once):
+        if len({signed.id for signed in behind}) < len(behind):
             return None
         try:
             behind = [self.history.check_signature(signed) for signed in behind]
         except RejectedMessageError:
             return None
-        beside = [*([] if self._last is None else [self._last]), *behind]
-        pairs = {
-            other.id: (one, other, reason) for one, other in pairwise(beside) if (reason := contradiction(one, other))
-        }
-        paired = {signed.id for one, other, _ in pairs.values() for signed in (one, other)}
-        for signed in behind:
-            message = signed.message
-            outcome = self._hold_against(signed)
-            error = outcome if isinstance(outcome, MisconductError) else None
-            if outcome is Outcome.DUPLICATE or (error is None and signed.id not in paired):
+        # One of the history may come again: it can prove misconduct with the message beside it.
+        for before, signed, after in zip([self._last, *behind], behind, [*behind[1:], None], strict=False):
+            error = self._hold_against(signed)
+            reason = "" if before is None else contradiction(before, signed)
+            if error is None and not reason and (after is None or not contradiction(signed, after)):
                 return None
-            if error is None and signed.id in pairs:
-                one, other, reason = pairs[signed.id]
-                error = MisconductError(message.author, message.step, reason, (one, other))
+            if error is None and before is not None and reason:
+                error = MisconductError(signed.message.author, signed.message.step, reason, (before, signed))
             if error is not None:
                 proven.setdefault(error.author, error)
         return proven
 
-    def _hold_against(self, signed: Signed) -> MisconductError | Outcome | None:
-        """Judge a message after the history. Return the misconduct that it proves by itself, or else its outcome; None
-        if it is refused."""
+    def _hold_against(self, signed: Signed) -> MisconductError | None:
+        """Return the misconduct that a message after the history proves by itself, if any."""
         try:
-            return self.history.judge(signed)
+            self.history.judge(signed)
         except MisconductError as error:
             return error
         except RejectedMessageError:
-            return None  # it may still prove misconduct together with a message beside it
+            pass
+        return None
 
     def judge_contradiction(self, messages: tuple[Signed, ...]) -> Verdict:
         """Judge a file that claims that two messages of one player contradict each other.

@@ -344,7 +344,7 @@ def more_than_proofs(played: FairMatch, place: int, rng: Random) -> Iterator[byt
     second = played.sign(message, kind=kind, body=_BODIES[kind])
     proven = played.encodings[place] + second
     receipt = played.sign(message, kind=Kind.RESULT, body=bytes(32))
-    for junk in (b"\0", second, played.foreign[0], receipt, played.encodings[place], played.data):
+    for junk in (b"\0", second, played.foreign[0], receipt, played.encodings[place] * 2, played.data):
         yield proven + junk
     if place + 1 < len(played.messages):
         yield second + played.rest(place + 1)
@@ -486,7 +486,7 @@ def wrong_counts(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
 
 
 def contradictions(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A second message for one slot, beside the first and anywhere behind it."""
+    """A second message for one slot, beside the first and anywhere behind it; then perhaps the first once more."""
     message = played.messages[place].message
     if message.kind is Kind.CLOSE:
         return  # a vote against a vote: see proofs
@@ -495,7 +495,9 @@ def contradictions(played: FairMatch, place: int, rng: Random) -> Iterator[tuple
     again = _BODIES[message.kind] if message.body != _BODIES[message.kind] else "1x1"
     for second in (played.sign(message, kind=kind, body=_BODIES[kind]), played.sign(message, body=again)):
         for later in {place + 1, _soon(played, place, rng)}:
-            yield b"".join(played.encodings[place:later]) + second, message.author
+            proven = b"".join(played.encodings[place:later]) + second
+            yield proven, message.author
+            yield proven + played.encodings[place], message.author
 
 
 def after_the_end(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -667,6 +669,7 @@ def proofs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
         yield _proof(played, second, first), author
         behind = second if first in played.encodings else first + second
         yield played.data + behind, author
+        yield played.data + second + first, author  # the first one perhaps a second time
         place = rng.randrange(len(played.messages))
         behind = second if first in played.encodings[:place] else first + second
         yield played.data[: len(played.data) - len(played.rest(place))] + behind, author
@@ -680,7 +683,8 @@ def altered_proofs(played: FairMatch, rng: Random) -> Iterator[bytes]:
             yield _proof(played, *messages)
         yield _proof(played, first, encode((wire[0], bytes(64))))
         behind = second if first in played.encodings else first + second
-        for after in (behind + played.foreign[0], behind + first, behind[:-1], encode((wire[0], bytes(64))) + behind):
+        twice = (first + second) * 2
+        for after in (behind + played.foreign[0], twice, behind[:-1], encode((wire[0], bytes(64))) + behind):
             for place in (len(played.messages), rng.randrange(len(played.messages))):
                 if first not in played.encodings[place:] or after.startswith(first):
                     yield played.data[: len(played.data) - len(played.rest(place))] + after

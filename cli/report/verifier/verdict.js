@@ -260,13 +260,13 @@ async function checkProofs(bytes, start, chronicle, history, proofs, found, tall
   const { genesis } = chronicle;
   const reasons = await provenAlone(bytes, start, chronicle, proofs);
   proofs.forEach((proof, at) => {
-    const known = isVote(proof) ? [...history, ...proofs.slice(0, at)] : proofs.slice(0, at);
-    if (known.some((other) => sameBytes(other.id, proof.id)) || sameBytes(entryOf(chronicle, proof), proof.id)) {
+    if (proofs.slice(0, at).some((other) => sameBytes(other.id, proof.id)))
       throw new Altered("proofs", "a message is there twice");
-    }
     if (reasons[at]) return;
-    const against = [proofs[at - 1], proofs[at + 1]].filter(Boolean).concat(isVote(proof) ? history : []);
-    if (against.some((other) => contradict(proof, other)) || entryOf(chronicle, proof).length) {
+    const beside = [proofs[at - 1], proofs[at + 1]].filter(Boolean);
+    const against = isVote(proof) ? [...beside, ...history] : beside;
+    const entry = entryOf(chronicle, proof);
+    if (against.some((other) => contradict(proof, other)) || (entry.length && !sameBytes(entry, proof.id))) {
       reasons[at] = "two messages that contradict each other";
     } else throw new Altered("history", "a message does not fit into the history, and proves nothing");
   });
