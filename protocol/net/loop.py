@@ -30,12 +30,13 @@ async def receive_from(listening: socket.socket, most: int) -> tuple[bytes, Any]
     except NotImplementedError:
         arrived = asyncio.Event()
     while True:
+        # At once if one is there, as by the call: a receiver that was cancelled may still have to take its reader back.
+        try:
+            return listening.recvfrom(most)
+        except BlockingIOError:  # none is there, another program on the port took it, or its checksum was wrong
+            arrived.clear()
         loop.add_reader(listening, arrived.set)
         try:
             await arrived.wait()
         finally:
             loop.remove_reader(listening)
-        try:
-            return listening.recvfrom(most)
-        except BlockingIOError:  # another program on the same port took it, or its checksum was wrong
-            arrived.clear()

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 
@@ -17,12 +18,19 @@ def test_asyncios_own_loop_is_taken_where_uvloop_is_not_installed(monkeypatch: p
     assert loop_factory() is None
 
 
-@pytest.mark.parametrize("is_own", [True, False], ids=["asyncio", "uvloop"])
-def test_a_packet_is_waited_for_and_one_that_is_there_is_taken(is_own: bool) -> None:
-    factory: Callable[[], asyncio.AbstractEventLoop] | None = None if is_own else loop_factory()
-    if not is_own and factory is None:
-        pytest.skip("uvloop is not installed")
+class LoopWithoutTheCall(asyncio.SelectorEventLoop):
+    """Has no ``sock_recvfrom``, like uvloop's."""
 
+    async def sock_recvfrom(self, sock: socket.socket, bufsize: int) -> NoReturn:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "factory", [None, LoopWithoutTheCall, loop_factory()], ids=["asyncio", "without", "taken here"]
+)
+def test_a_packet_is_waited_for_and_one_that_is_there_is_taken(
+    factory: Callable[[], asyncio.AbstractEventLoop] | None,
+) -> None:
     async def receive() -> list[bytes]:
         with (
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ears,
