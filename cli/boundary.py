@@ -71,7 +71,7 @@ def _run(settings: Settings) -> int:
         return ExitCode.FAILURE
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
         failure = as_failure(error) or _unexpected(error, settings)
-        report(failure, sys.stderr, home_words(settings.home))
+        report(failure, sys.stderr, home_words(settings.home_if_any))
         return failure.code
     return ExitCode.DONE
 
@@ -159,7 +159,9 @@ def _unexpected(error: Exception, settings: Settings) -> Failure:
 
         from cli.log import open_log
 
-        path = open_log(settings.home)
+        if (home := settings.home_if_any) is None:
+            return Failure(what, "There is no log, as this account has no home folder.")
+        path = open_log(home)
         logging.getLogger("p2pdice").error("unexpected error", exc_info=error)
     except OSError as unwritable:
         return Failure(what, f"The log could not be written either: {unwritable}.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.render import escape
-from protocol import Home, private_opener
+from protocol import Home, check_own, own_opener
 from protocol.limits import LOG_BYTES
 
 
@@ -41,7 +41,10 @@ class PrivateFileHandler(RotatingFileHandler):
     """Writes to a file that only its owner can read: a log names other players and their addresses."""
 
     def _open(self) -> TextIOWrapper:
-        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=private_opener)
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=own_opener)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say nothing: where the disk is full or read-only, the player has heard of it by other ways."""
 
 
 def log_path(home: Path) -> Path:
@@ -52,9 +55,10 @@ def log_path(home: Path) -> Path:
 def open_log(home: Path) -> Path:
     """Send the warnings of this process to the log file of ``home``, and return its path.
 
-    :raises OSError: if the folder cannot be made.
+    :raises OSError: if the folder cannot be made, or the file is not the owner's own.
     """
     path = log_path(home)
+    check_own(path)
     root = logging.getLogger()
     if not any(isinstance(handler, RotatingFileHandler) for handler in root.handlers):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)

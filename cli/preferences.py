@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cli.exits import ExitCode, Failure
+from cli.foreign_text import ForeignTextError, parse_toml, read_text
 from cli.render import command_line, escape, listing, shown_path
 from cli.settings import COLOR_VARIABLE, Settings
 
 FILE_VARIABLE: Final = "P2PDICE_CONFIG"
 """Names another file."""
-LARGEST_FILE: Final = 64 * 1024
-"""Bytes: far more than all settings and long comments take. A larger file is something else."""
 SLOWEST: Final = 10.0
 """Beyond that pace a table would look as if it had stopped."""
 UIS: Final = ("screen", "line")
@@ -142,8 +141,12 @@ def settled(settings: Settings) -> list[Settled]:
 
     :raises Failure: as :func:`preferences` does.
     """
-    file = File.read()
-    values = file.checked()
+    from protocol import NoHomeError
+
+    try:
+        values = File.read().checked()
+    except NoHomeError:
+        values = {}
     default = Preferences()
     found = [
         Settled(key, values[key], "file") if key in values else Settled(key, getattr(default, key), "default")
@@ -156,14 +159,15 @@ def settled(settings: Settings) -> list[Settled]:
 
 
 def file_path() -> Path:
-    """Return where the settings are, or will be: ``P2PDICE_CONFIG``, else in the system's folder for settings."""
+    """Return where the settings are, or will be: ``P2PDICE_CONFIG``, else in the system's folder for settings.
+
+    :raises NoHomeError: if neither is there.
+    """
     if variable := os.environ.get(FILE_VARIABLE):
         return Path(variable)
-    from platformdirs import user_config_path
+    from protocol import default_settings
 
-    from protocol import SETTINGS_FILE
-
-    return user_config_path("p2pdice", appauthor=False) / SETTINGS_FILE
+    return default_settings()
 
 
 class File:
@@ -179,38 +183,24 @@ class File:
         """Read the file; one that does not exist is empty.
 
         :raises Failure: if it cannot be read, or is no TOML.
+        :raises NoHomeError: if there is no place for it.
         """
-        from protocol import open_without_waiting
-
         path = file_path()
         try:
-            with open(path, "rb", opener=open_without_waiting) as file:
-                data = file.read(LARGEST_FILE + 1)
-            if len(data) > LARGEST_FILE:
-                raise _failure(path, f"it is longer than {LARGEST_FILE} bytes: this is not a settings file of p2pdice")
-            return cls(path, data.decode("utf-8-sig"))
+            # The null device stands for no settings, as it does everywhere.
+            return cls(path, "" if str(path) == os.devnull else read_text(path))
         except FileNotFoundError:
             return cls(path, "")
         except OSError as error:
             raise _unusable(path, f"it cannot be read: {error.strerror or error}") from None
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise _failure(path, "this is not UTF-8 text", line) from None
+        except ForeignTextError as error:
+            raise _failure(path, str(error), error.line) from None
 
     def _parsed(self, text: str) -> dict[str, Any]:
-        if not text:
-            return {}
-        import tomllib
-
         try:
-            return tomllib.loads(text)
-        except RecursionError:
-            raise _failure(self.path, "it is nested too deeply for settings") from None
-        except ValueError as error:
-            where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
-            problem = str(error)[: where.start()] if where else str(error)
-            line = int(where[1]) if where and where[1] else len(text.splitlines()) if where else None
-            raise _failure(self.path, f"this is not TOML: {problem}", line) from None
+            return parse_toml(text)
+        except ForeignTextError as error:
+            raise _failure(self.path, str(error), error.line) from None
 
     def checked(self) -> dict[str, Value]:
         """Return the settings of the file.

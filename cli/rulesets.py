@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.foreign_text import ForeignTextError, parse_toml, read_text
 from cli.render import command_line, escape, shown_path
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ SetOption = Annotated[
 ]
 
 FILE_SUFFIX: Final = ".toml"
-LARGEST_FILE: Final = 64 * 1024
-"""Bytes: far more than all options take. A larger file is something else."""
 _LARGEST_NUMBER: Final = 2**63
 """As in TOML; Python reads longer ones, but does not write them in any length."""
 
@@ -45,11 +44,16 @@ def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
         if not equals:
             raise typer.BadParameter(f"{escape(change)!r} is not of the form K=V, such as dice=3.", param_hint="--set")
         values[option.strip()] = value.strip()
-    named = _from_file(Path(name)) if name.endswith(FILE_SUFFIX) else _preset(name)
+    named = _from_file(Path(name)) if is_file_name(name) else _preset(name)
     try:
         return named.with_options(values)
     except RulesetError as error:
         raise typer.BadParameter(f"{escape(str(error))}.", param_hint="--set") from None
+
+
+def is_file_name(name: str) -> bool:
+    """Tell whether a name of rules is that of a file: its ending says so, in large letters or small ones."""
+    return name.lower().endswith(FILE_SUFFIX)
 
 
 def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
@@ -81,23 +85,16 @@ def _preset(name: str) -> Ruleset:
 
 
 def _from_file(path: Path) -> Ruleset:
-    import tomllib
-
     from p2pdice import RulesetError
 
     shown = shown_path(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise typer.BadParameter(f"{shown} is too large for a ruleset.")
-        table = tomllib.loads(data.decode())
+        table = parse_toml(read_text(path))
     except OSError as error:
         raise typer.BadParameter(f"{shown} cannot be read: {error.strerror or error}.") from None
-    except RecursionError:
-        raise typer.BadParameter(f"{shown} is nested too deeply for a ruleset.") from None
-    except ValueError as error:  # no TOML, no UTF-8, or a number with too many digits
-        raise typer.BadParameter(f"{shown} is not TOML: {escape(str(error))}.") from None
+    except ForeignTextError as error:
+        where = "" if error.line is None else f", line {error.line}"
+        raise typer.BadParameter(f"{shown}{where}: {escape(str(error))}. See docs/house-rules.md.") from None
     base = table.pop("base", "classic")
     if not isinstance(base, str):
         raise typer.BadParameter(f"{shown}: base names a ruleset, as in base = 'classic'.")

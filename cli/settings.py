@@ -27,7 +27,10 @@ class Settings:
 
     @property
     def home(self) -> Path:
-        """The folder of identity, store, transcripts and log: ``--home``, else ``P2PDICE_HOME``, else the system's."""
+        """The folder of identity, store, transcripts and log: ``--home``, else ``P2PDICE_HOME``, else the system's.
+
+        :raises NoHomeError: if none is named, and the system has none for this account.
+        """
         if self.home_option is not None:
             return self.home_option
         if variable := os.environ.get(HOME_VARIABLE):
@@ -35,6 +38,16 @@ class Settings:
         from protocol import default_home
 
         return default_home()
+
+    @property
+    def home_if_any(self) -> Path | None:
+        """The same; None if there is none. For what needs no home."""
+        from protocol import NoHomeError
+
+        try:
+            return self.home
+        except NoHomeError:
+            return None
 
     def private_home(self) -> Path:
         """Return the home, closed to other accounts of this machine; if it was open to them, say so once."""
@@ -54,9 +67,12 @@ class Settings:
         os.environ[COLOR_VARIABLE] = "1"
 
 
-def home_words(home: Path) -> tuple[str, ...]:
-    """Return the words after a command that make it use a home: none if it would use that one anyway."""
-    return () if home.absolute() == Settings().home.absolute() else ("--home", str(home))
+def home_words(home: Path | None) -> tuple[str, ...]:
+    """Return the words after a command that make it use a home: none if it would use that one anyway, or has none."""
+    usual = Settings().home_if_any
+    if home is None or (usual is not None and home.absolute() == usual.absolute()):
+        return ()
+    return "--home", str(home)
 
 
 def wants_color(stream: TextIO) -> bool:

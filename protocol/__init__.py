@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from protocol.crypto.keys import read_key as read_key
     from protocol.crypto.keys import read_private as read_private
     from protocol.crypto.keys import replace_key_file as replace_key_file
-    from protocol.crypto.keys import rewrite_key_file as rewrite_key_file
     from protocol.crypto.short_code import looks_like_a_code as looks_like_a_code
     from protocol.errors import BEGIN as BEGIN
     from protocol.errors import LOOK_ON as LOOK_ON
@@ -44,6 +43,12 @@ if TYPE_CHECKING:
     from protocol.errors import PeerError as PeerError
     from protocol.errors import ProtocolError as ProtocolError
     from protocol.errors import RefuseCode as RefuseCode
+    from protocol.files import check_own as check_own
+    from protocol.files import keeps_nothing_private as keeps_nothing_private
+    from protocol.files import own_opener as own_opener
+    from protocol.files import read_outside as read_outside
+    from protocol.files import read_own as read_own
+    from protocol.files import write_whole as write_whole
     from protocol.match.lobby import TableSettings as TableSettings
     from protocol.match.match import Match as Match
     from protocol.match.progress import Clock as Clock
@@ -71,20 +76,19 @@ if TYPE_CHECKING:
     from protocol.node.locator import tables_called as tables_called
     from protocol.node.node import Node as Node
     from protocol.node.purse_keeper import PurseKeeper as PurseKeeper
-    from protocol.storage.home import SETTINGS_FILE as SETTINGS_FILE
     from protocol.storage.home import Home as Home
+    from protocol.storage.home import NoHomeError as NoHomeError
     from protocol.storage.home import close_to_others as close_to_others
     from protocol.storage.home import default_home as default_home
+    from protocol.storage.home import default_settings as default_settings
     from protocol.storage.home import home_of as home_of
-    from protocol.storage.home import open_without_waiting as open_without_waiting
-    from protocol.storage.home import private_opener as private_opener
-    from protocol.storage.home import write_whole as write_whole
     from protocol.storage.people import Mismatch as Mismatch
     from protocol.storage.people import Person as Person
     from protocol.storage.purses import PurseLine as PurseLine
     from protocol.storage.purses import PurseOrigin as PurseOrigin
     from protocol.storage.purses import PursePartner as PursePartner
     from protocol.storage.store import DamagedPurseError as DamagedPurseError
+    from protocol.storage.store import DamagedStoreError as DamagedStoreError
     from protocol.storage.store import HomeInUseError as HomeInUseError
     from protocol.storage.store import Store as Store
     from protocol.storage.store import StoredMatch as StoredMatch

@@ -429,6 +429,12 @@ PROPOSALS: Final = 16
 been formed while the others' word did not reach us. A host could send them without end."""
 KEY_FILE_BYTES: Final = 64 * KIB
 """Bytes read of a key file, which has a few hundred."""
+BACKUP: Final = KIB * KIB * KIB
+"""Bytes of a backup: some thousands of matches. Looking through one takes time in proportion to its size."""
+BACKUP_VALUE: Final = KIB * KIB
+"""Bytes of one value in it, beyond everything that is ever stored: no frame is as long."""
+BACKUP_OPERATIONS: Final = 20_000
+"""Operations of SQLite to read how the tables of a backup are defined; it takes some hundred."""
 LOG_BYTES: Final = 1_000_000
 """Bytes after which the log is put aside, once: a peer that provokes warnings fills no disk."""
 

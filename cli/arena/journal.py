@@ -18,7 +18,7 @@ from cli.arena.game import Game
 from cli.arena.worker import Plan
 from cli.render import shown_path
 from p2pdice.version import VERSION as PROGRAM
-from protocol import HomeInUseError, hold_file
+from protocol import HomeInUseError, check_own, hold_file
 
 VERSION: Final = 1
 
@@ -56,10 +56,14 @@ def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
     """Return the file for these games if nobody names one: the latest one of this arena, or the next.
 
     No arena takes the place of an earlier one: a program may have changed meanwhile.
+
+    :raises OSError: if the file is there, and is not the owner's own.
     """
     name = sha256(_line(heading(plan))).hexdigest()[:12]
     latest = max((int(path.stem.partition("-")[2]) for path in folder.glob(f"{name}-*.ndjson")), default=0)
-    return folder / f"{name}-{max(1, latest) if is_resumed else latest + 1}.ndjson"
+    path = folder / f"{name}-{max(1, latest) if is_resumed else latest + 1}.ndjson"
+    check_own(path)
+    return path
 
 
 class Journal:

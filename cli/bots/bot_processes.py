@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 import cli
 from cli.bots.programs import own_group
 from cli.exits import ExitCode
-from protocol import private_opener
+from protocol import own_opener
 
 if TYPE_CHECKING:
     from protocol import Party
@@ -108,7 +108,7 @@ async def start_house_bot(
 
 
 def _appended(log: Path) -> BinaryIO:
-    return open(log, "ab", opener=private_opener)
+    return open(log, "ab", opener=own_opener)
 
 
 async def end(processes: Iterable[Process]) -> None:

@@ -23,7 +23,7 @@ from cli.levels import DEFAULT_LEVEL, Level
 from cli.output import complain, say
 from cli.render import escape, shown_path
 from cli.text.event_json import OF_BOTS
-from protocol import private_opener
+from protocol import own_opener, read_own
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -163,7 +163,7 @@ def settle(folder: Path, number: int, recruit: Recruit) -> Bot:
     bot = Bot(home, recruit.name, recruit.key.public, recruit.command, os.getcwd(), recruit.level)
     card = {**bot._asdict(), "identity": bot.identity.hex()}
     del card["home"]
-    with open(home / _CARD, "w", encoding="utf-8", opener=private_opener) as file:
+    with open(home / _CARD, "w", encoding="utf-8", opener=own_opener) as file:
         json.dump(card, file)
         file.flush()
         os.fsync(file.fileno())  # a match that survives a power cut is no match without its bots
@@ -176,8 +176,7 @@ def _read_card(home: Path) -> Bot:
     :raises OSError: if there is no card.
     :raises ValueError: if the card is not one that this program writes.
     """
-    with open(home / _CARD, "rb") as file:
-        content = file.read(_CARD_BYTES + 1)
+    content = read_own(home / _CARD, _CARD_BYTES + 1)
     if len(content) > _CARD_BYTES:
         raise ValueError("it is too long")
     card = read_object(content)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from cli.foreign_text import Decoder
+
 LINE_BYTES: Final = 65_536
 """The longest line that is read: ten times as long as the deal of ten full cups."""
 
@@ -17,9 +19,11 @@ class OverlongLineError(ValueError):
 
 
 class LineBuffer:
-    """Bytes as they come, cut into lines. However long a line is, no more than :data:`LINE_BYTES` of it are kept."""
+    """Bytes as they come, cut into lines of UTF-8. However long a line is, no more than :data:`LINE_BYTES` of it are
+    kept."""
 
     def __init__(self) -> None:
+        self._decoder = Decoder()
         self._data = bytearray()
         self._searched = 0
         self._is_skipping = False
@@ -30,7 +34,7 @@ class LineBuffer:
 
     def feed(self, data: bytes) -> None:
         """Add bytes to the end."""
-        self._data += data
+        self._data += self._decoder.feed(data)
 
     def take(self) -> bytes | None:
         """Return the next line without its end, or None as long as it is not complete.
@@ -51,6 +55,7 @@ class LineBuffer:
 
         :raises OverlongLineError: if it is too long.
         """
+        self._data += self._decoder.feed(b"", is_last=True)
         return self._cut(bytes(self._data), len(self._data)) if self._data or self._is_skipping else None
 
     def clear(self) -> None:

@@ -163,10 +163,12 @@ def arena(
     if any(unicodedata.category(character) == "Cs" for character in seed):
         raise typer.BadParameter("it is not text.", param_hint="--seed")
     plan = _plan(bots, rules or ["classic"], changes, players or [2], games, seed, move_ms, gauntlet)
-    home = ctx.ensure_object(Settings).private_home()
-    open_log(home)  # what programs print to standard error would break the bar
+    settings = ctx.ensure_object(Settings)
+    home = settings.private_home() if out is None or settings.home_if_any else None
+    if home is not None:
+        open_log(home)  # what programs print to standard error would break the bar
     _try_out(plan)
-    path = out or kept(_made(Home(home).arenas), plan, is_resumed=resume)
+    path = out or kept(_made(Home(home or settings.home).arenas), plan, is_resumed=resume)
     decision = Decision(plan.tables, ERROR if error is None else error) if until_decided else None
     jobs = jobs or cores()
     with ExitStack() as stack:

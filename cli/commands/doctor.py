@@ -50,7 +50,7 @@ def doctor(
 
     Looks at the program, your key and files, disk, clock, network, multicast, port and firewall. Changes nothing.
     """
-    home = ctx.ensure_object(Settings).home
+    home = ctx.ensure_object(Settings).home_if_any
     peers = () if peer is None else _addresses(place_in(peer))
     findings: list[Finding] = []
 

@@ -312,7 +312,7 @@ def passphrase(
     recover it for you. It protects the key alone: anybody with a copy of the whole folder has the seeds of your
     unfinished matches. Backups and copies that were made before stay as they are.
     """
-    from protocol import Home, rewrite_key_file
+    from protocol import Home, write_whole
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
@@ -321,7 +321,7 @@ def passphrase(
         me = had or archive.unlock(home, store)[0]
         if remove and had is None:
             raise Failure("Your key has no passphrase.")
-        rewrite_key_file(home.identity, me.encoded(None if remove else new_passphrase()))
+        write_whole(home.identity, me.encoded(None if remove else new_passphrase()))
     done = "removed" if remove else "set" if had is None else "changed"
     print(f"The passphrase of your key is {done}.")
     if not remove:

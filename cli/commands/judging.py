@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -86,16 +84,7 @@ def read_transcript(path: Path) -> bytes:
     :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
         to open one may wait.
     """
-    from protocol import open_without_waiting
+    from protocol import read_outside
     from protocol.limits import TRANSCRIPT
 
-    _require_file(path.stat().st_mode)
-    with open(path, "rb", opener=open_without_waiting) as file:
-        _require_file(os.fstat(file.fileno()).st_mode)  # another may have taken its place
-        return file.read(TRANSCRIPT + 1)
-
-
-def _require_file(mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device or a socket"
-        raise OSError(f"this is a {kind}; name a transcript or proof file")
+    return read_outside(path, TRANSCRIPT + 1)

@@ -11,7 +11,7 @@ import typer
 
 from cli.front import application
 from cli.render import escape
-from cli.rulesets import FILE_SUFFIX, SetOption, chosen_ruleset
+from cli.rulesets import SetOption, chosen_ruleset, is_file_name
 from cli.text.explain import WIDTH, explain, summary
 
 EPILOG: Final = """\b
@@ -45,7 +45,7 @@ def rules(
     if as_json:
         print(json.dumps(_data(ruleset)))
         return
-    called = Path(base).stem if base.endswith(FILE_SUFFIX) else base
+    called = Path(base).stem if is_file_name(base) else base
     title = ruleset.name or escape(" with ".join((called, ", ".join(changes))) if changes else called)
     print(explain(ruleset, title[:1].upper() + title[1:]))
 

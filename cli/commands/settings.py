@@ -48,13 +48,23 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         if as_json:
             raise typer.BadParameter(f"it is only for {command_line('settings', '--json')}.", param_hint="--json")
         return
-    found, path = settled(ctx.ensure_object(Settings)), file_path()
+    from protocol import NoHomeError
+
+    found = settled(ctx.ensure_object(Settings))
+    try:
+        path = file_path()
+    except NoHomeError:
+        path = None
     if as_json:
         values = {each.key: {"value": each.value, "source": each.source} for each in found}
-        print(json.dumps({"file": str(path), "exists": path.exists(), "settings": values}))
+        file = None if path is None else str(path)
+        print(json.dumps({"file": file, "exists": path is not None and path.exists(), "settings": values}))
         return
     for each in found:
         say(f"{each.key:5}  {_shown(each):8}  {_source(each)}; {SETTINGS[each.key].meaning}")
+    if path is None:
+        say("There is no place for a file: this account has no home folder. Name one with P2PDICE_CONFIG.")
+        return
     say(f"The file: {shown_path(path)}" + ("" if path.exists() else " (not created yet)"))
     print(f"Change one with:\n    {command_line('settings', 'set', 'pace', '0.5')}")
 

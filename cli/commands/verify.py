@@ -84,10 +84,10 @@ def verify(
                     raise path
                 reports.append(_verify_file(name, path, judged, trusted, as_json, remember))
             except OSError as error:
-                where = path if isinstance(path, Path) else Path(name)
+                where = path if isinstance(path, Path) else Path(error.filename or name)
                 complain(f"{shown_path(where)}: {sentence(error.strerror or str(error))}")
             except Failure as failure:
-                report_failure(failure, sys.stderr, home_words(settings.home))
+                report_failure(failure, sys.stderr, home_words(settings.home_if_any))
     if not as_json and any(report.verdict.players for report in reports):
         say(LIMITS)
     if not as_json and len(files) > 1:
@@ -168,8 +168,8 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
     from protocol import Home, StoreError
     from protocol.storage import archive
 
-    home = Home(settings.home)
-    if not home.store.exists():
+    home = Home(settings.home_if_any or Path())
+    if settings.home_if_any is None or not home.store.exists():
         return lambda _: ()
     try:
         store = stack.enter_context(archive.read_store(home))

@@ -10,11 +10,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cli.doctor.finding import Finding, State
 from cli.render import counted
 from p2pdice.version import VERSION
+
+if TYPE_CHECKING:
+    from protocol import Parts
 
 SPACE: Final = 64 * 2**20
 """Bytes: a long match of ten players with its transcript takes less than a tenth of it."""
@@ -29,15 +32,18 @@ _MIB: Final = 2**20
 _RESUME: Final = "Resume that match: its other players hand back what they have"
 
 
-def machine(home: Path) -> Iterator[Finding]:
+def machine(home: Path | None) -> Iterator[Finding]:
     """Yield the findings, one at a time: some take a moment."""
-    from protocol import PROTOCOL_VERSION
+    from protocol import PROTOCOL_VERSION, NoHomeError
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", State.OK, f"p2pdice {VERSION} for protocol {PROTOCOL_VERSION}, on Python {python}")
-    yield from _folder(home)
-    yield _key(home)
-    yield _store(home)
+    if home is None:
+        yield Finding("home", State.PROBLEM, str(NoHomeError()), _capitalized(NoHomeError.hint))
+    else:
+        yield from _folder(home)
+        yield _key(home)
+        yield _store(home)
     yield _clock(home)
     yield _terminal()
 
@@ -77,11 +83,17 @@ def _folder(home: Path) -> Iterator[Finding]:
 
 
 def _modes(home: Path) -> Finding:
+    from protocol import keeps_nothing_private
+
     if not home.exists():
         return Finding("home", State.OK, (home, " will be made when you first play"))
     if sys.platform != "win32" and home.stat().st_mode & 0o077:
-        remedy = ("Close it: chmod 700 ", home)
-        return Finding("home", State.WARNING, (home, " is open to other accounts of this machine"), remedy)
+        if keeps_nothing_private(home):
+            says: Parts = (home, " is on a disk that keeps no file from other accounts")
+            remedy = "If others use this machine, choose a folder on another disk with --home DIR"
+            return Finding("home", State.WARNING, says, remedy)
+        says = (home, " is open to other accounts of this machine")
+        return Finding("home", State.WARNING, says, ("Close it: chmod 700 ", home))
     return Finding("home", State.OK, (home, " is yours alone"))
 
 
@@ -101,7 +113,7 @@ def _key(home: Path) -> Finding:
 
 
 def _store(home: Path) -> Finding:
-    from protocol import Home, StoreError
+    from protocol import DamagedStoreError, Home, StoreError
     from protocol.storage import archive
 
     path = Home(home).store
@@ -113,7 +125,9 @@ def _store(home: Path) -> Finding:
             matches = store.matches()
             loss = store.loss
     except StoreError as error:
-        remedy = "Restore it from a backup, or move it away to begin with an empty one"
+        remedy = _capitalized(error.hint)
+        if isinstance(error, DamagedStoreError):
+            remedy = "Restore it from a backup, or move it away to begin with an empty one"
         return Finding("store", State.PROBLEM, error.parts, remedy)
     if loss is not None:
         return Finding("store", State.WARNING, archive.describe(loss), _RESUME)
@@ -122,7 +136,7 @@ def _store(home: Path) -> Finding:
     return Finding("store", State.OK, says)
 
 
-def _clock(home: Path) -> Finding:
+def _clock(home: Path | None) -> Finding:
     """See whether the clock shows a time that can be, and none before the files of this home were written."""
     now = time.time()
     says = f"it shows {_minute(now)}"
@@ -130,12 +144,16 @@ def _clock(home: Path) -> Finding:
     if not _FIRST <= now < _LAST:
         return Finding("clock", State.WARNING, says, remedy)
     try:
-        written = max((each.stat().st_mtime for each in home.iterdir()), default=0.0)
+        written = max((each.stat().st_mtime for each in home.iterdir()) if home else (), default=0.0)
     except OSError:
         written = 0.0
     if written > now + _DAY:
         return Finding("clock", State.WARNING, f"{says}, but you played at {_minute(written)}", remedy)
     return Finding("clock", State.OK, says)
+
+
+def _capitalized(hint: str) -> str:
+    return f"{hint[:1].upper()}{hint[1:]}"
 
 
 def _minute(seconds: float) -> str:

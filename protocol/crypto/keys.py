@@ -14,9 +14,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import stat
-import sys
-import tempfile
 import unicodedata
 from base64 import b32encode
 from collections.abc import Callable
@@ -38,15 +35,13 @@ from cryptography.hazmat.primitives.serialization import (
 
 from protocol.crypto.hashing import tagged_hash
 from protocol.errors import LocalError
+from protocol.files import NotOwnError, OpenToOthersError, read_own, write_whole
 from protocol.limits import KEY_FILE_BYTES, KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 
 IDENTITY_FILE: Final = "identity.key"
-
-_READING: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""Follow no link, do not wait for a writer of a pipe, and change no byte, as far as the system has such flags."""
 
 FINGERPRINT_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _VALUES: Final = {character: value for value, character in enumerate(FINGERPRINT_ALPHABET)}
@@ -287,23 +282,8 @@ def replace_key_file(path: Path, data: bytes) -> Path | None:
         if (former := read_private(path)) == data:
             return None
         kept = _keep(path, former)
-    rewrite_key_file(path, data)
+    write_whole(path, data)
     return kept
-
-
-def rewrite_key_file(path: Path, data: bytes) -> None:
-    """Write a key file whole or not at all, in place of the one before.
-
-    :raises OSError: if it cannot be written.
-    """
-    descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)  # exclusively, with mode 0600
-    draft = Path(name)
-    try:
-        _fill(descriptor, data)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def _keep(path: Path, data: bytes) -> Path:
@@ -318,11 +298,7 @@ def _keep(path: Path, data: bytes) -> Path:
 
 
 def _create(path: Path, data: bytes) -> None:
-    _fill(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), data)
-
-
-def _fill(descriptor: int, data: bytes) -> None:
-    with os.fdopen(descriptor, "wb") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -334,26 +310,12 @@ def read_private(path: Path) -> bytes:
     :raises KeyFileError: if it is not.
     :raises OSError: if it cannot be read.
     """
-    # Checked before it is opened, since Windows has no way to open a link itself; and again afterwards, since it may
-    # be another file by now.
-    _check_private(path, path.lstat())
-    descriptor = os.open(path, _READING)
-    with os.fdopen(descriptor, "rb") as file:
-        _check_private(path, os.fstat(file.fileno()))
-        return file.read(KEY_FILE_BYTES)
-
-
-def _check_private(path: Path, found: os.stat_result) -> None:
-    if stat.S_ISLNK(found.st_mode):
-        raise KeyFileError(path, " is a link, which is not followed; put the key file itself in its place")
-    if not stat.S_ISREG(found.st_mode):
-        raise KeyFileError(path, " is not a file; move it away")
-    # Windows keeps a user's profile private by access lists; owner and mode bits say nothing there.
-    if sys.platform != "win32":
-        if found.st_uid != os.geteuid():
-            raise KeyFileError(path, " belongs to another account; take a copy of your own, or another --home")
-        if stat.S_IMODE(found.st_mode) & 0o077:
-            raise KeyFileError(path, " can be read by others; run: chmod 600 ", path)
+    try:
+        return read_own(path, KEY_FILE_BYTES, is_secret=True)
+    except OpenToOthersError:
+        raise KeyFileError(path, " can be read by others; run: chmod 600 ", path) from None
+    except NotOwnError as error:
+        raise KeyFileError(path, f": {error.strerror}") from None
 
 
 class Identity:

@@ -17,6 +17,7 @@ from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.events import Diverged, MatchResult, MatchStarted, Misbehaved, NodeEvent
+from protocol.files import write_whole
 from protocol.limits import PASSED_ON_BURST, PASSED_ON_RATE, PLAYERS
 from protocol.match.effects import (
     Accuse,
@@ -44,7 +45,6 @@ from protocol.node.refusals import LEFT
 from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
-from protocol.storage.home import write_whole
 from protocol.storage.match_names import calendar
 from protocol.storage.transcript_files import transcript_path
 from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, encode_frame

@@ -18,6 +18,7 @@ from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
 from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, Parts, PeerError
+from protocol.files import check_own
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
@@ -49,7 +50,7 @@ def read_store(home: Home) -> Iterator[Store]:
     """
     try:
         store = Store(home.store, is_reader=True)
-    except HomeInUseError as error:  # an old store that has to be converted, or one that an old program holds
+    except HomeInUseError as error:  # an old program holds it
         raise StoreError(*error.parts, ", perhaps an older one; close that first") from None
     with closing(store):
         yield store
@@ -213,7 +214,7 @@ def transcript_named(home: Home, text: str) -> Path:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
     file_name = f"{wanted.removesuffix(TRANSCRIPT_SUFFIX)}{TRANSCRIPT_SUFFIX}"
     for folder in (home.matches, home.path / PROOFS_FOLDER):
-        if (folder / file_name).is_file():
+        if check_own(folder / file_name):
             return folder / file_name
     if wanted.endswith(TRANSCRIPT_SUFFIX):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)

@@ -1,7 +1,10 @@
 """Backups: one file with the identity key of a home and what its store remembers.
 
-A backup is an SQLite database: the store as it was at one moment, copied by SQLite's own backup while a node may write
-to it, and the key file as it is, so with its passphrase if it has one.
+A backup is an SQLite database: the rows of a store as they were at one moment, copied by SQLite's own backup while a
+node may write to it, and the key file as it is, so with its passphrase if it has one.
+
+A backup from elsewhere can be anything that SQLite takes for a database. So its tables must be, word for word, those
+that this program writes: SQLite computes nothing on reading them, and each page is read a few times at most.
 
 It holds no match that was not over. Whoever returned to such a match with older messages than they have sent, or on two
 machines at once, could sign two messages for one step: a contradiction, which looks like cheating. With the match left
@@ -30,7 +33,8 @@ from protocol.crypto.keys import (
     replace_key_file,
 )
 from protocol.errors import LocalError
-from protocol.limits import KEY_FILE_BYTES
+from protocol.files import read_outside
+from protocol.limits import BACKUP, BACKUP_OPERATIONS, BACKUP_VALUE, KEY_FILE_BYTES
 from protocol.storage import archive
 from protocol.storage.home import STORE_FILE, Home
 from protocol.storage.match_names import calendar
@@ -39,6 +43,16 @@ from protocol.storage.upgrades import SCHEMA_VERSION
 
 APPLICATION: Final = 0x70326469
 """In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
+_TABLE: Final = "CREATE TABLE backup (key BLOB NOT NULL, made INTEGER NOT NULL, digest BLOB NOT NULL)"
+"""The only table beside those of a store. The digest is that of everything else."""
+_LIMITS: Final = {
+    sqlite3.SQLITE_LIMIT_LENGTH: BACKUP_VALUE,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 10_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 20,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+}
+"""What SQLite takes in while it reads the definitions, before they can be compared."""
 _KEY_MARKS: Final = (b"-----BEGIN ", b"p2pdice argon2id ")
 """How a key file begins."""
 
@@ -92,25 +106,25 @@ def back_up(home: Home, path: Path) -> Backup:
             draft = Path(folder) / STORE_FILE
             draft.touch(mode=0o600)
             with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+                _make(database)
                 if home.store.exists():
-                    with archive.read_store(home) as store:
-                        store.copy_to(database)
-                else:
-                    Store.make(database)
+                    copy = Path(folder) / "copy"
+                    copy.touch(mode=0o600)
+                    with archive.read_store(home) as store, closing(sqlite3.connect(copy)) as whole:
+                        store.copy_to(whole)
+                        _check(whole, home.store)
+                    _take_rows(database, copy)
                 _drop_unfinished(database)
                 counts = _count(database)
                 now = int(time.time())
-                database.execute(f"PRAGMA application_id={APPLICATION}")
-                database.execute("CREATE TABLE backup (key BLOB NOT NULL, made INTEGER NOT NULL, digest BLOB NOT NULL)")
                 database.execute("INSERT INTO backup VALUES (?, ?, ?)", (key, now, _digest(database, key)))
-                _check(database, home.store)
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
             draft.replace(path)
     except BaseException as error:
         path.unlink(missing_ok=True)
         if isinstance(error, sqlite3.Error):
-            raise failure(("cannot back up ", home.store), error) from error
+            raise failure("cannot back up", home.store, error) from error
         raise
     return Backup(key, now, *counts)
 
@@ -143,7 +157,7 @@ def _count(database: sqlite3.Connection) -> tuple[int, int, bool]:
 
 
 def _digest(database: sqlite3.Connection, key: bytes) -> bytes:
-    """Return the hash of a key and of all tables but that of the backup itself. Older backups have none."""
+    """Return the hash of a key and of all tables but that of the backup itself."""
     content = sha256(key)
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'backup' ORDER BY name"
     for (table,) in database.execute(tables).fetchall():
@@ -203,38 +217,65 @@ def look(path: Path) -> Backup:
     :raises BackupError: if it is neither.
     :raises OSError: if it cannot be read.
     """
-    if path.exists() and not path.is_file():  # reading it could take for ever
-        raise BackupError(path, " is not a regular file")
-    with path.open("rb") as file:
-        beginning = file.read(KEY_FILE_BYTES)
+    try:
+        beginning = read_outside(path, KEY_FILE_BYTES)
+    except OSError as error:
+        raise BackupError(path, f" cannot be read: {error.strerror or error}") from None
     if beginning.startswith(_KEY_MARKS):
         _require_key(beginning, path)
         return Backup(beginning, None, 0, 0, has_purse=False)
-    with _reading(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as found:
-        found.execute("PRAGMA trusted_schema=0")
-        ((application,),) = found.execute("PRAGMA application_id").fetchall()
-        # Views, triggers and virtual tables have no page of their own.
-        strange = found.execute("SELECT name FROM sqlite_schema WHERE NOT coalesce(rootpage, 0)").fetchall()
-        if application != APPLICATION or strange:
-            raise BackupError(path, " is no backup of p2pdice")
-        ((version,),) = found.execute("PRAGMA user_version").fetchall()
-        if version > SCHEMA_VERSION:
-            raise BackupError(path, f" was written by a newer p2pdice (format {version}); update this one")
+    with _reading(path), closing(_opened(path)) as found:
         _check(found, path)
-        has_digest = ("digest",) in found.execute("SELECT name FROM pragma_table_info('backup')").fetchall()
-        columns = "key, made, digest" if has_digest else "key, made, NULL"
-        rows = found.execute(f"SELECT {columns} FROM backup LIMIT 1").fetchall()  # noqa: S608 - one of the two above
-        ((key, made, digest),) = rows or ((b"", 0, None),)
+        ((key, made, digest),) = found.execute("SELECT * FROM backup LIMIT 2").fetchall() or [(b"", 0, b"")]
         if type(key) is not bytes or type(made) is not int or len(key) > KEY_FILE_BYTES:
             raise BackupError(path, " holds no key")
-        if has_digest and digest != _digest(found, key):
+        if digest != _digest(found, key):
             raise BackupError(path, " is damaged: not everything in it is as it was written")
         _require_key(key, path)
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            closing(sqlite3.connect(_make_store(path, Path(folder)))) as store,
-        ):
-            return Backup(key, calendar(made), *_count(store))
+        return Backup(key, calendar(made), *_count(found))
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open a backup. Nothing of it but its header and its tables' definitions was read.
+
+    :raises BackupError: if it is too large, or its tables are not those that this program writes.
+    :raises sqlite3.Error: if it is no database.
+    """
+    if path.stat().st_size > BACKUP:
+        raise BackupError(path, f" is longer than {BACKUP // 2**20} MiB, so it is no backup of p2pdice")
+    found = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        for kind, most in _LIMITS.items():
+            found.setlimit(kind, most)
+        found.set_progress_handler(lambda: True, BACKUP_OPERATIONS)  # ends a statement that takes more
+        ((application,),) = found.execute("PRAGMA application_id").fetchall()
+        ((version,),) = found.execute("PRAGMA user_version").fetchall()
+        if application == APPLICATION and version > SCHEMA_VERSION:
+            raise BackupError(path, f" was written by a newer p2pdice (format {version}); update this one")
+        if application == APPLICATION and version < SCHEMA_VERSION:
+            raise BackupError(path, f" was written by an older p2pdice (format {version}), which can restore it")
+        with closing(sqlite3.connect(":memory:")) as own:
+            _make(own)
+            written = _schema(own)
+        if application != APPLICATION or _schema(found) != written:
+            raise BackupError(path, " is no backup of p2pdice")
+        found.set_progress_handler(None, 0)
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def _make(database: sqlite3.Connection) -> None:
+    """Make an empty backup of a database."""
+    database.execute(f"PRAGMA application_id={APPLICATION}")
+    Store.make(database)
+    database.execute(_TABLE)
+
+
+def _schema(database: sqlite3.Connection) -> list[tuple[object, ...]]:
+    """Return how everything in a database is defined."""
+    return sorted(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall(), key=repr)
 
 
 @contextmanager
@@ -248,33 +289,36 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _make_store(path: Path, folder: Path) -> Path:
-    """Make the store of a home from a backup, which may be of an older version; return where it is in a folder.
+    """Make the store of a home from a backup; return where it is in a folder.
 
-    Only the rows are taken over, as another program may have changed the tables: a missing column would be noticed in
-    the middle of a match.
+    :raises BackupError: if its rows do not fit, or it is another one by now.
     """
     copy, draft = folder / "copy", folder / STORE_FILE
     for each in (copy, draft):
         each.touch(mode=0o600)
     shutil.copyfile(path, copy)
-    with _reading(path):
-        Store(copy).close()  # converts it
-        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
-            database.execute("PRAGMA trusted_schema=0")
-            Store.make(database)
-            tables = (
-                "SELECT tables.name, group_concat(columns.name) FROM sqlite_schema AS tables,"
-                " pragma_table_info(tables.name) AS columns WHERE tables.type = 'table' GROUP BY tables.name"
-            )
-            present = database.execute(tables).fetchall()
-            database.execute("ATTACH ? AS copy", (str(copy),))
-            database.execute("BEGIN")
-            for table, columns in present:
-                database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM copy.{table}")  # noqa: S608
-            database.execute("COMMIT")
-            database.execute("DETACH copy")
-            _drop_unfinished(database)
+    look(copy)
+    with _reading(path), closing(sqlite3.connect(draft, isolation_level=None)) as database:
+        Store.make(database)
+        _take_rows(database, copy)
+        _drop_unfinished(database)
     return draft
+
+
+def _take_rows(database: sqlite3.Connection, path: Path) -> None:
+    """Fill the tables of a store with the rows of another one of the same version."""
+    tables = (
+        "SELECT tables.name, group_concat(columns.name) FROM sqlite_schema AS tables,"
+        " pragma_table_info(tables.name) AS columns"
+        " WHERE tables.type = 'table' AND tables.name != 'backup' GROUP BY tables.name"
+    )
+    present = database.execute(tables).fetchall()
+    database.execute("ATTACH ? AS other", (str(path),))
+    database.execute("BEGIN")
+    for table, columns in present:
+        database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM other.{table}")  # noqa: S608
+    database.execute("COMMIT")
+    database.execute("DETACH other")
 
 
 def _require_key(key: bytes, path: Path) -> None:

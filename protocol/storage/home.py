@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from protocol.crypto.keys import IDENTITY_FILE
-from protocol.errors import Parts
+from protocol.errors import LocalError, Parts
+from protocol.files import (
+    OTHERS,
+    NotOwnError,
+    check_own,
+    check_own_folder,
+    check_owner,
+    keeps_nothing_private,
+    own_opener,
+)
 
 STORE_FILE: Final = "store.sqlite3"
 MATCHES_FOLDER: Final = "matches"
@@ -88,48 +97,97 @@ def note_of(store: Path) -> Path:
 def close_to_others(folder: Path) -> Parts:
     """Take away the access that other accounts of this machine have to a home: as a rule they could read it.
 
-    Only a home is closed, never a folder that holds other things as well or belongs to another account. What a
-    link in it leads to stays as it is.
+    Only a home is closed, never a folder that holds other things as well or belongs to another account. Nobody but its
+    owner can then put anything into it. What others have put there before is refused, and stays as it is.
 
-    :return: a message about it, as a sentence without its full stop; empty if nothing was open.
+    :return: a message about it, as a sentence without its full stop; empty if there is nothing to say.
+    :raises NotOwnError: if a file of the home is not the owner's own, or others can write to the folder as it is left.
     :raises OSError: if the folder cannot be looked at.
     """
     if sys.platform == "win32" or not folder.is_dir():
         return ()  # Windows keeps a user's profile private by access lists; mode bits say nothing there
     found = folder.stat()
-    is_open = bool(stat.S_IMODE(found.st_mode) & _OTHERS)
     names = sorted(os.listdir(folder))
     foreign = [name for name in names if name not in (*_FOLDERS, *_LITTER) and not name.startswith(_FILES)]
-    if is_open and (found.st_uid != os.geteuid() or found.st_mode & stat.S_ISVTX or foreign):
-        why = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else "it is not yours alone"
-        return (
-            folder,
-            f" is open to other accounts of this machine, and was left so, as {why}; to close it: chmod 700 ",
-            folder,
-        )
+    if found.st_uid != 0:  # the administrator can do anything anyway
+        check_owner(folder, found)
+    is_shared = found.st_uid != os.geteuid() or bool(found.st_mode & stat.S_ISVTX)
+    if not (is_shared or foreign):
+        _close(folder.resolve())  # the home may be a link: it is named by its owner
+    is_open = bool(folder.stat().st_mode & OTHERS)
+    if is_open and keeps_nothing_private(folder):
+        return _left_open(folder)
+    if is_open and foreign and found.st_mode & _WRITERS and not found.st_mode & stat.S_ISVTX:
+        remedy = f"run: chmod go-w {folder}, or choose another folder with --home DIR"
+        raise NotOwnError(folder, "can be written to by other accounts of this machine", remedy)
+    own = [name for name in names if name not in foreign]
+    _look_over(folder, own)
     if is_open:
-        folder.chmod(0o700)
-    own = [folder / name for name in names if name not in foreign and name != IDENTITY_FILE]
-    folders = [folder / name for name in _FOLDERS if not (folder / name).is_symlink()]
-    for path in (*own, *(each for inner in folders for each in inner.glob("*"))):
-        _close_file(path, os.geteuid())
-    return (folder, " was open to other accounts of this machine; it is yours alone now") if is_open and names else ()
+        why = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else ""
+        why = why or ("it is not yours alone" if is_shared else "its disk cannot be written")
+        left = f" is open to other accounts of this machine, and was left so, as {why}; to close it: chmod 700 "
+        return folder, left, folder
+    _close_files(folder, own)
+    was_open = found.st_mode & OTHERS
+    return (folder, " was open to other accounts of this machine; it is yours alone now") if was_open and names else ()
 
 
-_OTHERS: Final = 0o077
+_WRITERS: Final = 0o022
 _FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER, ARENAS_FOLDER)
-_FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE, SETTINGS_FILE)
-"""Beginnings of file names in a home. An identity key that was open is not closed but refused: others may know it."""
+_OPEN_NOTE: Final = "open-to-others.txt"
+"""Tells that the owner knows that a disk keeps nothing from other accounts."""
+_FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE, SETTINGS_FILE, _OPEN_NOTE)
+"""Beginnings of file names in a home. An identity key that was open is not closed but refused: others may know it. The
+settings may be a link to a file that is kept elsewhere."""
 _LITTER: Final = (".DS_Store", ".directory", ".localized")
 """Files that file browsers leave in every folder that they show."""
 
 
-def _close_file(path: Path, owner: int) -> None:
-    with suppress(FileNotFoundError):  # another process that uses the home may remove it meanwhile
+def _left_open(folder: Path) -> Parts:
+    """Say once that a home is on a disk that keeps nothing from other accounts. A note there tells that it was said."""
+    said = (
+        " is on a disk that keeps no file from other accounts of this machine: they can read your key, and play in your"
+        " name; if others use this machine, choose a folder on another disk with --home DIR"
+    )
+    with suppress(OSError):  # where no note can be left, it is said again
+        try:
+            with open(folder / _OPEN_NOTE, "x", encoding="utf-8", opener=own_opener) as file:
+                file.write(f"This folder{said}.\n")
+        except FileExistsError:
+            return ()
+    return folder, said
+
+
+def _look_over(folder: Path, names: Iterable[str]) -> None:
+    """Check the files and folders of a home.
+
+    :raises NotOwnError: if one of them is not the owner's own.
+    """
+    for name in names:
+        path = folder / name
+        if name in _FOLDERS:
+            check_own_folder(path)
+        elif name == SETTINGS_FILE:
+            check_owner(path, path.lstat())  # it may be a link to where its owner keeps such files
+        elif name != IDENTITY_FILE:  # the key is checked when it is read
+            check_own(path)
+
+
+def _close_files(folder: Path, names: Iterable[str]) -> None:
+    """Close the files of a home, but not its key: if that was open, others may know it."""
+    for name in names:
+        if name != IDENTITY_FILE:
+            _close(folder / name)
+        if name in _FOLDERS:
+            for path in (folder / name).glob("*"):
+                _close(path)
+
+
+def _close(path: Path) -> None:
+    with suppress(OSError):  # another process has removed it, the disk cannot be written, or keeps no modes
         found = path.lstat()
-        mode = stat.S_IMODE(found.st_mode)
-        if mode & _OTHERS and found.st_uid == owner and not stat.S_ISLNK(found.st_mode):
-            path.chmod(mode & ~_OTHERS)
+        if found.st_mode & OTHERS and found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode):
+            path.chmod(stat.S_IMODE(found.st_mode) & ~OTHERS)
 
 
 def home_of(path: Path) -> Path | None:
@@ -137,37 +195,40 @@ def home_of(path: Path) -> Path | None:
     return path.parent.parent if path.parent.name in (MATCHES_FOLDER, PROOFS_FOLDER) else None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, for its owner to read.
+class NoHomeError(LocalError):
+    """This account has no home folder, as in many containers: HOME is not set, and the system knows none either."""
 
-    :raises OSError: if it cannot be written.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # A name of its own: the owner may keep a file under any name that could be guessed here.
-    descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
-    draft = Path(name)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    hint = "name a folder with --home DIR (or P2PDICE_HOME), and a file for settings with P2PDICE_CONFIG"
 
-
-def private_opener(path: str, flags: int) -> int:
-    """Open a file for :func:`open`. Only its owner can read a file that this creates, under any umask."""
-    return os.open(path, flags, 0o600)
-
-
-def open_without_waiting(path: str, flags: int) -> int:
-    """Open a file for :func:`open`, without waiting at a pipe that nobody writes to."""
-    # Windows has no O_NONBLOCK, and no pipes among its files either.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    def __init__(self) -> None:
+        super().__init__("this account has no home folder, in which p2pdice could keep anything")
 
 
 def default_home() -> Path:
-    """Return the folder that the platform intends for this user's data."""
+    """Return the folder that the platform intends for this user's data.
+
+    :raises NoHomeError: if there is none.
+    """
     from platformdirs import user_data_path
 
-    return user_data_path("p2pdice", appauthor=False)
+    return _of_this_account(user_data_path)
+
+
+def default_settings() -> Path:
+    """Return the file that the platform intends for this user's settings.
+
+    :raises NoHomeError: if there is none.
+    """
+    from platformdirs import user_config_path
+
+    return _of_this_account(user_config_path) / SETTINGS_FILE
+
+
+def _of_this_account(folder: Callable[..., Path]) -> Path:
+    try:
+        path = folder("p2pdice", appauthor=False)
+    except RuntimeError:
+        raise NoHomeError from None
+    if not path.is_absolute():  # as other versions of platformdirs say it, which leave the ~ as it is
+        raise NoHomeError
+    return path

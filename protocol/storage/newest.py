@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.storage.home import note_of, private_opener
+from protocol.files import own_opener, read_own
+from protocol.storage.home import note_of
 
 log = logging.getLogger(__name__)
 
 _COUNT_BYTES: Final = 8
 _CHECK_BYTES: Final = 8
+_LENGTH: Final = HASH_BYTES + _COUNT_BYTES + _CHECK_BYTES
 
 
 class Noted(NamedTuple):
@@ -41,12 +43,14 @@ class Note:
     def read(self) -> Noted | None:
         """Return the note; None if none can be read."""
         try:
-            data = self._path.read_bytes() if self._path.is_file() else b""
+            data = read_own(self._path, _LENGTH + 1)
+        except FileNotFoundError:
+            return None
         except OSError as error:
             log.warning("cannot read %s: %s", self._path, error)
             return None
-        content = data[: HASH_BYTES + _COUNT_BYTES]
-        if data != content + _check(content) or len(content) != HASH_BYTES + _COUNT_BYTES:
+        content = data[:-_CHECK_BYTES]
+        if len(data) != _LENGTH or data != content + _check(content):
             return None
         return Noted(content[:HASH_BYTES], int.from_bytes(content[HASH_BYTES:]))
 
@@ -55,7 +59,7 @@ class Note:
         content = noted.match + noted.messages.to_bytes(_COUNT_BYTES)
         try:
             if self._file is None:
-                self._file = FileIO(self._path, "wb", opener=private_opener)
+                self._file = FileIO(self._path, "wb", opener=own_opener)
             self._file.seek(0)
             self._file.write(content + _check(content))
         except OSError as error:

@@ -4,22 +4,29 @@ It has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` on macOS).
 its messages survive a crash of the process, the system and the power.
 
 One process at a time has the home and writes: it holds a lock, which the system releases when the process dies. Others
-can read the store meanwhile, and back it up. A store of an older version is converted when it is opened, as a whole or
-not at all.
+can read the store meanwhile, and back it up. A store of an older version is converted when it is opened to write, as a
+whole or not at all.
+
+To read a store, SQLite writes beside it. Where it cannot, as the disk is full or read-only, a copy in memory is read.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import re
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.errors import Choices, ErrorCode, LocalError, Parts
+from protocol.errors import Choices, ErrorCode, LocalError
+from protocol.files import check_own, own_opener
 from protocol.limits import ADDRESSES_REMEMBERED
 from protocol.storage import people, purses
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
@@ -35,6 +42,12 @@ _LOG_PAGES: Final = 256
 
 _PATIENCE: Final = 5.0
 """Seconds that a reader waits while the log of a process that was killed is read in."""
+
+_BESIDE: Final = ("", "-wal", "-shm", "-journal", "-newest", "-lock", "-lock-journal")
+"""What is added to the name of a store for each file that belongs to it. SQLite opens some of them by itself."""
+
+_LITTLE: Final = 1 << 20
+"""Bytes: a disk with less room is full. SQLite does not tell so of every file that it cannot make longer."""
 
 _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 """Errors of ``sqlite3``. The second comes if it cannot read SQLite's own complaint about a damaged schema; the third,
@@ -83,12 +96,24 @@ class HomeInUseError(LocalError):
 
 
 class StoreError(LocalError):
-    """The store cannot be read or written: the disk is full, or the file is damaged or was altered.
+    """The store cannot be read or written: the disk is full or read-only, or the file is damaged or was altered.
 
     A message that was not stored must not be sent.
     """
 
-    hint = "try again when the disk works; restore damaged files from a backup"
+    hint = "try again when the disk works"
+
+
+class FullDiskError(StoreError):
+    """There is no room for what is to be written. What is in the store is whole."""
+
+    hint = "make room on that disk, or choose a folder on another one with --home DIR"
+
+
+class ReadOnlyError(StoreError):
+    """The folder of the store cannot be written. What is in the store is whole."""
+
+    hint = "see that you may write there, or choose another folder with --home DIR"
 
 
 class DamagedStoreError(StoreError):
@@ -153,10 +178,12 @@ class Loss(NamedTuple):
 class Store:
     """The durable memory of one home.
 
-    :param is_reader: only read it, also while another process writes. An old store must be converted first.
+    :param is_reader: only read it, also while another process writes, or where nothing can be written.
     :raises HomeInUseError: if another process holds it.
     :raises DamagedStoreError: if the file is no store.
-    :raises StoreError: if it cannot be opened or was written by a newer version.
+    :raises FullDiskError: if there is no room for it.
+    :raises ReadOnlyError: if its folder cannot be written.
+    :raises StoreError: if it cannot be opened, is not the owner's own, or was written by a newer version.
     """
 
     def __init__(self, path: Path, *, is_reader: bool = False) -> None:
@@ -166,22 +193,28 @@ class Store:
         self._note = Note(path)
         self._lock: sqlite3.Connection | None = None
         try:
-            if not is_reader:
+            if is_reader:
+                _check_files(path)
+                self._db = _opened_to_read(path)
+            else:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._lock = hold_file(path)
-            # Created here so that it is private from its first byte on; SQLite would follow the umask.
-            path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, timeout=_PATIENCE if is_reader else 0, isolation_level=None)
-        except (OSError, sqlite3.Error) as error:
+                _check_files(path)
+                # Created here so that it is private from its first byte on; SQLite would follow the umask.
+                _touch(path)
+                self._db = sqlite3.connect(path, timeout=0, isolation_level=None)
+        except (OSError, *_FAILURES) as error:
             self._unlock()
-            raise StoreError("cannot open ", path, f": {_cause(error)}") from error
+            if _is_busy(error):
+                raise HomeInUseError(path.parent, " is in use by another p2pdice") from None
+            raise failure("cannot use", path, error) from error
         try:
-            version = self._open_to_read() if is_reader else self._prepare()
+            version = self._prepare_copy() if is_reader else self._prepare()
         except _FAILURES as error:
             self.close()
             if _is_busy(error):
                 raise HomeInUseError(path.parent, " is in use by another p2pdice") from None
-            raise failure(("cannot use ", path), error) from error
+            raise failure("cannot use", path, error) from error
         if version > SCHEMA_VERSION:
             self.close()
             raise StoreError(path, f" was written by a newer p2pdice (format {version}); update this one")
@@ -205,16 +238,7 @@ class Store:
         try:
             self._db.backup(database)
         except _FAILURES as error:
-            raise failure(("cannot copy the store",), error) from error
-
-    def _open_to_read(self) -> int:
-        """Convert a store that nobody has opened with this program yet; return its version."""
-        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
-        if version < SCHEMA_VERSION:
-            Store(self._path).close()
-            version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
-        self._db.execute("PRAGMA query_only=1")
-        return version
+            raise failure("cannot copy", self._path, error) from error
 
     def _prepare(self) -> int:
         """Make a new store, or convert an old one; return the version that it had."""
@@ -222,8 +246,26 @@ class Store:
         self._db.execute("PRAGMA synchronous=FULL")
         self._db.execute("PRAGMA fullfsync=1")
         self._db.execute("PRAGMA foreign_keys=1")
+        version = self._convert()
+        if version <= SCHEMA_VERSION:
+            self._prepare_log()
+        return version
+
+    def _prepare_copy(self) -> int:
+        """Convert an old store that is only read, in memory; return the version that it had."""
+        version = _version(self._db)
+        if version < SCHEMA_VERSION:
+            in_place, self._db = self._db, sqlite3.connect(":memory:", isolation_level=None)
+            with contextlib.closing(in_place):
+                in_place.backup(self._db)
+            self._convert()
+        self._db.execute("PRAGMA query_only=1")
+        return version
+
+    def _convert(self) -> int:
+        """Make the tables of a new store, or convert those of an old one; return the version that it had."""
         self._db.execute("BEGIN EXCLUSIVE")
-        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        version = _version(self._db)
         if version == 0:
             self.make(self._db)
         elif version < SCHEMA_VERSION:
@@ -232,8 +274,6 @@ class Store:
             self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             self._name_formed()
         self._db.execute("COMMIT")
-        if version <= SCHEMA_VERSION:
-            self._prepare_log()
         return version
 
     def close(self) -> None:
@@ -326,7 +366,7 @@ class Store:
             self._db.execute("COMMIT")
         except _FAILURES as error:
             self._roll_back()
-            raise failure(("cannot write to the store",), error) from error
+            raise failure("cannot write to", self._path, error) from error
 
     def mark_over(self, match: bytes, winners: Sequence[int] = ()) -> None:
         """Note that the match has ended and its transcript is written.
@@ -366,7 +406,7 @@ class Store:
             self._forget_note(match)
         except _FAILURES as error:
             self._roll_back()
-            raise failure(("cannot write to the store",), error) from error
+            raise failure("cannot write to", self._path, error) from error
 
     def add_choice(self, match: bytes, step: int, text: str) -> None:
         """Keep a choice of the owner that others do not know yet; called before anything that depends on it is sent."""
@@ -417,7 +457,7 @@ class Store:
             self._note.write(Noted(match, place + len(rows)))
         except _FAILURES as error:
             self._roll_back()
-            raise failure(("cannot write to the store",), error) from error
+            raise failure("cannot write to", self._path, error) from error
 
     def _roll_back(self) -> None:
         with contextlib.suppress(*_FAILURES):
@@ -482,7 +522,7 @@ class Store:
             yield self._db
             self._db.execute("COMMIT")
         except _FAILURES as error:
-            raise failure(("cannot write to the store",), error) from error
+            raise failure("cannot write to", self._path, error) from error
         finally:
             self._roll_back()
 
@@ -490,13 +530,13 @@ class Store:
         try:
             self._db.execute(statement, values)
         except _FAILURES as error:
-            raise failure(("cannot write to the store",), error) from error
+            raise failure("cannot write to", self._path, error) from error
 
     def _rows(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, values).fetchall()
         except _FAILURES as error:
-            raise failure(("cannot read the store",), error) from error
+            raise failure("cannot read", self._path, error) from error
 
     def _read(self, query: str, values: tuple[object, ...], types: tuple[type, ...]) -> list[tuple[Any, ...]]:
         rows = self._rows(query, values)
@@ -537,7 +577,8 @@ def hold_file(path: Path) -> sqlite3.Connection:
     """
     lock = path.with_name(f"{path.name}-lock")
     try:
-        lock.touch(mode=0o600)
+        check_own(lock.with_name(f"{lock.name}-journal"))
+        _touch(lock)
         held = sqlite3.connect(lock, timeout=0, isolation_level=None)
         try:
             held.execute("BEGIN EXCLUSIVE")
@@ -547,21 +588,105 @@ def hold_file(path: Path) -> sqlite3.Connection:
     except (OSError, sqlite3.Error) as error:
         if _is_busy(error):
             raise HomeInUseError(path.parent, " is in use by another p2pdice") from None
-        raise StoreError("cannot use ", lock, f": {_cause(error)}") from error
+        raise failure("cannot use", lock, error) from error
     return held
+
+
+def _check_files(path: Path) -> None:
+    """Check that all files of a store are the owner's own.
+
+    :raises OSError: if one of them is not.
+    """
+    for ending in _BESIDE:
+        check_own(path.with_name(f"{path.name}{ending}"))
+
+
+def _touch(path: Path) -> None:
+    """Create a private file, if it is not there."""
+    with open(path, "ab", opener=own_opener):
+        pass
+
+
+def _opened_to_read(path: Path) -> sqlite3.Connection:
+    """Open a database to read it; if it cannot be read where it is, a copy in memory. One that is missing is empty.
+
+    :raises sqlite3.Error: if it cannot be read.
+    :raises OSError: if it cannot be copied.
+    """
+    if path.exists():
+        database = sqlite3.connect(_uri(path, "rw"), timeout=_PATIENCE, isolation_level=None, uri=True)
+        try:
+            _version(database)
+        except sqlite3.OperationalError as error:
+            database.close()
+            if _is_busy(error) or _state_of_disk(path.parent, error) is None:
+                raise
+        except BaseException:
+            database.close()
+            raise
+        else:
+            return database
+    memory = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            with tempfile.TemporaryDirectory() as folder:
+                for each in (path, log):
+                    shutil.copyfile(each, Path(folder) / each.name)
+                _copy(sqlite3.connect(Path(folder) / path.name), memory)
+        elif path.exists():
+            _copy(sqlite3.connect(f"{_uri(path, 'ro')}&immutable=1", uri=True), memory)
+    except BaseException:
+        memory.close()
+        raise
+    return memory
+
+
+def _uri(path: Path, mode: str) -> str:
+    return f"{path.absolute().as_uri()}?mode={mode}"
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    with contextlib.closing(source):
+        source.backup(target)
+
+
+def _version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _is_busy(error: Exception) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def _cause(error: Exception) -> str:
-    """Return the words on a failure without the name of the file, which the error has as a part of its own."""
-    return (isinstance(error, OSError) and error.strerror) or str(error)
+def _state_of_disk(folder: Path, error: Exception) -> type[StoreError] | None:
+    """Return the error for a disk that is full or read-only, if that is why something failed."""
+    name, number = getattr(error, "sqlite_errorname", ""), getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT) or name == "SQLITE_FULL":
+        return FullDiskError
+    if number in (errno.EROFS, errno.EACCES):
+        return ReadOnlyError
+    if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
+        with contextlib.suppress(OSError):
+            if not os.access(folder, os.W_OK):
+                return ReadOnlyError
+            if shutil.disk_usage(folder).free < _LITTLE:
+                return FullDiskError
+    return None
 
 
-def failure(action: Parts, error: Exception) -> StoreError:
-    """Return the error for a failure of SQLite: is it the disk, or the file?"""
+def failure(action: str, path: Path, error: Exception) -> StoreError:
+    """Return the error for a failure of SQLite or of the system: is it the disk, or the file?
+
+    :param action: what cannot be done with the file.
+    """
+    if (disk := _state_of_disk(path.parent, error)) is not None:
+        state = "the disk is full" if disk is FullDiskError else "its folder is read-only"
+        return disk(f"{action} ", path, f": {state}")
+    if isinstance(error, OSError):
+        found = StoreError(f"{action} ", Path(error.filename or path), f": {error.strerror or error}")
+        found.hint = ""  # the reason says it
+        return found
     name = getattr(error, "sqlite_errorname", "")
     # A statement that this program wrote fails as such if a table is missing, or is another one.
     is_damaged = (
@@ -569,7 +694,7 @@ def failure(action: Parts, error: Exception) -> StoreError:
         or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"))
         or name == "SQLITE_ERROR"
     )
-    return (DamagedStoreError if is_damaged else StoreError)(*action, f": {error}")
+    return (DamagedStoreError if is_damaged else StoreError)(f"{action} ", path, f": {error}")
 
 
 def _places(number: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ that a peer wrote. The match of a file is read from its content, not from its na
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +14,13 @@ from typing import Final
 
 from p2pdice import Ruleset
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
+from protocol.files import NotOwnError, read_own
 from protocol.limits import GENESIS
 from protocol.storage.home import TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import SHORT_ID, day, rules_word
 from protocol.wire.genesis import match_id
+
+log = logging.getLogger(__name__)
 
 _HEADER: Final = GENESIS + 64
 """Bytes within which the header of every transcript ends."""
@@ -31,8 +35,10 @@ def match_of(path: Path) -> bytes | None:
 def genesis_of(path: Path) -> bytes | None:
     """Return the genesis in the header of a transcript, unchecked; None if the file is no transcript or unreadable."""
     try:
-        with path.open("rb") as file:
-            opened = open_transcript(file.read(_HEADER))
+        opened = open_transcript(read_own(path, _HEADER))
+    except NotOwnError as error:
+        log.warning("%s is passed over: %s", path, error.strerror)
+        return None
     except (OSError, MalformedTranscriptError):
         return None
     return None if opened.is_proof else opened.genesis
@@ -45,7 +51,7 @@ def transcripts(home: Home, digits: str = "") -> Iterator[tuple[bytes, Path]]:
     """
     folder, start = home.matches, f"*{digits}" if digits else ""
     for path in sorted(folder.glob(f"{start}*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ():
-        if path.is_file() and (match := match_of(path)) is not None:
+        if (match := match_of(path)) is not None:
             yield match, path
 
 

@@ -6,7 +6,8 @@ import pytest
 import typer
 from hypothesis import given
 
-from cli.rulesets import LARGEST_FILE, chosen_ruleset, nearest_preset, rules_command
+from cli.foreign_text import LARGEST_FILE
+from cli.rulesets import chosen_ruleset, nearest_preset, rules_command
 from p2pdice import PRESETS, Ruleset
 from tests.p2pdice.rulesets import rulesets
 
@@ -35,12 +36,12 @@ def test_without_a_base_a_file_changes_classic_and_set_changes_the_file(tmp_path
         (b'siding = "yes"', "siding"),
         (b"[dice]\nnumber = 3", "takes a word or a number"),
         (b"dice =", "not TOML"),
-        (b"\xff\xfe", "not TOML"),
+        (b"\xff\xfed", "neither UTF-8 nor UTF-16"),
         (b'"\\u001b[2J" = 1', "x1b"),
         (b"dice = " + b"[" * 10_000, "nested too deeply"),
         (b"dice = " + b"9" * 10_000, "not TOML"),
         (b"dice = 0x" + b"f" * 10_000, "takes a word or a number"),
-        (b"#" * (LARGEST_FILE + 1), "too large"),
+        (b"#" * (LARGEST_FILE + 1), "longer than"),
     ],
 )
 def test_a_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, content: bytes, complaint: str) -> None:

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from cli.boundary import report
 from cli.commands.nickname import nickname
 from cli.exits import ExitCode, Failure
+from cli.foreign_text import LARGEST_FILE
 from cli.front import build
-from cli.preferences import LARGEST_FILE, SETTINGS, File, Preferences, preferences, settled, typed
+from cli.preferences import SETTINGS, File, Preferences, preferences, settled, typed
 from cli.settings import Settings
 from tests.cli.conftest import Run
 from tests.programs import environment
@@ -126,7 +127,7 @@ def test_an_editor_of_windows_may_have_written_it(config: Path) -> None:
         (b"pace =", ["line 1: this is not TOML"]),
         (b"pace = 1\npace = 2\n", ["line 2: this is not TOML"]),
         (b'pace = 1\nname = """Ada\n', ["line 2: this is not TOML"]),
-        (b"\n\nname = '\xff'", ["line 3: this is not UTF-8 text"]),
+        (b"\n\nname = '\xff'", ["line 3: this is neither UTF-8 nor UTF-16 text"]),
         (b"pace = " + b"[" * 10_000, ["nested too deeply"]),
         (b"pace = " + b"9" * 10_000, ["this is not TOML"]),
         (b"#" * (LARGEST_FILE + 1), ["longer than"]),
@@ -160,7 +161,7 @@ def test_whatever_stands_in_the_file_it_is_read_or_refused(
 def test_a_pipe_instead_of_the_file_is_not_waited_for(config: Path) -> None:
     """Nobody will ever write to it: a minute later the test would fail."""
     os.mkfifo(config)
-    assert preferences(Settings()) == Preferences()
+    assert f"{config}: it cannot be read: this is a pipe, not a file." in complaint(ExitCode.FAILURE)
 
 
 def test_a_folder_instead_of_the_file_is_said_to_be_one(config: Path) -> None:

@@ -26,8 +26,9 @@ from p2pdice.odds import at_least
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened, PlayerInfo
+from protocol.files import write_whole
 from protocol.match.replay import Replay
-from protocol.storage.home import Home, write_whole
+from protocol.storage.home import Home
 from protocol.storage.transcript_files import transcript_path
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Patience

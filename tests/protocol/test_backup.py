@@ -256,31 +256,6 @@ def test_nothing_is_restored_beside_a_key_that_cannot_be_trusted(home: Home, tmp
     assert after == before | {name: b"" for name in after if name.endswith("-lock")}
 
 
-def test_a_backup_of_an_older_version_is_converted(home: Home, tmp_path: Path) -> None:
-    backup.back_up(home, tmp_path / "backup")
-    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
-        database.execute("ALTER TABLE messages RENAME TO later")
-        database.execute(
-            "CREATE TABLE messages (match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL,"
-            " signature BLOB NOT NULL, PRIMARY KEY (match, place)) WITHOUT ROWID"
-        )
-        later = "SELECT place >> 32, place & 0xffffffff, data, signature FROM later"
-        database.execute(f"INSERT INTO messages {later}")
-        purses = ("purses", "purse_entries", "purse_evidence", "purse_partners", "purses_met")
-        for table in ("later", "meetings", "trusted", *purses):
-            database.execute(f"DROP TABLE {table}")
-        database.execute("ALTER TABLE backup DROP COLUMN digest")
-        database.execute("PRAGMA user_version=2")
-    found = backup.look(tmp_path / "backup")
-    assert (found.matches, found.people) == (1, 2)
-    new = Home(tmp_path / "new")
-    assert backup.restore(new, tmp_path / "backup").has_store
-    with closing(Store(new.store)) as store:
-        (finished,) = store.matches()
-        assert len(store.messages(finished.match)) == 5
-        assert len(store.people.everybody()) == 2
-
-
 def test_a_backup_of_a_newer_version_is_called_that(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")
     with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
@@ -337,21 +312,6 @@ def test_a_backup_that_was_altered_changes_nothing(home: Home, tmp_path: Path, d
     assert not new.store.exists()
 
 
-def test_a_backup_whose_tables_were_altered_gives_the_home_its_own_tables(home: Home, tmp_path: Path) -> None:
-    """Here one that refuses new rows, which would be noticed in the middle of a match."""
-    backup.back_up(home, tmp_path / "backup")
-    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
-        database.execute("DROP TABLE messages")
-        database.execute("CREATE TABLE messages (place INTEGER PRIMARY KEY, data CHECK (0), signature)")
-        database.execute("UPDATE backup SET digest = ?", (backup._digest(database, home.identity.read_bytes()),))
-    new = Home(tmp_path / "new")
-    assert backup.restore(new, tmp_path / "backup").has_store
-    with closing(Store(new.store)) as store:
-        (finished,) = store.matches()
-        store.write(finished.match, [message(0)])
-        assert len(store.messages(finished.match)) == 1
-
-
 @pytest.mark.parametrize("made", [-1, 99_999_999_999_999_999])
 def test_a_backup_made_at_any_time_has_a_date(home: Home, tmp_path: Path, made: int) -> None:
     backup.back_up(home, tmp_path / "backup")
@@ -365,7 +325,7 @@ def test_a_backup_made_at_any_time_has_a_date(home: Home, tmp_path: Path, made: 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 def test_a_file_that_never_ends_is_no_backup(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BackupError, match="not a regular file"):
+    with pytest.raises(BackupError, match="this is a pipe, not a file"):
         backup.look(tmp_path / "pipe")
 
 
@@ -387,13 +347,6 @@ def test_a_backup_in_which_one_bit_has_flipped_changes_nothing(home: Home, tmp_p
     with pytest.raises(BackupError, match="is damaged"):
         backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
     assert not Home(tmp_path / "new").store.exists()
-
-
-def test_a_backup_of_before_there_was_a_hash_is_restored(home: Home, tmp_path: Path) -> None:
-    backup.back_up(home, tmp_path / "backup")
-    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
-        database.execute("ALTER TABLE backup DROP COLUMN digest")
-    assert backup.restore(Home(tmp_path / "new"), tmp_path / "backup").has_store
 
 
 def test_a_store_in_which_something_cannot_be_read_is_put_aside_as_its_error_recommends(

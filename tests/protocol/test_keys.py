@@ -228,7 +228,7 @@ def test_a_key_must_be_a_regular_file(tmp_path: Path, kind: str, monkeypatch: py
     else:
         monkeypatch.setattr(keys, "IDENTITY_FILE", "/dev/zero")
         path = Path("/dev/zero")
-    with pytest.raises(KeyFileError, match=rf"{path} is not a file; move it away"):
+    with pytest.raises(KeyFileError, match=rf"{path}: it is a .*, not a file; move it away"):
         Identity.load_or_create(Path())
 
 
@@ -285,7 +285,9 @@ def test_a_key_file_is_read_only_up_to_the_longest_key(tmp_path: Path, monkeypat
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other owners")
 def test_a_key_of_another_account_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Identity.load_or_create(tmp_path)
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    found = (tmp_path / IDENTITY_FILE).stat()
+    others = os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
+    monkeypatch.setattr(Path, "lstat", lambda _: others)
     with pytest.raises(KeyFileError, match="belongs to another account"):
         Identity.load_or_create(tmp_path)
 

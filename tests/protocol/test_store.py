@@ -540,3 +540,20 @@ def test_replacing_messages_by_fewer_is_no_loss(store: Store, path: Path) -> Non
     again = Store(path)
     assert again.loss is None
     again.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody make links by default")
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal", "-newest", "-lock", "-lock-journal"])
+@pytest.mark.parametrize("is_reader", [False, True])
+def test_no_file_of_a_store_is_opened_through_a_link(path: Path, tmp_path: Path, ending: str, is_reader: bool) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"precious")
+    path.parent.mkdir(exist_ok=True)
+    planted = path.with_name(f"{path.name}{ending}")
+    for plant in (planted.symlink_to, planted.hardlink_to):
+        plant(elsewhere)
+        with pytest.raises(StoreError, match=f"{planted}: it (is a link|has another name)") as caught:
+            Store(path, is_reader=is_reader)
+        assert caught.value.hint == ""
+        assert elsewhere.read_bytes() == b"precious"
+        planted.unlink()

@@ -12,8 +12,9 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.errors import NodeError
+from protocol.files import write_whole
 from protocol.storage.archive import transcript_named
-from protocol.storage.home import Home, write_whole
+from protocol.storage.home import Home
 from protocol.storage.transcript_files import match_of, transcript_of, transcript_path, transcripts
 from tests.protocol.test_archive import stored
 from tests.simulation.world import World

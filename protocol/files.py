@@ -1,0 +1,187 @@
+"""The two ways in which a file is opened: as one of the owner's own, or as one from outside.
+
+A file of a home can lead elsewhere if the home was ever open to others: it may be a link, another name of a file that
+lies somewhere else, or belong to somebody who reads along. So it is looked at before anything is read or written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+OTHERS: Final = 0o077
+"""The mode bits of all accounts but the owner's."""
+
+# Windows has none of the first two, and only Windows has the third.
+_WITHOUT_WAITING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_AS_IT_IS: Final = _WITHOUT_WAITING | getattr(os, "O_NOFOLLOW", 0)
+
+_REMEDY: Final = "move it away, or choose another folder with --home DIR"
+
+
+class NotOwnError(PermissionError):
+    """A file of a home is not its owner's own. The text says why, and what to do."""
+
+    def __init__(self, path: Path, problem: str, remedy: str = _REMEDY) -> None:
+        super().__init__(errno.EPERM, f"it {problem}; {remedy}" if remedy else f"it {problem}", str(path))
+
+
+class OpenToOthersError(NotOwnError):
+    """Other accounts can read a file that must be secret."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "can be read by others", "")
+
+
+def check_own(path: Path, *, is_secret: bool = False) -> bool:
+    """Check that a file of a home is the owner's own, if it is there; return whether it is.
+
+    :param is_secret: other accounts must not be able to read it either.
+    :raises NotOwnError: if it is a link or no regular file, belongs to another account, or has another name.
+    :raises OSError: if it cannot be looked at.
+    """
+    try:
+        _check(path, path.lstat(), is_secret=is_secret)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def check_own_folder(path: Path) -> None:
+    """Check that a folder of a home is the owner's own, if it is there.
+
+    :raises NotOwnError: if it is a link or no folder, or belongs to another account.
+    :raises OSError: if it cannot be looked at.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotOwnError(path, "is a link, which is not followed" if stat.S_ISLNK(found.st_mode) else "is no folder")
+    check_owner(path, found)
+
+
+def check_owner(path: Path, found: os.stat_result) -> None:
+    """Check that a file or folder belongs to this account, as far as its disk keeps owners.
+
+    :raises NotOwnError: if it belongs to another one.
+    """
+    # Windows keeps a user's profile private by access lists; owner and mode bits say nothing there.
+    if sys.platform == "win32" or found.st_uid == os.geteuid():
+        return
+    made = made_in(path if stat.S_ISDIR(found.st_mode) else path.parent)
+    if made is None or made.st_uid != found.st_uid:
+        raise NotOwnError(path, "belongs to another account")
+
+
+def own_opener(path: str, flags: int) -> int:
+    """Open a file of a home for :func:`open`. Only its owner can read a file that this creates, under any umask.
+
+    :raises NotOwnError: if it is not the owner's own, as :func:`check_own` says. It stays as it is.
+    :raises OSError: if it cannot be opened.
+    """
+    return _open_own(Path(path), flags)
+
+
+def read_own(path: Path, limit: int, *, is_secret: bool = False) -> bytes:
+    """Return the first bytes of a file of a home.
+
+    :raises NotOwnError: as :func:`check_own` does.
+    :raises OSError: if it cannot be read.
+    """
+    with open(_open_own(path, os.O_RDONLY, is_secret=is_secret), "rb") as file:
+        return file.read(limit)
+
+
+def read_outside(path: Path, limit: int) -> bytes:
+    """Return the first bytes of a file from outside, which may be anybody's, or a link to one.
+
+    :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
+        to open one may wait.
+    """
+    _require_file(path, path.stat().st_mode)
+    with open(os.open(path, os.O_RDONLY | _WITHOUT_WAITING), "rb") as file:
+        _require_file(path, os.fstat(file.fileno()).st_mode)  # another may have taken its place
+        return file.read(limit)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, for its owner to read. A file or link that is there before is replaced.
+
+    :raises OSError: if it cannot be written. Then that file is in its place.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A name of its own: the owner may keep a file under any name that could be guessed here.
+    descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
+    draft = Path(name)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def keeps_nothing_private(folder: Path) -> bool:
+    """Tell whether other accounts can open whatever is made in a folder, whatever is done about it."""
+    made = made_in(folder) if sys.platform != "win32" else None
+    return made is not None and bool(made.st_mode & OTHERS)
+
+
+def made_in(folder: Path) -> os.stat_result | None:
+    """Make a file in a folder, and return its owner and mode as the disk keeps them; None if none can be made there.
+
+    Some disks keep neither: exFAT, those of Windows below Linux, some of other machines. All files look alike there.
+    The file is gone at once.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            return os.fstat(file.fileno())
+    except OSError:
+        return None
+
+
+def _open_own(path: Path, flags: int, *, is_secret: bool = False) -> int:
+    # Looked at before it is opened, since Windows has no way to open a link itself; and again afterwards, since it may
+    # be another file by now. It is emptied only after that.
+    check_own(path, is_secret=is_secret)
+    descriptor = os.open(path, flags & ~os.O_TRUNC | _AS_IT_IS, 0o600)
+    try:
+        _check(path, os.fstat(descriptor), is_secret=is_secret)
+        if flags & os.O_TRUNC:
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check(path: Path, found: os.stat_result, *, is_secret: bool) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise NotOwnError(path, "is a link, which is not followed")
+    if not stat.S_ISREG(found.st_mode):
+        raise NotOwnError(path, f"is {_kind(found.st_mode)}, not a file")
+    if found.st_nlink > 1:
+        raise NotOwnError(path, "has another name somewhere else (a hard link)")
+    check_owner(path, found)
+    is_open = sys.platform != "win32" and bool(found.st_mode & OTHERS)
+    if is_secret and is_open and not keeps_nothing_private(path.parent):
+        raise OpenToOthersError(path)
+
+
+def _require_file(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, f"this is {_kind(mode)}, not a file", str(path))
+
+
+def _kind(mode: int) -> str:
+    return "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"

@@ -1,0 +1,77 @@
+"""Disks and accounts that misbehave, as tests need them: a small disk, a full one, one that is read-only, another uid.
+
+They are real. Who may not make them skips the tests that need them, and is told why.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+STRANGER: Final = 12_345
+"""A uid without a name, as in containers."""
+
+
+def _may_mount() -> bool:
+    return sys.platform == "linux" and os.geteuid() == 0 and shutil.which("mount") is not None and _mounts()
+
+
+def _mounts() -> bool:
+    done = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+needs_mounts = pytest.mark.skipif(not _may_mount(), reason="only root on Linux can mount a disk")
+needs_root = pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() != 0, reason="only root can make files of another account"
+)
+needs_setpriv = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or shutil.which("setpriv") is None,
+    reason="only root on Linux, with setpriv, can be an account without a name",
+)
+
+AS_STRANGER: Final = (
+    "setpriv",
+    f"--reuid={STRANGER}",
+    f"--regid={STRANGER}",
+    "--clear-groups",
+    # It may read everything, as the interpreter may lie in a folder of root's, but write nothing.
+    "--inh-caps=+dac_read_search",
+    "--ambient-caps=+dac_read_search",
+)
+"""Runs the command behind it as somebody without a name."""
+
+
+@contextmanager
+def small_disk(place: Path, size: str = "4m") -> Iterator[Path]:
+    """Mount an empty disk at a new folder, for as long as the block lasts."""
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "none", str(place)], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def make_read_only(place: Path) -> None:
+    """Let nothing be written to a disk any more."""
+    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+
+
+def fill(place: Path) -> None:
+    """Leave no room on a disk."""
+    with (place / "filler").open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 9, 1):
+            try:
+                while file.write(bytes(size)) == size:
+                    pass
+            except OSError:
+                pass
