@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -17,7 +18,7 @@ from cli.exits import ExitCode
 from cli.front import application
 from cli.levels import LevelsOption
 from cli.output import say
-from cli.render import command_line, counted, escape
+from cli.render import command_line, counted, escape, shown_path
 from cli.settings import Settings
 from cli.table.play import InterfaceOption, Pledge, PledgeOption, run
 
@@ -138,7 +139,8 @@ def check(
     from cli.log import open_log
 
     command = _command(ctx)
-    log = open_log(ctx.ensure_object(Settings).private_home())
+    settings = ctx.ensure_object(Settings)
+    log = open_log(settings.private_home()) if settings.home_if_any else None
     reports: list[Report] = []
 
     def tell(trial: Trial) -> None:
@@ -156,7 +158,7 @@ def check(
     if as_json:
         print(json.dumps(report.to_json()))
     else:
-        _print(report, str(log))
+        _print(report, log)
     if report.faults:
         raise typer.Exit(ExitCode.FAILURE)
 
@@ -166,7 +168,7 @@ def _line(trial: Trial) -> str:
     return f"{trial.rules}, {counted(trial.players, 'player')}: {moves}, {counted(len(trial.faults), 'fault')}"
 
 
-def _print(report: Report, log: str) -> None:
+def _print(report: Report, log: Path | None) -> None:
     for trial, fault in report.faults:
         played = f"; {fault.played} was played instead" if fault.played else ""
         where = f"{trial.rules}, {counted(trial.players, 'player')}, turn {fault.turn}"
@@ -176,7 +178,9 @@ def _print(report: Report, log: str) -> None:
     say(f"{report.name}: {matches}, {counted(moves, 'move')}, slowest answer {report.slowest_ms} ms.")
     if report.faults:
         early = "" if report.is_complete else " and was stopped"
-        say(f"It made {counted(len(report.faults), 'fault')}{early}. Its standard error is in {log}")
+        say(f"It made {counted(len(report.faults), 'fault')}{early}.")
+        if log is not None:
+            say(f"Its standard error is in {shown_path(log)}")
     else:
         say("It speaks the protocol.")
 

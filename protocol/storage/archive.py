@@ -22,7 +22,15 @@ from protocol.files import check_own
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
-from protocol.storage.store import DamagedPurseError, HomeInUseError, Loss, Store, StoredMatch, StoreError
+from protocol.storage.store import (
+    DamagedMatchError,
+    DamagedPurseError,
+    HomeInUseError,
+    Loss,
+    Store,
+    StoredMatch,
+    StoreError,
+)
 from protocol.storage.transcript_files import written
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis, version_of
@@ -256,7 +264,7 @@ def roster_index(stored: StoredMatch) -> int:
     key = MatchKey(stored.seed).public
     me = next((author for author, record in enumerate(roster) if record.join.match_key == key), None)
     if me is None or match_id(stored.genesis) != stored.match:
-        raise StoreError("its seed or its genesis is that of another match")
+        raise DamagedMatchError("its seed or its genesis is that of another match")
     return me
 
 
@@ -429,5 +437,5 @@ def replica(store: Store, stored: StoredMatch) -> Replica:
         found = Replica(stored.genesis, roster_index(stored))
         found.take_stored(store.messages(stored.match))
     except (PeerError, StoreError) as error:
-        raise StoreError(f"the stored match is damaged: {error}") from None
+        raise DamagedMatchError(f"the stored match is damaged: {error}") from None
     return found

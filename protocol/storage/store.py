@@ -101,8 +101,6 @@ class StoreError(LocalError):
     A message that was not stored must not be sent.
     """
 
-    hint = "try again when the disk works"
-
 
 class FullDiskError(StoreError):
     """There is no room for what is to be written. What is in the store is whole."""
@@ -124,6 +122,12 @@ class DamagedStoreError(StoreError):
         " without the matches, people and purse in it; your key and transcripts are other files"
     )
     choices: Choices = (("p2pdice identity restore BACKUP", "Put it back from a backup"),)
+
+
+class DamagedMatchError(StoreError):
+    """What is kept of one match is damaged. The rest of the store may be whole."""
+
+    choices = (("p2pdice matches forget MATCH", "The other matches are not affected. To forget this one"),)
 
 
 class DamagedPurseError(DamagedStoreError):
@@ -683,10 +687,8 @@ def failure(action: str, path: Path, error: Exception) -> StoreError:
     if (disk := _state_of_disk(path.parent, error)) is not None:
         state = "the disk is full" if disk is FullDiskError else "its folder is read-only"
         return disk(f"{action} ", path, f": {state}")
-    if isinstance(error, OSError):
-        found = StoreError(f"{action} ", Path(error.filename or path), f": {error.strerror or error}")
-        found.hint = ""  # the reason says it
-        return found
+    if isinstance(error, OSError):  # the reason says what to do
+        return StoreError(f"{action} ", Path(error.filename or path), f": {error.strerror or error}")
     name = getattr(error, "sqlite_errorname", "")
     # A statement that this program wrote fails as such if a table is missing, or is another one.
     is_damaged = (
@@ -694,7 +696,10 @@ def failure(action: str, path: Path, error: Exception) -> StoreError:
         or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"))
         or name == "SQLITE_ERROR"
     )
-    return (DamagedStoreError if is_damaged else StoreError)(f"{action} ", path, f": {error}")
+    found = (DamagedStoreError if is_damaged else StoreError)(f"{action} ", path, f": {error}")
+    if name.startswith("SQLITE_IOERR"):
+        found.hint = "try again when the disk works"
+    return found
 
 
 def _places(number: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.crypto.keys import Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
+from protocol.limits import BACKUP
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage import backup
 from protocol.storage.backup import BackupError
@@ -21,6 +23,7 @@ from protocol.storage.home import Home
 from protocol.storage.store import DamagedStoreError, HomeInUseError, Store
 from protocol.wire.genesis import match_id
 from protocol.wire.purses import Freeze, following
+from tests.programs import ROOT
 from tests.protocol.test_store import message
 from tests.simulation.world import IDENTITIES, genesis
 
@@ -381,3 +384,79 @@ def test_a_damaged_store_is_not_backed_up_as_if_it_were_whole(home: Home, tmp_pa
     with pytest.raises(DamagedStoreError):
         backup.back_up(home, tmp_path / "backup")
     assert not (tmp_path / "backup").exists()
+
+
+HOSTILE = {
+    "a generated column": (
+        "DROP TABLE trusted",
+        "CREATE TABLE trusted (fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, outline TEXT NOT NULL, since INTEGER"
+        " NOT NULL, more AS (hex(zeroblob(900000)))) WITHOUT ROWID",
+        "INSERT INTO trusted (fingerprint, name, outline, since) WITH RECURSIVE rows (n) AS (SELECT 1 UNION ALL SELECT"
+        " n + 1 FROM rows WHERE n < 1000) SELECT n, 'n', 'n', 1 FROM rows",
+    ),
+    "a check": (
+        "DROP TABLE messages",
+        "CREATE TABLE messages (place INTEGER PRIMARY KEY, data CHECK (length(zeroblob(900000))), signature)",
+    ),
+    "an index of expressions": ("CREATE INDEX more ON trusted (hex(zeroblob(900000)))",),
+    "one more table": ("CREATE TABLE more (x)",),
+    "one table less": ("DROP TABLE addresses",),
+    "one more column": ("ALTER TABLE trusted ADD COLUMN more",),
+    "one index less": ("DROP INDEX meetings_by_match",),
+    "a view": ("CREATE VIEW more AS SELECT * FROM trusted",),
+    "very many tables": tuple(f"CREATE TABLE more_{number} (x)" for number in range(8000)),
+    "a long definition": (f"CREATE TABLE more ({', '.join(f'c{number}' for number in range(1900))})",),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_backup_is_read_only_if_its_tables_are_those_that_are_written(
+    home: Home, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A right hash does not help: its author can make one. No row is read before."""
+    path = tmp_path / "backup"
+    backup.back_up(home, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        for statement in HOSTILE[what]:
+            database.execute(statement)
+        database.execute("COMMIT")
+
+    def read(*_: object) -> None:
+        raise AssertionError("rows of a hostile backup were read")
+
+    monkeypatch.setattr(backup, "_check", read)
+    for act in (backup.look, lambda each: backup.restore(Home(tmp_path / "new"), each)):
+        with pytest.raises(BackupError, match="is no backup"):
+            act(path)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_backup_of_a_store_of_any_age_has_the_present_tables(tmp_path: Path) -> None:
+    """Tables that were changed step by step are defined in other words than new ones."""
+    for number, data in enumerate(sorted((ROOT / "tests" / "data").glob("store-*"))):
+        home = Home(tmp_path / f"home-{number}")
+        Identity.load_or_create(home.path)
+        shutil.copy(data, home.store)
+        made = backup.back_up(home, tmp_path / f"backup-{number}")
+        assert backup.look(tmp_path / f"backup-{number}") == made
+        assert made.matches == 1
+
+
+def test_a_backup_of_an_older_version_is_called_that(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
+        database.execute("PRAGMA user_version=2")
+    with pytest.raises(BackupError, match=r"was written by an older p2pdice \(format 2\)"):
+        backup.look(tmp_path / "backup")
+
+
+def test_a_file_that_is_too_long_for_a_backup_is_not_opened(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "backup"
+    backup.back_up(home, path)
+    os.truncate(path, BACKUP + 1)  # takes no room on most disks
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(BackupError, match="is longer than 1024 MiB"):
+        backup.look(path)

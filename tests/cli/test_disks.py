@@ -1,0 +1,190 @@
+"""Homes on disks that misbehave: what only reads works, what writes says what is wrong, and nothing is lost.
+
+The disks are real, but for those that keep no modes: few systems let a test mount one, so a double stands in for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.exits import ExitCode
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from tests.cli.conftest import Run
+from tests.disks import fill, make_read_only, needs_mounts, small_disk
+from tests.programs import ROOT
+
+READING = (
+    "matches",
+    "history",
+    "history stats",
+    "replay last",
+    "verify last",
+    "people",
+    "purse",
+    "identity",
+    "resume --list",
+    "identity backup {elsewhere}/backup",
+    "matches save last -o {elsewhere}/transcript",
+    "report last --out {elsewhere}/report.html",
+)
+WRITING = (
+    "identity new --yes",
+    "matches forget last --yes",
+    "host --bots 1 --ui line",
+    "people trust {fingerprint}",
+    "matches save last",
+)
+
+
+@pytest.fixture(params=["at rest", "with a log"])
+def played(request: pytest.FixtureRequest, demo: dict[str, Any], tmp_path: Path) -> Path:
+    """A home in which a match was played; after a crash there is something in its log that the store lacks."""
+    path = tmp_path / "played"
+    shutil.copytree(Path(demo["folder"]) / "ada", path)
+    if request.param == "with a log":
+        with closing(Store(path / "store.sqlite3")) as store:
+            store.remember_address(b"i" * 32, "192.0.2.1", 7000, 1)
+            shutil.copytree(path, tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm"))
+        assert (tmp_path / "crashed" / "store.sqlite3-wal").stat().st_size
+        return tmp_path / "crashed"
+    return path
+
+
+@pytest.fixture(params=["full", "read-only"])
+def home(request: pytest.FixtureRequest, played: Path, tmp_path: Path) -> Iterator[Home]:
+    with small_disk(tmp_path / "disk") as disk:
+        made = Home(disk / "home")
+        shutil.copytree(played, made.path)
+        if request.param == "full":
+            fill(disk)
+        else:
+            make_read_only(disk)
+        yield made
+
+
+def content(home: Home) -> dict[Path, bytes]:
+    """Return all that is written in a home, and nothing that SQLite makes anew for itself."""
+    files = (path for path in home.path.rglob("*") if path.is_file() and not path.name.endswith("-shm"))
+    return {path: data for path in files if (data := path.read_bytes())}
+
+
+def state(home: Home) -> str:
+    return "the disk is full" if (home.path.parent / "filler").exists() else "is read-only"
+
+
+@needs_mounts
+@pytest.mark.parametrize("command", READING)
+def test_what_only_reads_reads(here: Run, home: Home, played: Path, tmp_path: Path, command: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    words = command.format(elsewhere=tmp_path / "elsewhere").split()
+    before = content(home)
+    done = here(*words, "--home", str(home.path))
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
+    (tmp_path / "elsewhere").rename(tmp_path / "first")
+    (tmp_path / "elsewhere").mkdir()
+    usual = here(*words, "--home", str(played))
+    assert done.stdout.replace(str(home.path), "HOME") == usual.stdout.replace(str(played), "HOME")
+    assert content(home) == before
+
+
+@needs_mounts
+@pytest.mark.parametrize("command", WRITING)
+def test_what_writes_says_that_the_disk_is_full_or_read_only(
+    here: Run, home: Home, demo: dict[str, Any], command: str
+) -> None:
+    fingerprint = next(each["fingerprint"] for each in _people(here, home))
+    done = here(*command.format(fingerprint=fingerprint).split(), "--home", str(home.path))
+    assert done.returncode == ExitCode.FAILURE
+    said = done.stderr.replace("\n", " ").lower()
+    assert state(home) in said or "no space left on device" in said or "read-only file system" in said
+    assert "damaged" not in said
+    assert "backup" not in said
+    assert "inside p2pdice" not in said
+
+
+def _people(here: Run, home: Home) -> list[dict[str, Any]]:
+    found = json.loads(here("people", "--json", "--home", str(home.path)).stdout)
+    return list(found["people"])
+
+
+@needs_mounts
+def test_what_a_crash_left_in_the_log_is_read_from_a_read_only_disk(tmp_path: Path) -> None:
+    """To read the store alone would be to lose it without a word."""
+    with closing(Store(tmp_path / "home" / "store.sqlite3")) as store:
+        store.add_choice(b"m" * 32, 1, "3x5")
+        with small_disk(tmp_path / "disk") as disk:
+            for name in ("store.sqlite3", "store.sqlite3-wal"):
+                shutil.copyfile(tmp_path / "home" / name, disk / name)
+            make_read_only(disk)
+            with closing(Store(disk / "store.sqlite3", is_reader=True)) as reader:
+                assert reader.choices(b"m" * 32) == {1: "3x5"}
+            with closing(sqlite3.connect(f"file:{disk}/store.sqlite3?mode=ro&immutable=1", uri=True)) as alone:
+                tables = alone.execute("SELECT name FROM sqlite_schema WHERE name = 'choices'").fetchall()
+                assert not tables or not alone.execute("SELECT * FROM choices").fetchall()
+
+
+WITHOUT_MODES = """
+import os
+
+DISK, OWNER = os.environ["DISK_WITHOUT_MODES"], os.environ["DISK_OWNER"]
+stat, lstat, fstat, chmod = os.stat, os.lstat, os.fstat, os.chmod
+
+
+def is_there(path):
+    if isinstance(path, int):
+        path = os.readlink(f"/proc/self/fd/{path}")
+    return os.path.abspath(os.fsdecode(path)).startswith(DISK + "/")
+
+
+def seen(path, found):
+    if not is_there(path):
+        return found
+    owner = int(OWNER) if OWNER else found.st_uid
+    return os.stat_result((found.st_mode | 0o777, *found[1:4], owner, *found[5:10]))
+
+
+os.stat = lambda path, **options: seen(path, stat(path, **options))
+os.lstat = lambda path, **options: seen(path, lstat(path, **options))
+os.fstat = lambda descriptor: seen(descriptor, fstat(descriptor))
+os.chmod = lambda path, mode, **options: None if is_there(path) else chmod(path, mode, **options)
+"""
+"""What a program meets on exFAT, or on a disk of Windows below Linux: chmod does nothing, and all files look alike."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the double asks Linux for the names of open files")
+@pytest.mark.parametrize("owner", ["", "12345"], ids=["no modes", "no modes and no owners"])
+def test_on_a_disk_that_keeps_no_modes_one_is_told_once_and_plays(p2pdice: Run, tmp_path: Path, owner: str) -> None:
+    (tmp_path / "double").mkdir()
+    (tmp_path / "double" / "sitecustomize.py").write_text(WITHOUT_MODES)
+    disk = tmp_path / "disk"
+    home = disk / "home"
+    path = os.pathsep.join((str(tmp_path / "double"), str(ROOT)))
+    double = {"DISK_WITHOUT_MODES": str(disk), "DISK_OWNER": owner, "PYTHONPATH": path, "P2PDICE_HOME": str(home)}
+    home.mkdir(parents=True)
+    said = []
+    for command in ("identity", "identity", "matches", "purse", "host --no-play --bots 2 --seats 2"):
+        done = p2pdice(*command.split(), **double)
+        assert done.returncode == ExitCode.DONE, (command, done.stderr, done.stdout)
+        said.append(done.stderr)
+    assert "The match is over" in done.stdout
+    (first, *later) = [each for each in said if "accounts" in each]
+    assert f"{home} is on a disk that keeps no file from other accounts of this machine" in first.replace("\n", " ")
+    assert "choose a folder on another disk with --home DIR" in first.replace("\n", " ")
+    assert not later
+    assert "yours alone" not in "".join(said)
+    found = {
+        each["check"]: each
+        for each in json.loads(p2pdice("doctor", "--json", "--wait", "0.5", **double).stdout)["findings"]
+    }
+    assert (found["home"]["state"], found["key"]["state"]) == ("warning", "ok")

@@ -1,0 +1,102 @@
+"""An account without a home folder: what needs none works, the rest says in a sentence how to name one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from tests.disks import AS_STRANGER, needs_setpriv
+from tests.programs import MODULE, PATIENCE, ROOT, Done
+
+pytestmark = needs_setpriv
+
+VECTOR = str(ROOT / "tests" / "vectors" / "resign.p2pdice")
+SAID = (
+    "This account has no home folder, in which p2pdice could keep anything.\n"
+    "Name a folder with --home DIR (or P2PDICE_HOME), and a file for settings with P2PDICE_CONFIG.\n"
+)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder to which the account may write; those of pytest are closed to others."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o777)
+        yield Path(made)
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> Done:
+    names = ("HOME", "P2PDICE_HOME", "P2PDICE_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+    kept = {key: value for key, value in os.environ.items() if key not in names}
+    return subprocess.run(
+        [*AS_STRANGER, sys.executable, *MODULE, *arguments],
+        env=kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)} | variables,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "verify VECTOR",
+        "replay VECTOR",
+        "report VECTOR --out page.html",
+        "rules classic",
+        "odds 3x5",
+        "settings",
+        "settings --json",
+        "demo --players 2",
+        "arena random odds --games 2 --out games.ndjson",
+        "referee --players 2",
+        "tables",
+        f"bot check -- {sys.executable} {ROOT}/examples/odds15.py",
+        "--help",
+    ],
+)
+def test_what_needs_no_home_works(folder: Path, command: str) -> None:
+    done = run(folder, *command.replace("VECTOR", VECTOR).split())
+    assert SAID not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == ExitCode.DONE, done.stderr
+    assert not list(folder.rglob("~"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *["matches", "history", "verify last", "host", "join 127.0.0.1:1", "resume", "identity", "people", "purse"],
+        *["settings path", "settings set pace 1", "arena random odds --games 2", "bot 127.0.0.1:1 -- true"],
+        *["watch 127.0.0.1:1", "identity backup x", "identity restore x", "replay last", "report last"],
+    ],
+)
+def test_what_needs_one_says_how_to_name_one(folder: Path, command: str) -> None:
+    done = run(folder, *command.split())
+    assert done.stderr.removeprefix("Error: ") == SAID
+    assert done.returncode == ExitCode.FAILURE
+    assert not list(folder.iterdir())
+
+
+def test_doctor_says_so_among_its_findings(folder: Path) -> None:
+    done = run(folder, "doctor", "--wait", "0.5")
+    assert "home: this account has no home folder" in done.stdout.replace("\n", " ")
+    assert "P2PDICE_CONFIG" in done.stdout.replace("\n", " ")
+
+
+def test_a_home_that_is_named_is_enough(folder: Path) -> None:
+    done = run(folder, "identity", "--home", "here")
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
+    done = run(folder, "matches", P2PDICE_HOME="here")
+    assert (done.returncode, done.stdout) == (ExitCode.DONE, "No match is kept here.\n")
+    done = run(folder, "verify", "nothing", "--home", "here")
+    assert "no transcript in here has that name" in done.stderr
