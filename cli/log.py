@@ -58,10 +58,10 @@ def open_log(home: Path) -> Path:
     :raises OSError: if the folder cannot be made, or the file is not the owner's own.
     """
     path = log_path(home)
-    check_own(path)
     root = logging.getLogger()
     if not any(isinstance(handler, RotatingFileHandler) for handler in root.handlers):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_own(path)
         handler = PrivateFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
         handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         root.addHandler(handler)

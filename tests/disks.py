@@ -1,6 +1,6 @@
 """Disks and accounts that misbehave, as tests need them: a small disk, a full one, one that is read-only, another uid.
 
-They are real. Who may not make them skips the tests that need them, and is told why.
+They are real. Where the account that runs the tests may not make them, the tests that need them say so.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def machine(home: Path | None) -> Iterator[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", State.OK, f"p2pdice {VERSION} for protocol {PROTOCOL_VERSION}, on Python {python}")
     if home is None:
-        yield Finding("home", State.PROBLEM, str(NoHomeError()), _capitalized(NoHomeError.hint))
+        yield Finding("home", State.PROBLEM, "this account has no home folder", _capitalized(NoHomeError.hint))
     else:
         yield from _folder(home)
         yield _key(home)

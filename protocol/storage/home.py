@@ -200,9 +200,6 @@ class NoHomeError(LocalError):
 
     hint = "name a folder with --home DIR (or P2PDICE_HOME), and a file for settings with P2PDICE_CONFIG"
 
-    def __init__(self) -> None:
-        super().__init__("this account has no home folder, in which p2pdice could keep anything")
-
 
 def default_home() -> Path:
     """Return the folder that the platform intends for this user's data.
@@ -225,10 +222,8 @@ def default_settings() -> Path:
 
 
 def _of_this_account(folder: Callable[..., Path]) -> Path:
-    try:
+    with suppress(RuntimeError):
         path = folder("p2pdice", appauthor=False)
-    except RuntimeError:
-        raise NoHomeError from None
-    if not path.is_absolute():  # as other versions of platformdirs say it, which leave the ~ as it is
-        raise NoHomeError
-    return path
+        if path.is_absolute():  # some versions of platformdirs leave the ~ as it is
+            return path
+    raise NoHomeError("this account has no home folder")

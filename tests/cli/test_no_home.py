@@ -19,7 +19,7 @@ pytestmark = needs_setpriv
 
 VECTOR = str(ROOT / "tests" / "vectors" / "resign.p2pdice")
 SAID = (
-    "This account has no home folder, in which p2pdice could keep anything.\n"
+    "This account has no home folder.\n"
     "Name a folder with --home DIR (or P2PDICE_HOME), and a file for settings with P2PDICE_CONFIG.\n"
 )
 
