@@ -226,7 +226,7 @@ def look(path: Path) -> Backup:
         return Backup(beginning, None, 0, 0, has_purse=False)
     with _reading(path), closing(_opened(path)) as found:
         _check(found, path)
-        ((key, made, digest),) = found.execute("SELECT * FROM backup LIMIT 2").fetchall() or [(b"", 0, b"")]
+        ((key, made, digest),) = found.execute("SELECT * FROM backup LIMIT 1").fetchall() or [(b"", 0, b"")]
         if type(key) is not bytes or type(made) is not int or len(key) > KEY_FILE_BYTES:
             raise BackupError(path, " holds no key")
         if digest != _digest(found, key):

@@ -460,3 +460,10 @@ def test_a_file_that_is_too_long_for_a_backup_is_not_opened(
     monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: pytest.fail("it was opened"))
     with pytest.raises(BackupError, match="is longer than 1024 MiB"):
         backup.look(path)
+
+
+def test_a_backup_with_another_key_beside_its_own_is_that_of_the_first(home: Home, tmp_path: Path) -> None:
+    made = backup.back_up(home, tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
+        database.execute("INSERT INTO backup VALUES (x'00', 0, x'00')")
+    assert backup.look(tmp_path / "backup") == made
