@@ -114,19 +114,21 @@ def close_to_others(folder: Path) -> Parts:
     is_shared = found.st_uid != os.geteuid() or bool(found.st_mode & stat.S_ISVTX)
     if not (is_shared or foreign):
         _close(folder.resolve())  # the home may be a link: it is named by its owner
-    is_open = bool(folder.stat().st_mode & OTHERS)
-    if is_open and keeps_nothing_private(folder):
-        return _left_open(folder)
-    if is_open and foreign and found.st_mode & _WRITERS and not found.st_mode & stat.S_ISVTX:
-        remedy = f"run: chmod go-w {folder}, or choose another folder with --home DIR"
+    left = folder.stat().st_mode
+    is_open = bool(left & OTHERS)
+    keeps_nothing = is_open and keeps_nothing_private(folder)
+    if left & _WRITERS and not (left & stat.S_ISVTX or keeps_nothing) and os.access(folder, os.W_OK):
+        remedy = "take that right away with chmod go-w, or choose another folder with --home DIR"
         raise NotOwnError(folder, "can be written to by other accounts of this machine", remedy)
     own = [name for name in names if name not in foreign]
     _look_over(folder, own)
+    if keeps_nothing:
+        return _left_open(folder)
     if is_open:
         why = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else ""
         why = why or ("it is not yours alone" if is_shared else "its disk cannot be written")
-        left = f" is open to other accounts of this machine, and was left so, as {why}; to close it: chmod 700 "
-        return folder, left, folder
+        said = f" is open to other accounts of this machine, and was left so, as {why}; to close it: chmod 700 "
+        return folder, said, folder
     _close_files(folder, own)
     was_open = found.st_mode & OTHERS
     return (folder, " was open to other accounts of this machine; it is yours alone now") if was_open and names else ()

@@ -183,6 +183,10 @@ def test_on_a_disk_that_keeps_no_modes_one_is_told_once_and_plays(p2pdice: Run, 
     assert "choose a folder on another disk with --home DIR" in first.replace("\n", " ")
     assert not later
     assert "yours alone" not in "".join(said)
+    (home / "p2pdice.log").rename(home / "p2pdice.log.1")
+    (home / "p2pdice.log").symlink_to(tmp_path / "elsewhere")
+    assert "p2pdice.log: It is a link" in p2pdice("matches", **double).stderr
+    (home / "p2pdice.log").unlink()
     found = {
         each["check"]: each
         for each in json.loads(p2pdice("doctor", "--json", "--wait", "0.5", **double).stdout)["findings"]

@@ -98,5 +98,7 @@ def test_a_home_that_is_named_is_enough(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
     done = run(folder, "matches", P2PDICE_HOME="here")
     assert (done.returncode, done.stdout) == (ExitCode.DONE, "No match is kept here.\n")
+    done = run(folder, "identity", "--home", str(folder))  # the administrator's, and everybody can write to it
+    assert "It can be written to by other accounts of this machine; take that right away" in done.stderr
     done = run(folder, "verify", "nothing", "--home", "here")
     assert "no transcript in here has that name" in done.stderr
