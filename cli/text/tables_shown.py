@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ class Listed(NamedTuple):
     """An open table, or a running match with all records that agree on it."""
 
     advertisement: Advertisement
+    """Without the number of a short code, which only its host tells."""
     sightings: tuple[Sighting, ...]
 
     @property
@@ -37,7 +39,8 @@ def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
     for each in found:
         is_match = each.advertisement.status == PLAYING
-        rows.setdefault((each.advertisement, "" if is_match else each.instance), []).append(each)
+        advertisement = replace(each.advertisement, number=0)
+        rows.setdefault((advertisement, "" if is_match else each.instance), []).append(each)
     return tuple(Listed(advertisement, tuple(sightings)) for (advertisement, _), sightings in rows.items())
 
 

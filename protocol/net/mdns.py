@@ -231,7 +231,8 @@ class Discovery:
         return _told_to_all(self._ever_told())
 
     def numbered(self, number: int) -> tuple[Sighting, ...]:
-        """Return the open tables whose short code has this number, private or not; also recent advertisements.
+        """Return the tables whose short code has this number, private or not, open or with a match; also recent
+        advertisements.
 
         :raises DiscoveryUnavailable: as for :meth:`told`.
         """

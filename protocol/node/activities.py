@@ -156,12 +156,12 @@ class Activities:
             return Refuse(RefuseCode.NO_MATCH, "that match is not played at this address")
         if isinstance(aim, WatchAim):
             return self._welcome_spectator(identity, aim)
+        if isinstance(aim, CodeAim) and self.hosting is not None:
+            return self.hosting.welcome_to_desk(identity, aim)
         if self.formed is not None and not self.formed.match.is_ended:
             return Refuse(RefuseCode.PLAYING, "a match is being played at this address")
-        if self.hosting is None:
+        if self.hosting is None or isinstance(aim, CodeAim):
             return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
-        if isinstance(aim, CodeAim):
-            return self.hosting.welcome_to_desk(identity, aim)
         return self.hosting.welcome(identity, aim)
 
     def _welcome_spectator(self, identity: bytes, aim: WatchAim) -> Aim | Refuse:

@@ -33,6 +33,8 @@ BREAKING_OFF = (
     "Somebody keeps beginning to prove that they know the short code, and breaks off. They learn nothing by that, and "
     "others have their turn first. The long join line works as well."
 )
+BEGUN = "the match at this table has begun"
+OVER = "the match at this table is over: ask the host to open the table again, and for its new short code"
 RENEWED = "this table has a new short code: ask the host for it"
 
 
@@ -91,9 +93,14 @@ class CodeDesk:
         if self._next is not None:
             self._next.cancel()
 
+    @property
+    def number(self) -> int:
+        """The number of the code; 0 if there is none."""
+        return self.code.number if self.code is not None else 0
+
     def welcome(self, aim: CodeAim) -> TableAim | Refuse:
         """Answer a peer that wants to prove that it knows the code."""
-        if self.code is None or aim.number != self.code.number:
+        if aim.number != self.number:
             return Refuse(RefuseCode.NO_TABLE, OTHER_NUMBER)
         if not self.tries_left:
             return Refuse(RefuseCode.REFUSED, CLOSED)

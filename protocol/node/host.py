@@ -14,7 +14,7 @@ from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
 from protocol.net.link import Standing
-from protocol.node.code_desk import CodeDesk
+from protocol.node.code_desk import BEGUN, OVER, CodeDesk
 from protocol.node.player_session import PlayerSession
 from protocol.node.purse_desk import PurseDesk
 from protocol.node.purse_keeper import Taken
@@ -205,10 +205,13 @@ class Host:
 
     def welcome_to_desk(self, identity: bytes, aim: CodeAim) -> TableAim | Refuse:
         """Answer a peer that wants to prove that it knows the short code."""
-        if self.has_begun:
-            return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         if self._is_guest(identity):
-            return Refuse(RefuseCode.REFUSED, "you already have a seat at this table")
+            seat = "in this match: resume it" if self.has_begun else "at this table"
+            return Refuse(RefuseCode.REFUSED, f"you already have a seat {seat}")
+        if self._proposal is not None and self.has_begun and aim.number == self.code_desk.number:
+            if self._proposal.match.is_ended:
+                return Refuse(RefuseCode.NO_TABLE, OVER)
+            return Refuse(RefuseCode.PLAYING, BEGUN)
         return self.code_desk.welcome(aim)
 
     def _note_who_asks_again(self, identity: bytes) -> None:

@@ -353,16 +353,17 @@ def open_table(hosted: HostedTable, number: int) -> Advertisement:
     return _advertisement(hosted.id, settings.name, settings.ruleset, taken, settings.seats, LOBBY, number)
 
 
-def running_match(match: Match, name: str) -> Advertisement:
+def running_match(match: Match, name: str, number: int = 0) -> Advertisement:
     """Return the advertisement of a running match. Every player sends it, so a player who was cut off finds one.
 
     :param name: its table's name; left out for a private table, and replaced if it cannot be advertised.
+    :param number: that of the short code of its table, if this node is its host.
     """
     genesis = match.history.genesis
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
         name = _anonymous(match.history.match)
-    return _advertisement(match.history.match, name, genesis.ruleset, players, players, PLAYING)
+    return _advertisement(match.history.match, name, genesis.ruleset, players, players, PLAYING, number)
 
 
 def _anonymous(match: bytes) -> str:

@@ -93,13 +93,16 @@ class Presence:
             self._runtime.tell(TableMoved(self._active.hosting.table.settings.name, self.tell_join_line()))
 
     def advertise(self) -> None:
-        """Advertise the match that is played, or the open table."""
+        """Advertise the match that is played, or the open table.
+
+        The number of a short code stays until the table opens again: those who type the code late are told why not.
+        """
         playing, hosting = self._active.formed, self._active.hosting
+        number = hosting.code_desk.number if hosting is not None else 0
         if playing is not None:
-            advertisement = running_match(playing.match, playing.occasion.table_name)
-        elif hosting is not None and (hosting.code_desk.code is not None or not hosting.table.settings.private):
-            code = hosting.code_desk.code
-            advertisement = open_table(hosting.table, code.number if code is not None else 0)
+            advertisement = running_match(playing.match, playing.occasion.table_name, number)
+        elif hosting is not None and (number or not hosting.table.settings.private):
+            advertisement = open_table(hosting.table, number)
         else:
             return
         self._runtime.in_background(self._runtime.locator.advertise(advertisement, self._mesh.port))

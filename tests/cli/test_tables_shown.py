@@ -34,7 +34,8 @@ def told(advertisement: Advertisement, *nodes: int) -> list[Sighting]:
 
 
 def test_a_match_that_all_its_players_tell_of_is_listed_once() -> None:
-    (row,) = listed(told(MATCH, 1, 2, 3))
+    with_code = replace(MATCH, number=417)  # as its host tells it
+    (row,) = listed([*told(with_code, 1), *told(MATCH, 2, 3)])
     assert describe(row) == "Friday: classic, playing, at [fd00::1]:7000 and two other addresses"
     assert data(row)["addresses"] == [
         *(f"[fd00::{node}]:7000" for node in (1, 2, 3)),

@@ -21,11 +21,11 @@ from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import ShortCode, parse_short_code
 from protocol.crypto.tls import credentials
 from protocol.crypto.word_list import word_list
-from protocol.errors import RefuseCode
+from protocol.errors import LOOK_ON, RefuseCode
 from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
 from protocol.limits import Limits
 from protocol.net.addresses import Address
-from protocol.net.advertisement import LOBBY, PRIVATE, Advertisement
+from protocol.net.advertisement import LOBBY, PLAYING, PRIVATE, Advertisement
 from protocol.net.dialer import Dialer
 from protocol.net.join_line import parse_join_line
 from protocol.net.link import Link
@@ -37,7 +37,7 @@ from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome, decode_frame
 from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
-from tests.network.company import CLASSIC, Company, Player, agree, sockets_closed
+from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match, sockets_closed
 from tests.programs import PATIENCE
 
 MULTICAST = pytest.mark.multicast
@@ -136,6 +136,31 @@ async def test_a_table_is_found_by_its_number_and_a_private_one_tells_nothing_el
         assert told.advertisement == Advertisement("00000000", "-", "-", 0, 2, PRIVATE, PROTOCOL_VERSION, made.number)
     entries = " ".join(told.advertisement.to_txt().values()).split()
     assert not {made.first, made.second, code.first, code.second} & set(entries)
+
+
+@MULTICAST
+@pytest.mark.parametrize("private", [False, True])
+async def test_a_code_leads_to_its_host_also_while_the_match_is_played(people: Company, private: bool) -> None:
+    await multicast()
+    host, guest, late = [await people.sit(name, discovery=True) for name in ("Ada", "Ben", "Cleo")]
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2, private=private))
+    code = parse_short_code(opened.code)
+    assert code is not None
+    await guest.node.join(opened.code)
+    await in_mid_match(host)
+    (told,) = [each for each in await late.node._locator.numbered(code.number) if each.advertisement.status == PLAYING]
+    assert told.advertisement.name == ("Friday" if not private else f"match {told.advertisement.id[:8]}")
+    for typed in (code, code._replace(second="dice")):  # no word is tried, so nobody learns whether it is right
+        error = await refused(late, typed)
+        assert (error.code, error.reason) == ("refused", "the match at this table has begun")
+        assert error.choices == LOOK_ON
+    host.go_on()
+    await agree(host, guest)
+    assert wrong_tries(host) == 0
+    error = await refused(late, code)
+    assert (error.code, error.reason) == ("refused", code_desk.OVER)
+    reopened = await host.node.host(TableSettings("Friday", CLASSIC, 2, private=private))
+    assert reopened.code != opened.code
 
 
 async def test_a_word_that_no_code_has_is_corrected_and_burns_no_try(people: Company) -> None:
