@@ -9,7 +9,7 @@ import typer
 
 from cli.commands.matches import opened
 from cli.commands.nickname import NameOption, nickname
-from cli.commands.own_match import own_match, way_back
+from cli.commands.own_match import refused
 from cli.commands.picking import pick_one
 from cli.commands.tables import Found, look_around
 from cli.commands.waiting import place_in, shown, waiting
@@ -72,17 +72,18 @@ def watch(
 async def _look_on(settings: Settings, target: str, name: str, interface: str | None, how: Showing | None) -> None:
     from cli.log import open_log
     from cli.table.spectator_table import SpectatorTable, report
-    from protocol import Node
+    from protocol import Node, NodeError
 
     home = settings.private_home()
     open_log(home)
     me = unlocked(home)
     node = await Node.open(home, name, interface=interface, identity=me)
     try:
-        if (own := own_match(node, target)) is not None and ":" not in target:
-            raise Failure("This is your own match.", choices=[way_back(node, own)])
-        async with waiting(f"Looking for {shown(target)}."):
-            await node.watch(target)
+        try:
+            async with waiting(f"Looking for {shown(target)}."):
+                await node.watch(target)
+        except NodeError as error:
+            raise refused(node, target, error) from None
         if how is None:
             await report(node)
             return

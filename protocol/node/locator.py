@@ -126,7 +126,7 @@ class Locator:
         :raises NodeError: if nothing is known of it, or it cannot be joined any more.
         """
         if isinstance(wanted, str):
-            if (direct := _direct(wanted)) is not None:
+            if (direct := direct_target(wanted)) is not None:
                 return (direct,)
             hint = A_CODE if looks_like_a_part_of_a_code(wanted) else ""
             told = await self._find(partial(tables_called, name=wanted), wanted, hint)
@@ -144,7 +144,7 @@ class Locator:
         if looks_like_a_code(wanted):
             hint = "to watch, type the table's name, or the long join line that the host sees"
             raise NodeError(ErrorCode.REFUSED, "a short code is for joining, not for watching", hint)
-        if (direct := _direct(wanted)) is not None:
+        if (direct := direct_target(wanted)) is not None:
             return (direct,)
         told = await self._find(partial(_watchable, wanted=wanted), wanted)
         matches = tuple(each for each in told if each.advertisement.status == PLAYING)
@@ -252,7 +252,7 @@ class Locator:
             await self._discovery.close()
 
 
-def _direct(wanted: str) -> Target | None:
+def direct_target(wanted: str) -> Target | None:
     """Return the target of an address or a join line; None for a name.
 
     :raises NodeError: for a malformed address or join line.

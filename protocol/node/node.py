@@ -38,7 +38,7 @@ from protocol.node.activities import Activities
 from protocol.node.code_inquiry import CodeInquiry
 from protocol.node.host import Host
 from protocol.node.inquiry import Inquiry
-from protocol.node.locator import Locator, Target
+from protocol.node.locator import ID_DIGITS, Locator, Target, direct_target
 from protocol.node.player_session import PlayerSession
 from protocol.node.presence import Presence
 from protocol.node.returning import AGAIN, WayBack, come_back
@@ -51,7 +51,16 @@ from protocol.wire.frames import (
     Leave,
     Propose,
 )
-from protocol.wire.genesis import PLEDGES, Genesis, Join, JoinRecord, MalformedGenesisError, make_join_record, match_id
+from protocol.wire.genesis import (
+    PLEDGES,
+    Genesis,
+    Join,
+    JoinRecord,
+    MalformedGenesisError,
+    make_join_record,
+    match_id,
+    parse_genesis,
+)
 from protocol.wire.nicknames import NicknameError, check_nickname
 from protocol.wire.table_id import open_table_id, private_table_id
 
@@ -338,6 +347,31 @@ class Node:
     def unfinished(self) -> tuple[StoredMatch, ...]:
         """Return the matches of this home that can be resumed, newest first."""
         return archive.unfinished(self._store.matches())
+
+    def unfinished_at(self, target: str) -> StoredMatch | None:
+        """Return the newest unfinished match of this home that a target of :meth:`join` or :meth:`watch` can mean.
+
+        It has a table of this name, or an id that begins like this, or a player with the key of the join line; for an
+        address without a key, a player who was there.
+        """
+        return next((each for each in self.unfinished() if self._can_mean(target, each)), None)
+
+    def _can_mean(self, target: str, stored: StoredMatch) -> bool:
+        try:
+            direct = direct_target(target)
+            roster = parse_genesis(stored.genesis).roster
+        except (NodeError, MalformedGenesisError):
+            return False
+        if direct is None:
+            text = target.strip().casefold()
+            is_id = len(text) >= ID_DIGITS and stored.match.hex().startswith(text)
+            return is_id or text == stored.table_name.casefold()
+        if direct.fingerprint:
+            return any(direct.may_be(record.join.identity) for record in roster)
+        places = (
+            place for each in roster for place in (*each.join.addresses, *self._store.addresses(each.join.identity))
+        )
+        return not set(direct.addresses).isdisjoint(places)
 
     @property
     def loss(self) -> str:

@@ -21,6 +21,7 @@ from tests.cli.seat import SeatedPlayer, play_together, seated
 from tests.programs import environment
 
 Sit = Callable[..., SeatedPlayer]
+RETURN = "Perhaps you mean your own unfinished match. Return to it:\n    p2pdice resume 2"
 
 
 @pytest.fixture
@@ -101,9 +102,19 @@ def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run, t
         player.until("You roll ")
     host.kill_9()
     guests[0].until("Ada cannot be reached")
-    refused = here("join", line, "--home", str(tmp_path / "Ada"))
-    assert refused.returncode == ExitCode.UNREACHABLE
-    assert "You play an unfinished match there yourself. Return to it:\n    p2pdice resume 2" in refused.stderr
+    for theirs in (line, line.partition("/")[0], f"127.0.0.1:1/{line.partition('/')[2]}"):
+        for command in ("join", "watch"):
+            refused = here(command, theirs, "--home", str(tmp_path / "Ada"))
+            assert refused.returncode != 0
+            assert RETURN in refused.stderr, theirs
+    for elsewhere in ("127.0.0.1:1", "127.0.0.1:1/T4Z5-WFHY-2XDW-PX45-WP3P", f"127.0.0.1:1/{'T4Z5' * 6}"):
+        refused = here("join", elsewhere, "--home", str(tmp_path / "Ada"))
+        assert refused.returncode == ExitCode.UNREACHABLE
+        assert "unfinished" not in refused.stderr
+    for command in ("join", "watch"):
+        refused = here(command, "ada's table", "--home", str(tmp_path / "Ada"), "--interface", "127.0.0.1")
+        assert refused.returncode != 0
+        assert RETURN in refused.stderr
     back = sit("Ada", "resume")
     back.until("You are back in match")
     play_together(back, *guests)
