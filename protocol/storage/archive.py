@@ -208,8 +208,8 @@ def transcript_named(home: Home, text: str) -> Path:
     """Return the path of the transcript that a person names for ``verify`` or ``replay``. It may be damaged.
 
     In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; any
-    unique beginning of a match's id; ``last`` for the newest match, or the name of a match (day and table) as it is
-    listed. The newest one is the same as for :func:`find`, unless another match was watched later.
+    unique beginning of a match's id; ``last`` for the newest match that is finished, played or watched; or the name of
+    a match (day and table) as it is listed. If none is finished, ``last`` is the newest one.
 
     :raises FileNotFoundError: if the text can only name a file, and there is none.
     :raises NodeError: if no transcript or more than one has that name, or the match has no transcript yet.
@@ -238,11 +238,14 @@ def transcript_named(home: Home, text: str) -> Path:
         raise NodeError(ErrorCode.NO_MATCH, reason, choices=SEE_MATCHES if kept else BEGIN)
     with read_store(home) as store:
         matches = store.matches()
-    if wanted == LAST and kept:
-        match, path = next(iter(kept.items()))
-        is_watched = match not in [each.match for each in matches]
-        if is_watched and (not matches or written(path)[0] > matches[0].created):
-            return path
+    if wanted == LAST:
+        finished = tuple(each for each in matches if each.over)
+        played, unfinished = {each.match for each in finished}, {each.match for each in matches if not each.over}
+        newest = next((each for each in kept if each not in unfinished), None)
+        is_watched = newest is not None and newest not in played
+        if newest is not None and is_watched and (not finished or written(kept[newest])[0] > finished[0].created):
+            return kept[newest]
+        matches = finished or matches
     stored = find(matches, text)
     if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"

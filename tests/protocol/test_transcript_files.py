@@ -119,14 +119,34 @@ def test_a_transcript_is_named_by_last_its_id_or_its_file(home: Home, played: Wo
     assert transcript_named(home, names.get(named, named)) == path
 
 
-def test_the_last_match_is_the_newest_even_if_only_an_older_one_has_a_transcript(home: Home, played: World) -> None:
-    """``verify last`` judged another match than ``matches save last`` saved."""
-    last_written(put(home, begun(2)), 0)
-    with (
-        stored(home.path, played, 0, table="Friday"),
-        pytest.raises(NodeError, match="the last match has no transcript yet"),
-    ):
+def test_the_last_match_is_the_newest_finished_one_even_if_one_was_begun_after_it(home: Home, played: World) -> None:
+    """``verify last`` failed all evening long, as soon as the second match had begun."""
+    finished = begun(2)
+    with stored(home.path, finished, 0, table="Friday") as (store, match):
+        store.mark_over(match.match)
+    path = put(home, finished)
+    home.identity.unlink()  # each of these worlds has players of its own
+    with stored(home.path, played, 0, table="Friday"):
+        assert transcript_named(home, "last") == path
+        unfinished = put(home, played)  # as matches save writes it
+        assert transcript_named(home, "last") == path
+    path.unlink()
+    with pytest.raises(NodeError, match="the transcript of the last match is not here"):
         transcript_named(home, "last")
+    Home(home.path).store.unlink()
+    assert transcript_named(home, "last") == unfinished
+
+
+def test_a_match_that_was_watched_is_the_last_one_if_it_is_the_newest_that_is_finished(
+    home: Home, played: World
+) -> None:
+    watched = put(home, begun(2))
+    with stored(home.path, played, 0, table="Friday") as (store, match):  # begun in 1970
+        put(home, played)
+        assert transcript_named(home, "last") == watched
+        store.mark_over(match.match)
+        last_written(watched, -1)
+        assert transcript_named(home, "last") != watched
 
 
 def test_a_spectator_without_a_store_finds_the_watched_match(home: Home, played: World) -> None:
