@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.foreign_text import ForeignTextError, parse_toml, read_text
-from cli.render import command_line, escape, shown_path
+from cli.render import command_line, escape, listing, shown_path
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
@@ -54,6 +55,32 @@ def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
 def is_file_name(name: str) -> bool:
     """Tell whether a name of rules is that of a file: its ending says so, in large letters or small ones."""
     return name.lower().endswith(FILE_SUFFIX)
+
+
+def rules_name(name: str, changes: list[str] | None) -> str:
+    """Return the name of the rules that :func:`chosen_ruleset` gives for the same: a file's name without its end.
+
+    It is empty for a preset, and if a table cannot tell it, as it is too long, or a preset's name.
+    """
+    from protocol import is_rules_name
+
+    if not is_file_name(name):
+        return ""
+    called = " with ".join(filter(None, (Path(name).stem, ", ".join(changes or ()))))
+    called = unicodedata.normalize("NFC", called)
+    return called if is_rules_name(called) else ""
+
+
+def described(ruleset: Ruleset, name: str) -> str:
+    """Return what rules are, exactly: ``classic``, ``perudo with palifico=no``, ``friday (perudo with dice=3)``.
+
+    :param name: of house rules, any text; empty if they have none.
+    """
+    if ruleset.name:
+        return ruleset.name
+    base, changes = nearest_preset(ruleset)
+    options = f"{base} with {listing(changes)}"
+    return f"{escape(name)} ({options})" if name else options
 
 
 def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:

@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from protocol.wire.nicknames import which_are_alike as which_are_alike
     from protocol.wire.purses import Frozen as Frozen
     from protocol.wire.purses import Purse as Purse
+    from protocol.wire.rulesets import is_rules_name as is_rules_name
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label
     from protocol.wire.void_lines import void_lines as void_lines

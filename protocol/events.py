@@ -46,6 +46,8 @@ class TableOpened:
     """All seats, the host's included."""
     ruleset: Ruleset = field(kw_only=True)
     """The rules of this table."""
+    rules_name: str = field(default="", kw_only=True)
+    """The owner's name for house rules; empty if they have none."""
     code: str = field(default="", kw_only=True)
     """The short code, which ``p2pdice join`` takes, too, where multicast works. Empty where it does not."""
 
@@ -82,6 +84,8 @@ class TableJoined:
     host: PlayerInfo
     ruleset: Ruleset
     seats: int
+    rules_name: str = ""
+    """A name for house rules that was heard on this network: any text. Empty if none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class TableWatched:
     host: PlayerInfo
     ruleset: Ruleset
     seats: int
+    rules_name: str = ""
+    """As in :class:`TableJoined`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +194,8 @@ class MatchStarted:
     resumed: bool = False
     table: str = ""
     """Name of the table, as its host chose it: any text. Empty if it is not known."""
+    rules_name: str = ""
+    """As in :class:`TableJoined`."""
 
 
 @dataclass(frozen=True, slots=True)

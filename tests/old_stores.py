@@ -26,6 +26,7 @@ STORES: Final = {
     "store-5": ("25dfbe6", NEW),
     "store-6": ("fa87a1c", NEW),
     "store-7": ("427e8ca", NEW),
+    "store-8": ("5c33f77", NEW),
 }
 """By file name: the commit, and the transcript of the match. The first program of version 2 did not note who hosts."""
 CREATED: Final = 1_763_812_800

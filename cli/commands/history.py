@@ -59,7 +59,10 @@ PlayerOption = Annotated[
 RulesOption = Annotated[
     str | None,
     typer.Option(
-        "--rules", metavar="R", show_default=False, help="Only matches with these rules: a preset's name, or house."
+        "--rules",
+        metavar="R",
+        show_default=False,
+        help="Only matches with these rules: the name of a preset or of house rules, or house for all of these.",
     ),
 ]
 
@@ -186,12 +189,14 @@ def _chosen(
     """
     from protocol import Home
 
-    if rules is not None and rules.casefold() not in (*PRESETS, HOUSE):
-        raise typer.BadParameter(f"{escape(rules)} is not one of {listing((*PRESETS, HOUSE), 'or')}.")
     home = Home(ctx.ensure_object(Settings).private_home())
+    finished = _finished(home)
+    names = tuple(dict.fromkeys((*PRESETS, HOUSE, *(each.rules_name for each in finished if each.rules_name))))
+    if rules is not None and rules.casefold() not in map(str.casefold, names):
+        raise typer.BadParameter(f"{escape(rules)} is not one of {listing([*map(escape, names)], 'or')}.")
     begin = _seconds(since, float("-inf"))
     end = _seconds(until and until.replace(hour=23, minute=59, second=59, microsecond=999999), float("inf"))
-    by_day = sorted(_finished(home), key=lambda each: -_moment(each))
+    by_day = sorted(finished, key=lambda each: -_moment(each))
     then = [(each, _is_meant(each, player, rules)) for each in by_day if begin <= _moment(each) <= end]
     return [each for each, is_meant in then if is_meant], [each for each, is_meant in then if is_meant is None]
 
@@ -231,7 +236,8 @@ def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool | No
         genesis = parse_genesis(match.genesis)
     except MalformedGenesisError:
         return None
-    if rules is not None and ruleset_label(genesis.ruleset).casefold().split()[0] != rules.casefold():
+    called = {match.rules_name.casefold(), ruleset_label(genesis.ruleset).casefold().split()[0]}
+    if rules is not None and rules.casefold() not in called:
         return False
     if player is None:
         return True

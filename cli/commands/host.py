@@ -22,7 +22,7 @@ from cli.front import application
 from cli.levels import Level, LevelsOption, dealt, shown
 from cli.log import open_log
 from cli.render import escape
-from cli.rulesets import RulesOption, SetOption, chosen_ruleset
+from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.play import Company, InterfaceOption, Pledge, PledgeOption, PortOption, open_again, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
@@ -167,12 +167,14 @@ def host(
     levels = dealt(level, bots)
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
+    options = [*(changes or ()), *(["stakes=yes"] if stakes else [])]
     opened = TableSettings(
         table_name(table if table is not None else f"{player}'s table"),
-        chosen_ruleset(rules, [*(changes or ()), *(["stakes=yes"] if stakes else [])]),
+        chosen_ruleset(rules, options),
         wanted,
         Patience(human=patience),
         private,
+        rules_name(rules, options),
     )
 
     open_log(settings.private_home())

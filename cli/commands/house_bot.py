@@ -10,7 +10,7 @@ import typer
 from cli.commands.nickname import NameOption, nickname
 from cli.front import application
 from cli.levels import DEFAULT_LEVEL, LevelOption
-from cli.rulesets import RulesOption, SetOption, chosen_ruleset
+from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.face import PipedInput
 from cli.table.play import InterfaceOption, run
@@ -72,7 +72,7 @@ def house_bot(
             elif seats is None:
                 await node.join(order.table)
             else:
-                await node.host(TableSettings(order.table, ruleset, seats))
+                await node.host(TableSettings(order.table, ruleset, seats, rules_name=rules_name(rules, changes)))
 
         # When a host was killed and resumes at once, its former bots may still be leaving.
         grace = 2 * PATIENCE if order.match else 0.0

@@ -107,6 +107,7 @@ def save(
     with read(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         data = archive.transcript(store, stored)
+        kept_at = archive.transcript_path(home, store, stored)
     if out is not None and out.exists():
         raise Failure(f"{shown_path(out)} exists already.", hint="Give a file that does not exist yet.")
     if out is not None and not out.absolute().parent.is_dir():
@@ -114,7 +115,7 @@ def save(
     name = archive.name_of(stored, stored_matches)
     path, words = out, [str(out)]
     if path is None:
-        path = archive.transcript_path(home, stored)
+        path = kept_at
         words = [name, *home_words(home.path)]
     write_whole(path, data)
     print(f"The transcript of {name} is {shown_path(path)}")

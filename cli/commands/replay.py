@@ -91,7 +91,8 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
 
     :raises Failure: if it cannot be read or holds none.
     """
-    from protocol import Judgement, Replay, examine
+    from protocol import Home, Judgement, Replay, examine, ruleset_hash
+    from protocol.storage import archive
 
     try:
         path = named_transcript(name, settings)
@@ -104,7 +105,9 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
     examined = examine(data)
     report = Report(path, examined.verdict)
     if examined.history is not None:
-        return path, data, Replay(examined, path)
+        names = archive.rules_names(Home(settings.private_home()))
+        rules = names.get(ruleset_hash(examined.history.genesis.ruleset), "")
+        return path, data, Replay(examined, path, rules)
     if examined.verdict.verdict in (Judgement.ALTERED, Judgement.OTHER_VERSION):
         if as_json:
             print(json.dumps(report.to_json()))

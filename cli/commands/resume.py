@@ -78,7 +78,7 @@ def resume(
 
         before = node.match or node.former
         assert before is not None
-        await open_again(node, table_of(before, stored.table_name), wish)
+        await open_again(node, table_of(before, stored.table_name, node.rules_name), wish)
         keys = [Identity.load_or_create(bot.home)[0] for bot in crew.bots]  # before their homes are removed
         recruits = [Recruit(bot.name, key, bot.command, bot.level) for bot, key in zip(crew.bots, keys, strict=True)]
         return lambda node: hired(node, recruits)

@@ -101,6 +101,8 @@ class Board:
         self.seats = 0
         """At the open table, taken or not."""
         self.ruleset: Ruleset | None = None
+        self.rules_name = ""
+        """A name for house rules: any text. Empty if none is known."""
         self.players: tuple[PlayerInfo, ...] = ()
         """In the order of the lobby; by seat once seats are drawn."""
         self.seating = Seating()
@@ -154,7 +156,8 @@ class Board:
         match event:
             case TableOpened():
                 self._clear()
-                self.name, self.join_line, self.ruleset = event.name, event.join_line, event.ruleset
+                self.name, self.join_line = event.name, event.join_line
+                self.ruleset, self.rules_name = event.ruleset, event.rules_name
                 self.code = event.code if event.is_reachable else ""
             case CodeMade():
                 self.code = event.code
@@ -164,7 +167,8 @@ class Board:
                 self.join_line = event.join_line
             case TableJoined() | TableWatched():
                 self._clear()
-                self.name, self.ruleset, self.seats = event.name, event.ruleset, event.seats
+                self.name, self.seats = event.name, event.seats
+                self.ruleset, self.rules_name = event.ruleset, event.rules_name
             case LobbyChanged():
                 self._sit(event)
             case AwaitingPlayers():
@@ -208,7 +212,7 @@ class Board:
         self.name = event.table or self.name
         self.players = event.players
         self.state = event.state
-        self.ruleset = event.ruleset
+        self.ruleset, self.rules_name = event.ruleset, event.rules_name
         self.seating = Seating.of(event.players, event.my_seat)
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.is_back = event.resumed

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, counted, escape, sentence
-from cli.rulesets import nearest_preset
 from cli.table import answers, lobby, palette, pieces
 from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
 from cli.text.choices import example_stake
@@ -121,7 +120,7 @@ def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs)
 def _header(board: Board, sight: Sight, columns: int) -> Line:
     parts = [board.name or "p2pdice"]
     if board.ruleset is not None:
-        parts.append(board.ruleset.name or f"house rules like {nearest_preset(board.ruleset)[0]}")
+        parts.append(board.ruleset.name or board.rules_name or "house rules")
     if board.state is not None and board.match:
         number = board.state.round if board.showdown is None else board.showdown.round
         parts.append(f"round {number}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.utils import get_cwidth
 
 from cli.render import command_line, shown_path
-from cli.rulesets import nearest_preset
+from cli.rulesets import described
 from cli.table import palette
 from cli.table.fragments import Line, cut, filled, rows, text
 from cli.text.explain import summary
@@ -27,7 +27,7 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     """Return the players, the free seats, the rules in short, and the command that another laptop types to join."""
     lines: list[Line] = []
     if board.ruleset is not None:
-        name = board.ruleset.name or f"house rules like {nearest_preset(board.ruleset)[0]}"
+        name = described(board.ruleset, board.rules_name)
         lines += [text(row) for row in rows(f"Rules: {name}: {summary(board.ruleset)}.", columns)]
     lines.append([])
     names = display_names(board.players)

@@ -16,7 +16,7 @@ from cli.exits import ExitCode, Failure
 from cli.output import complain
 from cli.passphrases import unlocked
 from cli.render import sentence
-from cli.rulesets import chosen_ruleset
+from cli.rulesets import chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.starting import gc_paused
 from cli.table.curtain import curtain
@@ -82,16 +82,19 @@ async def rejoin(node: Node, wish: str) -> Company:
     elif (match := node.match or node.former) is None:  # the node gave it up when it waited for the host
         raise Failure("There was no match here.")
     else:
-        await node.host(table_of(match, f"{node.name}'s table"))
+        await node.host(table_of(match, f"{node.name}'s table", node.rules_name))
     return alone
 
 
-def table_of(match: Match, name: str) -> TableSettings:
-    """Return a table like that of a match, under a name."""
+def table_of(match: Match, name: str, rules: str = "") -> TableSettings:
+    """Return a table like that of a match, under a name.
+
+    :param rules: the name of its house rules.
+    """
     from protocol import TableSettings
 
     genesis = match.history.genesis
-    return TableSettings(name, genesis.ruleset, len(genesis.roster), genesis.patience)
+    return TableSettings(name, genesis.ruleset, len(genesis.roster), genesis.patience, rules_name=rules)
 
 
 async def open_again(node: Node, table: TableSettings, wish: str) -> None:
@@ -102,10 +105,11 @@ async def open_again(node: Node, table: TableSettings, wish: str) -> None:
     :raises NodeError: if the table cannot be opened.
     """
     try:
-        ruleset = chosen_ruleset(wish, None) if wish else table.ruleset
+        if wish:
+            table = replace(table, ruleset=chosen_ruleset(wish, None), rules_name=rules_name(wish, None))
     except typer.BadParameter as error:
         raise Failure(sentence(error.message)) from None
-    await node.host(replace(table, ruleset=ruleset))
+    await node.host(table)
 
 
 def play(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cli.output import say
-from cli.render import command_line, listing
+from cli.render import command_line, escape, listing
 from cli.settings import home_words
 from cli.text.seating import display_names
 
@@ -41,6 +41,8 @@ class Listed(NamedTuple):
     """Whether the player can return to the match, with the right key."""
     other_key: str
     """Fingerprint of the key with which the match was begun, if it is not the present one; else empty."""
+    rules_name: str = ""
+    """What people here call its house rules: any text. Empty if no name is known."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
@@ -59,6 +61,7 @@ class Listed(NamedTuple):
             "state": self.state,
             "begun": begun.isoformat(timespec="minutes") if begun is not None else None,
             "rules": ruleset_label(genesis.ruleset) if genesis is not None else None,
+            "rules_name": self.rules_name or None,
             "players": players,
             "winners": [players[author] for author in self.winners if author < len(players)],
             "transcript": str(self.transcript) if self.transcript is not None else None,
@@ -81,9 +84,10 @@ class Listed(NamedTuple):
             why = written_by(version_of(self.genesis)) if self.state == _OLD else "damaged: nobody can tell who plays"
             return f"{start}  {why}"
         players = listing(_names(genesis))
+        rules = escape(self.rules_name) or ruleset_label(genesis.ruleset)
         begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
         signed = "; you have signed that it is void" if self.state == _VOID else ""
-        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}{signed}{begun}"
+        return f"{start}{time}  {rules}: {players}{self.won}{signed}{begun}"
 
     @property
     def won(self) -> str:
@@ -109,8 +113,9 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all that the store holds; no two of these get the same name.
     """
-    from protocol.storage.archive import files_by_match, is_old, name_of, other_owner, unfinished
+    from protocol.storage.archive import files_by_match, is_old, name_of, other_owner, rules_names, unfinished
 
+    names = rules_names(home)
     files, open_ones = files_by_match(home), unfinished(kept)
     return [
         Listed(
@@ -124,6 +129,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
             files.get(each.match),
             each in open_ones,
             other_owner(home, each) if each in open_ones else "",
+            _rules_name(names, each.genesis),
         )
         for each in stored
     ]
@@ -140,9 +146,20 @@ def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
     from protocol import PROTOCOL_VERSION, version_of
     from protocol.storage import archive
 
+    names = archive.rules_names(home)
     for name, match, genesis, path in archive.only_on_disk(home, kept):
         state = "transcript" if version_of(genesis) == PROTOCOL_VERSION else _OLD
-        yield Listed(name, match, genesis, state, None, "", (), path, can_go_on=False, other_key="")
+        rules = _rules_name(names, genesis)
+        yield Listed(name, match, genesis, state, None, "", (), path, can_go_on=False, other_key="", rules_name=rules)
+
+
+def _rules_name(names: dict[bytes, str], genesis: bytes) -> str:
+    from protocol import MalformedGenesisError, parse_genesis, ruleset_hash
+
+    try:
+        return names.get(ruleset_hash(parse_genesis(genesis).ruleset), "") if names else ""
+    except MalformedGenesisError:
+        return ""
 
 
 def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from cli.render import bid, capital, clause, command_line, counted, escape, hand, listing, number, sentence, shown_path
-from cli.rulesets import nearest_preset
+from cli.rulesets import described
 from cli.text.narrate_game import cup_line, narrate_game, player_out, standing
 from cli.text.narrate_motes import also_playable, graveyard, narrate_choice
 from cli.text.seating import Seating, display_names
@@ -20,7 +20,7 @@ from protocol import RefuseCode
 from protocol import events as node
 
 if TYPE_CHECKING:
-    from p2pdice import Ruleset
+    pass
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
@@ -145,17 +145,17 @@ def _table(
             return f"This laptop has another address now. On another laptop, type:\n    {command}"
         case node.TableJoined() | node.TableWatched():
             host = f"{escape(event.host.name)} ({event.host.fingerprint})"
-            table = f'"{escape(event.name)}", hosted by {host}; {_rules(event.ruleset)}, {counted(event.seats, "seat")}'
+            table = f'"{escape(event.name)}", hosted by {host}; {_rules(event)}, {counted(event.seats, "seat")}'
             if isinstance(event, node.TableJoined):
                 return f"You sit at {table}."
             return f"You watch {table}. You will see the match as soon as it begins."
 
 
-def _rules(ruleset: Ruleset) -> str:
-    if ruleset.name:
-        return f"the rules called {ruleset.name}"
-    base, changes = nearest_preset(ruleset)
-    return f"house rules ({base} with {listing(changes)})"
+def _rules(event: node.TableJoined | node.TableWatched | node.MatchStarted) -> str:
+    rules = described(event.ruleset, event.rules_name)
+    if event.ruleset.name:
+        return f"the rules called {rules}"
+    return f"the house rules called {rules}" if event.rules_name else f"house rules ({rules})"
 
 
 def _sitting(event: node.LobbyChanged) -> str:
@@ -183,12 +183,12 @@ def _match(
             if event.resumed:
                 role = "You watch" if event.my_seat is None else "You are back in"
                 table = f' at the table "{escape(event.table)}",' if event.table else ""
-                match = f"{role} match {event.match_id[:8]}{table} of {order}, by {_rules(event.ruleset)}."
+                match = f"{role} match {event.match_id[:8]}{table} of {order}, by {_rules(event)}."
                 mine = event.my_seat is not None and event.state.turn == event.my_seat
                 return (
                     f"{match} {standing(event.state, seating, ' as soon as the others have answered' if mine else '')}"
                 )
-            return f"The match begins, by {_rules(event.ruleset)}. The seats, clockwise: {order}."
+            return f"The match begins, by {_rules(event)}. The seats, clockwise: {order}."
         case node.ConcedeAccepted():
             if not event.awaited:
                 return "You give up; you are out as soon as the others have heard of it."

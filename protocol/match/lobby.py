@@ -68,6 +68,9 @@ class TableSettings:
     patience: Patience = field(default_factory=Patience)
     private: bool = False
     """Only players with the short code or the join line are admitted. Only the code's number is advertised."""
+    rules_name: str = ""
+    """The host's name for house rules, as :func:`protocol.wire.rulesets.is_rules_name` has it; empty if there is none.
+    It is for people, and nobody signs it."""
 
 
 class HostedTable:

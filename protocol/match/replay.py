@@ -22,7 +22,7 @@ from protocol.consensus.position import Position, Purpose
 from protocol.consensus.verifier import Examined, Verdict
 from protocol.crypto.keys import fingerprint
 from protocol.errors import PeerError
-from protocol.events import CupsSeen, MatchResult, Misbehaved, NodeEvent, Notice, PlayerInfo
+from protocol.events import CupsSeen, MatchResult, MatchStarted, Misbehaved, NodeEvent, Notice, PlayerInfo
 from protocol.match.event_feed import MatchEvents
 from protocol.wire.messages import Signed
 
@@ -66,15 +66,17 @@ class Replay:
     """A judged match that can be told from any round on, all-seeing or with one player's eyes.
 
     :param path: where the transcript lies, for :class:`~protocol.events.MatchResult`.
+    :param rules_name: what people here call its house rules; no transcript tells it.
     :raises NoMatchError: if the file holds no match.
     """
 
-    def __init__(self, examined: Examined, path: Path) -> None:
+    def __init__(self, examined: Examined, path: Path, rules_name: str = "") -> None:
         if examined.history is None:
             raise NoMatchError(examined.verdict.reason)
         self._history = examined.history
         self._proven = examined.proven
         self.path = path
+        self._rules_name = rules_name
         self.verdict: Verdict = examined.verdict
         chain = self._history.chain
         roster = [entry.join for entry in self._history.genesis.roster]
@@ -133,6 +135,8 @@ class Replay:
                 error = errors.pop(0)
                 yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))
             for event in story.between(before, after):
+                if isinstance(event, MatchStarted):
+                    event = replace(event, rules_name=self._rules_name)
                 yield Moment(before.step, event)
             if after.deal is not None and after.deal is not before.deal:
                 yield from (Moment(before.step, event) for event in self._look_into_cups(after, me))

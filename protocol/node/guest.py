@@ -105,7 +105,13 @@ class Guest:
         assert self._seat.ruleset is not None
         name = next((name for name, identity in frame.players if identity == host), "?")
         self._runtime.tell(
-            TableJoined(frame.name, PlayerInfo(name, fingerprint(host)), self._seat.ruleset, frame.seats)
+            TableJoined(
+                frame.name,
+                PlayerInfo(name, fingerprint(host)),
+                self._seat.ruleset,
+                frame.seats,
+                self._runtime.rules_name(self._seat.ruleset),
+            )
         )
         self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))
 

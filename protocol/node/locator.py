@@ -28,7 +28,7 @@ from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import MalformedGenesisError
-from protocol.wire.rulesets import ruleset_label
+from protocol.wire.rulesets import name_in, ruleset_label
 from protocol.wire.table_id import TABLE_ID_BYTES, is_private
 
 FINDING: Final = 3.0
@@ -230,6 +230,15 @@ class Locator:
         names = {each.advertisement.name for each in self._sighted(match)} - {_anonymous(match)}
         return names.pop() if len(names) == 1 else ""
 
+    def rules_name(self, ruleset: Ruleset) -> str:
+        """Return the name under which tables advertise these house rules; empty if there are several or none.
+
+        Anybody can advertise anything, so nothing proves the name.
+        """
+        tables = self._discovery.tables() if self._discovery is not None else ()
+        names = {name_in(each.advertisement.rules, ruleset) for each in tables} - {""}
+        return names.pop() if len(names) == 1 else ""
+
     def _sighted(self, match: bytes) -> tuple[Sighting, ...]:
         tables = self._discovery.tables() if self._discovery is not None else ()
         return tuple(each for each in tables if each.advertisement.id == match.hex())
@@ -350,7 +359,8 @@ def open_table(hosted: HostedTable, number: int) -> Advertisement:
     if settings.private:
         return Advertisement("00000000", "-", "-", 0, 2, PRIVATE, PROTOCOL_VERSION, number)
     taken = len(hosted.records)
-    return _advertisement(hosted.id, settings.name, settings.ruleset, taken, settings.seats, LOBBY, number)
+    label = ruleset_label(settings.ruleset, settings.rules_name)
+    return Advertisement(hosted.id.hex(), settings.name, label, taken, settings.seats, LOBBY, PROTOCOL_VERSION, number)
 
 
 def running_match(match: Match, name: str, number: int = 0) -> Advertisement:
@@ -363,15 +373,11 @@ def running_match(match: Match, name: str, number: int = 0) -> Advertisement:
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
         name = _anonymous(match.history.match)
-    return _advertisement(match.history.match, name, genesis.ruleset, players, players, PLAYING, number)
+    rules = ruleset_label(genesis.ruleset)  # without a name: not all players know one, and all tell the same
+    identifier = match.history.match.hex()
+    return Advertisement(identifier, name, rules, players, players, PLAYING, PROTOCOL_VERSION, number)
 
 
 def _anonymous(match: bytes) -> str:
     """Return the name under which a match is advertised if that of its table is not told."""
     return f"match {match.hex()[:8]}"
-
-
-def _advertisement(
-    identifier: bytes, name: str, ruleset: Ruleset, taken: int, seats: int, status: str, number: int = 0
-) -> Advertisement:
-    return Advertisement(identifier.hex(), name, ruleset_label(ruleset), taken, seats, status, PROTOCOL_VERSION, number)

@@ -62,6 +62,7 @@ from protocol.wire.genesis import (
     parse_genesis,
 )
 from protocol.wire.nicknames import NicknameError, check_nickname
+from protocol.wire.rulesets import is_rules_name, ruleset_hash
 from protocol.wire.table_id import open_table_id, private_table_id
 
 log = logging.getLogger(__name__)
@@ -187,6 +188,12 @@ class Node:
         """The argument of ``p2pdice join`` on another laptop; empty unless this node hosts."""
         return self._presence.join_line
 
+    @property
+    def rules_name(self) -> str:
+        """What people call the house rules of :attr:`match`, or of :attr:`former`; empty if no name is known."""
+        match = self.match or self.former
+        return self._runtime.rules_name(match.history.genesis.ruleset) if match is not None else ""
+
     async def host(self, settings: TableSettings) -> TableOpened:
         """Open a table and advertise it: under its name, or only by its code's number if it is private.
 
@@ -201,8 +208,12 @@ class Node:
             raise NodeError(
                 ErrorCode.FAILED, f"{settings.name!r} cannot be a table's name", "use up to 40 printable characters"
             )
+        if settings.rules_name and not is_rules_name(settings.rules_name):
+            raise NodeError(ErrorCode.FAILED, f"{settings.rules_name!r} cannot be a name of rules")
         self._active.leave_behind()
         await self._presence.listen(self._port)
+        if settings.rules_name and settings.ruleset.name is None:
+            self._store.name_rules(ruleset_hash(settings.ruleset), settings.rules_name)
         if self._own_table is None or settings.private is not bool(self._own_table[1]):
             token = new_token() if settings.private else ""
             self._own_table = (private_table_id(token) if token else open_table_id()), token
@@ -239,6 +250,7 @@ class Node:
             is_reachable=self._presence.is_reachable,
             seats=settings.seats,
             ruleset=settings.ruleset,
+            rules_name=settings.rules_name,
             code=str(code) if code is not None else "",
         )
         self._runtime.tell(opened)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
+from p2pdice import Ruleset
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, MatchStarted, NodeEvent, Notice, PlayerInfo, Stopped, Unfamiliar
@@ -23,6 +24,7 @@ from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame
+from protocol.wire.rulesets import ruleset_hash
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +83,18 @@ class Runtime:
         candidates = dict.fromkeys((*self.store.addresses(identity), *known, *self.locator.playing(match)))
         own = set(self.mesh.addresses)
         return [address for address in candidates if address not in own]
+
+    def rules_name(self, ruleset: Ruleset) -> str:
+        """Return the name of house rules: the one that is heard on the network now and remembered, or the last that
+        this home has heard or given; empty if there is none."""
+        if ruleset.name:
+            return ""
+        digest, heard = ruleset_hash(ruleset), self.locator.rules_name(ruleset)
+        known = self.store.rules_names().get(digest, "")
+        if heard in ("", known):
+            return known
+        self.store.name_rules(digest, heard)
+        return heard
 
     # Effects of a pass of the loop
 

@@ -45,7 +45,7 @@ from protocol.node.refusals import LEFT
 from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
-from protocol.storage.match_names import calendar
+from protocol.storage.match_names import calendar, rules_word
 from protocol.storage.transcript_files import transcript_path
 from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
@@ -211,7 +211,8 @@ class Session(ABC):
                 "match %s, step %d: the programs disagree; here: %s", history.match.hex(), event.step, event.state
             )
         if isinstance(event, MatchStarted):
-            event = replace(event, table=self.occasion.table_name)
+            rules = self._runtime.rules_name(event.ruleset)
+            event = replace(event, table=self.occasion.table_name, rules_name=rules)
         self._runtime.tell(event)
 
     def keep_transcript(self) -> None:
@@ -224,7 +225,9 @@ class Session(ABC):
     @property
     def _transcript_path(self) -> Path:
         history = self.match.history
-        return transcript_path(self._runtime.home, history.match, self.occasion.begun, history.genesis.ruleset)
+        ruleset = history.genesis.ruleset
+        word = rules_word(ruleset, self._runtime.rules_name(ruleset))
+        return transcript_path(self._runtime.home, history.match, self.occasion.begun, word)
 
     def _accuse(self, effect: Accuse) -> None:
         """Write the proof against a player, and tell the owner."""

@@ -21,7 +21,7 @@ from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, P
 from protocol.files import check_own
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
-from protocol.storage.match_names import LAST, is_name, meant, short_id
+from protocol.storage.match_names import LAST, is_name, meant, rules_word, short_id
 from protocol.storage.store import (
     DamagedMatchError,
     DamagedPurseError,
@@ -36,6 +36,7 @@ from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis, version_of
 from protocol.wire.nicknames import is_marked_as_bot
 from protocol.wire.purses import Frozen, MalformedPurseError, Purse
+from protocol.wire.rulesets import ruleset_hash
 
 
 def open_store(home: Home) -> Store:
@@ -62,6 +63,14 @@ def read_store(home: Home) -> Iterator[Store]:
         raise StoreError(*error.parts, ", perhaps an older one; close that first") from None
     with closing(store):
         yield store
+
+
+def rules_names(home: Home) -> dict[bytes, str]:
+    """Return what people here call house rules, by the hash of each; nothing if the store cannot tell."""
+    if home.store.exists():
+        with suppress(StoreError), read_store(home) as store:
+            return store.rules_names()
+    return {}
 
 
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
@@ -149,12 +158,14 @@ def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
     return stored.name or short_id(stored.match, [each.match for each in matches])
 
 
-def transcript_path(home: Home, stored: StoredMatch) -> Path:
+def transcript_path(home: Home, store: Store, stored: StoredMatch) -> Path:
     """Return where the transcript of a stored match lies, or will lie.
 
     :raises MalformedGenesisError: if the genesis is none.
     """
-    return transcript_files.transcript_path(home, stored.match, stored.created, parse_genesis(stored.genesis).ruleset)
+    ruleset = parse_genesis(stored.genesis).ruleset
+    word = rules_word(ruleset, store.rules_names().get(ruleset_hash(ruleset), ""))
+    return transcript_files.transcript_path(home, stored.match, stored.created, word)
 
 
 def files_by_match(home: Home) -> dict[bytes, Path]:

@@ -45,9 +45,12 @@ def slug(text: str) -> str:
     return re.sub("(-[0-9a-f]{8,})+$", "", short)  # these are for ids alone
 
 
-def rules_word(ruleset: Ruleset) -> str:
-    """Return the word for a ruleset in a name."""
-    return ruleset.name or "house-rules"
+def rules_word(ruleset: Ruleset, name: str = "") -> str:
+    """Return the word for a ruleset in a name.
+
+    :param name: what people call these house rules; empty if they have no name.
+    """
+    return ruleset.name or slug(name) or "house-rules"
 
 
 def calendar(seconds: float) -> int:

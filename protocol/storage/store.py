@@ -70,6 +70,7 @@ CREATE TABLE addresses (
     identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
     PRIMARY KEY (identity, host, port)
 ) WITHOUT ROWID;
+CREATE TABLE rules_names (hash BLOB PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 {";".join((*people.SCHEMA, *purses.SCHEMA))}
 """
 """The present tables. A change of them needs an upgrade in :mod:`protocol.storage.upgrades`.
@@ -434,6 +435,14 @@ class Store:
         """Return (host, port) under which ``identity`` was reached before, newest first."""
         query = "SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port"
         return tuple(self._read(query, (identity,), (str, int)))
+
+    def name_rules(self, digest: bytes, name: str) -> None:
+        """Keep what people call the house rules with this hash, instead of an earlier name."""
+        self._write("INSERT OR REPLACE INTO rules_names VALUES (?, ?)", (digest, name))
+
+    def rules_names(self) -> dict[bytes, str]:
+        """Return the names of house rules by the hash of each: any text."""
+        return dict(self._read("SELECT hash, name FROM rules_names", (), (bytes, str)))
 
     def write(self, match: bytes, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction; when this returns they are on the disk.

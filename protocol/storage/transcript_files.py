@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from p2pdice import Ruleset
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
 from protocol.files import NotOwnError, read_own
 from protocol.limits import GENESIS
 from protocol.storage.home import TRANSCRIPT_SUFFIX, Home
-from protocol.storage.match_names import SHORT_ID, day, rules_word
+from protocol.storage.match_names import SHORT_ID, day
 from protocol.wire.genesis import match_id
 
 log = logging.getLogger(__name__)
@@ -66,14 +65,15 @@ def written(path: Path) -> tuple[float, str]:
     return path.stat().st_mtime, path.name
 
 
-def transcript_path(home: Home, match: bytes, begun: int, ruleset: Ruleset) -> Path:
+def transcript_path(home: Home, match: bytes, begun: int, rules: str) -> Path:
     """Return the path of a match's transcript, whether the file exists or not. No other file has this path.
 
     :param begun: when the match began, in seconds since 1970.
+    :param rules: the word for its rules, from :func:`protocol.storage.match_names.rules_word`.
     """
     if (found := transcript_of(home, match)) is not None:
         return found
-    digits, start = match.hex(), f"{day(begun)}-{rules_word(ruleset)}"
+    digits, start = match.hex(), f"{day(begun)}-{rules}"
     for length in range(SHORT_ID, len(digits) + 1):
         path = home.matches / f"{start}-{digits[:length]}{TRANSCRIPT_SUFFIX}"
         if not os.path.lexists(path):

@@ -147,6 +147,11 @@ def _to_8(database: sqlite3.Connection) -> None:
                 database.execute(f"UPDATE {table} SET outline = ? WHERE name = ?", (outline(name), name))  # noqa: S608
 
 
+def _to_9(database: sqlite3.Connection) -> None:
+    """Keep the names of house rules."""
+    database.execute("CREATE TABLE rules_names (hash BLOB PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID")
+
+
 def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
     """Add a column to a table that lacks it."""
     names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
@@ -154,7 +159,16 @@ def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
         database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
 
-_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8)
+_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
+    _to_2,
+    _to_3,
+    _to_4,
+    _to_5,
+    _to_6,
+    _to_7,
+    _to_8,
+    _to_9,
+)
 
 SCHEMA_VERSION: Final = len(_UPGRADES) + 1
 """The version of the store."""

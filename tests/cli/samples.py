@@ -130,6 +130,8 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.TableMoved(name, f"192.0.2.1:7000/{FINGERPRINT}"),
         node.TableJoined(name, peer, PRESETS["classic"], 3),
         node.TableWatched(name, peer, PRESETS["classic"], 3),
+        node.TableJoined(name, peer, PRESETS["classic"].with_options({"dice": "2"}), 3),
+        node.TableJoined(name, peer, PRESETS["classic"].with_options({"dice": "2"}), 3, rules_name=name),
         node.LobbyChanged((me,), 3),
         node.LobbyChanged((me, peer), 3, joined=(peer,)),
         node.LobbyChanged((me,), 3, left=(peer, peer)),

@@ -35,7 +35,9 @@ class Table:
         self.played: list[Move] = []
         self.conceded = 0
         match = SimpleNamespace(info=(), is_formed=True, unheard=(BEN,), goes_on_without=lambda _: False)
-        owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start, match=match)
+        owner = SimpleNamespace(
+            play=self._play, concede=self._concede, start_match=self._start, renew_code=self._start, match=match
+        )
         self.line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", self.paper))
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
         state, _ = apply(state, Play(1, Bid(2, 3)))

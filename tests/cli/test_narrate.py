@@ -231,12 +231,12 @@ def test_every_event_has_the_name_that_programs_know() -> None:
 
 A_PLAYER = {"name", "fingerprint", "is_me"}
 FIELDS = {
-    "TableOpened": "addresses advertised code is_reachable join_line name problem ruleset seats",
+    "TableOpened": "addresses advertised code is_reachable join_line name problem rules_name ruleset seats",
     "CodeMade": "code",
     "CodeTried": "tries_left",
     "TableMoved": "join_line name",
-    "TableJoined": "host:player name ruleset seats",
-    "TableWatched": "host:player name ruleset seats",
+    "TableJoined": "host:player name rules_name ruleset seats",
+    "TableWatched": "host:player name rules_name ruleset seats",
     "LobbyChanged": "joined:player left:player players:player seats",
     "TableClosed": "code reason",
     "AwaitingHost": "host:player host_is seconds",
@@ -244,7 +244,7 @@ FIELDS = {
     "Unfamiliar": "known_as namesakes:player player:player trusted",
     "AwaitingPlayers": "awaited:player match_id players:player table",
     "MatchFormed": "match_id",
-    "MatchStarted": "match_id my_seat players:player resumed ruleset table",
+    "MatchStarted": "match_id my_seat players:player resumed rules_name ruleset table",
     "DiceRolled": "hand",
     "CupsSeen": "hands",
     "Happened": "event eviction.misconduct eviction.step eviction.voters eviction.was_on_turn",

@@ -78,6 +78,32 @@ def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, here
     assert_one_fair_match(here, host, *guests)
 
 
+def test_house_rules_are_called_by_the_name_of_their_file_wherever_it_is_known(
+    sit: Sit, here: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "friday.toml"
+    path.write_text('base = "perudo"\ndice = 1\npalifico = false\n', encoding="utf-8")
+    rules = "friday (perudo with dice=1 and palifico=no)"
+    host = sit("Ada", "host", "Kitchen", "--rules", str(path))
+    host.until("p2pdice join ")
+    assert "Kitchen: friday " in here("tables").stdout
+    guest = sit("Ben", "join", "Kitchen")
+    guest.until(f"the house rules called {rules}, two seats.")
+    for player in (host, guest):
+        player.until(f"The match begins, by the house rules called {rules}.")
+    assert "like" not in host.shown() + guest.shown()
+    play_together(host, guest)
+    assert_one_fair_match(here, host, guest)
+    for name, player in (("Ada", host), ("Ben", guest)):
+        home = ("--home", str(tmp_path / name))
+        assert "-friday-" in transcript(player.shown()).name
+        assert "  friday: " in here("matches", *home).stdout
+        assert "  friday: " in here("history", "--rules", "Friday", *home).stdout
+        assert f"by the house rules called {rules}." in here("replay", "last", *home).stdout
+    other = ("--home", str(tmp_path / "Cleo"))
+    assert "is not one of" in here("history", "--rules", "friday", *other).stderr
+
+
 def test_a_player_who_gives_up_and_quits_out_of_turn_gives_up_on_return(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--set", "dice=1")
     guest = sit("Ben", "join", join_line(host))

@@ -375,7 +375,7 @@ def test_ones_own_match_is_looked_back_at_by_its_name(classic: World, here: Run,
     match = classic.machines[0].match.history.match
     home = Home(tmp_path / "home")
     home.path.mkdir(mode=0o700)
-    path = transcript_path(home, match, 0, PRESETS["classic"])
+    path = transcript_path(home, match, 0, "classic")
     write_whole(path, classic.machines[0].transcript)
     done = here("replay", {"last": "last", "id": match.hex()[:6], "file": path.name}[name])
     assert (done.returncode, done.stderr) == (0, "")

@@ -52,7 +52,7 @@ def match(world: World) -> bytes:
 
 
 def put(home: Home, world: World, name: str = "") -> Path:
-    path = home.matches / name if name else transcript_path(home, match(world), BEGUN, CLASSIC)
+    path = home.matches / name if name else transcript_path(home, match(world), BEGUN, "classic")
     write_whole(path, content(world))
     return path
 
@@ -60,22 +60,22 @@ def put(home: Home, world: World, name: str = "") -> Path:
 def test_a_file_is_named_by_day_rules_and_the_first_digits_of_the_id(home: Home, played: World) -> None:
     digits = match(played).hex()[:8]
     assert put(home, played).name == f"2026-11-22-classic-{digits}.p2pdice"
-    house = transcript_path(Home(home.path / "other"), match(played), BEGUN, CLASSIC.with_options({"dice": "3"}))
+    house = transcript_path(Home(home.path / "other"), match(played), BEGUN, "house-rules")
     assert house.name == f"2026-11-22-house-rules-{digits}.p2pdice"
 
 
 def test_a_match_has_one_file_whatever_day_it_is_and_whatever_the_file_is_called(home: Home, played: World) -> None:
     first = put(home, played)
-    assert transcript_path(home, match(played), BEGUN + 100_000, CLASSIC) == first
+    assert transcript_path(home, match(played), BEGUN + 100_000, "classic") == first
     old = first.rename(home.matches / f"{match(played).hex()}.p2pdice")
-    assert transcript_path(home, match(played), BEGUN, CLASSIC) == old
+    assert transcript_path(home, match(played), BEGUN, "classic") == old
     assert transcript_of(home, match(played)) == old
 
 
 @pytest.mark.parametrize("what", ["another match", "nothing to be read", "a folder"])
 def test_another_file_is_never_overwritten(home: Home, played: World, what: str) -> None:
     """Two ids that share eight digits: the file that has the name already stays what it is."""
-    taken = transcript_path(home, match(played), BEGUN, CLASSIC)
+    taken = transcript_path(home, match(played), BEGUN, "classic")
     other = content(begun(2)) if what == "another match" else b"mine"
     if what == "a folder":
         taken.mkdir(parents=True)
