@@ -151,6 +151,11 @@ class Board:
         """The reader's seat."""
         return self.seating.me
 
+    @property
+    def plays(self) -> bool:
+        """Whether the reader has a seat in the match, and is not out of it."""
+        return self.me is not None and (self.state is None or self.me in self.state.live)
+
     def take(self, event: Told) -> None:
         """Fold an event into the board."""
         match event:

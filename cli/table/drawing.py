@@ -205,7 +205,7 @@ def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
     """Return the player on turn, the time left to them, and how much of the step is signed."""
     waiting = "" if board.over is not None else answers.whose_turn(board)
     if board.absent:
-        line: Line = [(palette.ALARM, f" {capital(waiting)}: wait, or quit and resume another day. ")]
+        line: Line = [(palette.ALARM, f" {capital(waiting)}: wait, or quit{' and resume another day' * board.plays}. ")]
     elif board.turn is not None:
         line = [(palette.TURN, f" {_ask(board)}")]
     elif sight.is_holding:

@@ -9,12 +9,11 @@ from cli.exits import Failure, closing_code
 from cli.render import command_line
 from cli.settings import home_words
 from cli.table import answers
-from cli.table.board import Told
 from cli.table.live_table import LiveTable
 from cli.text.event_json import event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
-from protocol.events import MatchResult, MatchStarted, Stopped, Suspended, TableClosed
+from protocol.events import MatchResult, MatchStarted, Stopped, TableClosed
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -52,13 +51,6 @@ class SpectatorTable(LiveTable):
         """Return the command to watch again."""
         words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
-
-    def take(self, event: Told) -> None:
-        if isinstance(event, Suspended):
-            self.board.take(event)
-            self._say(f"The match waits for {self.board.seating.named(event.awaited)}.")
-        else:
-            super().take(event)
 
     def _go_again(self, _rest: str) -> None:
         if self.board.match or not self._had_match:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from cli.render import command_line, escape, hand
 from cli.table.board import CupOpened
-from cli.text.narrate import narrate, result, your_turn
+from cli.text.narrate import narrate, result, suspended, your_turn
 from cli.text.narrate_game import cup_line, tally
 from p2pdice import events as game
-from protocol.events import CodeTried, DiceRolled, Happened, MatchResult, PeerLost, TableOpened, YourTurn
+from protocol.events import CodeTried, DiceRolled, Happened, MatchResult, PeerLost, Suspended, TableOpened, YourTurn
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Told
@@ -33,6 +33,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield f'The table "{escape(event.name)}" is open, and your bots take all other seats.'
         case CodeTried(tries_left=0):
             yield f"{narrate(event, board.seating)}\n    {command_line('join', board.join_line)}"
+        case Suspended():
+            yield suspended(event, board.seating, plays=board.plays)
         case MatchResult():
             yield result(event, has_leavers=board.has_leavers)
         case PeerLost(left_on_purpose=True) if board.over is not None:

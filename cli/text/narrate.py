@@ -260,14 +260,19 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seat
             return f"{told} The proof is {event.proof}\nVerify it with:\n    {command}"
 
 
+def suspended(event: node.Suspended, seating: Seating, *, plays: bool) -> str:
+    """Return the sentences for a match that waits.
+
+    :param plays: the reader is in the game, and the match needs them.
+    """
+    waits = f"The match waits for {seating.named(event.awaited)}: too few are left to go on without them."
+    return f"{waits} You may wait, or quit{' and resume it another day' if plays else ''}."
+
+
 def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:
     match event:
         case node.Suspended():
-            names = seating.named(event.awaited)
-            return (
-                f"The match waits for {names}: too few are left to go on without them. You may wait, or quit and resume"
-                " it another day."
-            )
+            return suspended(event, seating, plays=seating.me is not None)
         case node.Continued():
             return "The match goes on."
         case node.Overdue():

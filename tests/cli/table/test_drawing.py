@@ -17,7 +17,9 @@ from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
 from cli.table.pieces import purpose
+from cli.table.telling import tell
 from cli.text.qr_code import qr_code
+from cli.text.seating import Seating
 from p2pdice import POWERS, PRESETS, Concede, Expect, Play, Rolled, apply, legal_moves, new_match, view
 from protocol.events import (
     LobbyChanged,
@@ -124,6 +126,15 @@ def test_a_table_that_waits_keeps_its_board_and_says_for_whom() -> None:
     assert "The match waits for Ben: wait, or quit and resume another day." in shown
     assert "waited for" in shown
     assert "Cleo bids three fours" in shown
+    assert sample.board.state is not None
+    for me in (None, 0):  # a spectator, and a player who is out: nothing is theirs to resume
+        looking_on = sample.board.copy()
+        looking_on.seating = Seating.of(sample.players, me)
+        state = sample.board.state
+        looking_on.state = state._replace(table=state.table._replace(live=(1, 2)))
+        assert "The match waits for Ben: wait, or quit.\n" in drawn(looking_on)
+        told = list(tell(Suspended((ben,)), looking_on))
+        assert told == ["The match waits for Ben: too few are left to go on without them. You may wait, or quit."]
     sample.board.take(PeerBack(ben))
     assert "away" not in drawn(sample.board)
 
