@@ -65,6 +65,8 @@ class LiveTable(Table):
         self._again = again
         self._had_match = False
         """A match has ended here. The evening goes on."""
+        self._wish: str | None = None
+        """What was typed after *again*, if the end of the match was not shown yet."""
 
     async def run(self) -> None:
         """Show the table until the evening is over or the person leaves.
@@ -101,7 +103,11 @@ class LiveTable(Table):
             self.take(event)
             match event:
                 case MatchResult():
-                    if not self.face.is_interactive or (self._again is None and not self.face.shows_board):
+                    if (
+                        self._has_left
+                        or not self.face.is_interactive
+                        or (self._again is None and not self.face.shows_board)
+                    ):
                         return
                 case TableClosed() if self._had_match and self.face.is_interactive:
                     self._say(narrate(event, self.board.seating))
@@ -145,7 +151,10 @@ class LiveTable(Table):
             return
         if sum(self.wins.values()) > 1:
             self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
-        if not self.is_waiting:
+        if self._wish is not None:
+            wish, self._wish = self._wish, None
+            self._go_again(wish)
+        elif not self.is_waiting:
             self._say('Type "again" to play another match at this table, or "quit" to leave.')
 
     def longest_lag(self) -> float:
@@ -161,10 +170,7 @@ class LiveTable(Table):
         None if no clock runs, or the table lags behind the match. None, too, when time is up and the others are too few
         to go on: then the match just waits.
         """
-        match = self._node.match
-        if match is None or not self.board.match or self.pace.is_holding:
-            return None
-        clock = match.clock(asyncio.get_running_loop().time())
+        clock = self._node.clock() if self.board.match and not self.pace.is_holding else None
         return clock if clock is not None and (clock.seconds or clock.goes_on) else None
 
     def progress(self) -> Progress | None:
@@ -195,6 +201,20 @@ class LiveTable(Table):
         return [word for word in self.words if word != "again" or not hides_again]
 
     # Words
+
+    @abstractmethod
+    def _go_again(self, rest: str) -> None:
+        """Play another match at this table, if the one on the board is over."""
+
+    def _awaits_end(self, wish: str) -> bool:
+        """Tell whether the match is over, and only its end is not shown yet. Then the wish to go again is kept."""
+        match = self._node.match if self.board.match else None
+        is_over = match is not None and (match.is_ended or match.id.hex() != self.board.match)
+        if is_over:
+            self._wish = wish
+            self.pace.skip()
+            self._say("The match is over. You go on as soon as you have seen its end.")
+        return is_over
 
     def _hurry(self, _rest: str) -> None:
         self.pace.hurry()

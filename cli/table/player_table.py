@@ -326,6 +326,8 @@ class PlayerTable(LiveTable):
             self._complain(error)
 
     def _go_again(self, rest: str) -> None:
+        if self._again is not None and not self.is_waiting and self._awaits_end(rest):
+            return
         if self.is_waiting and not rest:
             self._say("You are already waiting for the next match.")
         elif self._again is None or not self._had_match or (self.board.match and not self.is_waiting):

@@ -52,7 +52,9 @@ class SpectatorTable(LiveTable):
         words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
 
-    def _go_again(self, _rest: str) -> None:
+    def _go_again(self, rest: str) -> None:
+        if self._awaits_end(rest):
+            return
         if self.board.match or not self._had_match:
             self._say("You can play again when the match is over.")
         else:

@@ -34,10 +34,10 @@ class Progress:
 class Clock:
     """How long this node will still wait for the players who hold up the open step, by its own clock.
 
-    Clocks of different nodes differ by as long as messages take. For a node that came later, as a spectator or after a
-    restart, the time starts when it came. Messages that programs send by themselves usually arrive at once: their time
-    is worth showing only after a second or two (``allowed - seconds``). If a person plays only against their own
-    programs, these wait without end; a spectator does not know that, and its clock then means nothing.
+    Clocks of different nodes differ by as long as messages take. For a player's node that was restarted, the time
+    starts anew. Messages that programs send by themselves usually arrive at once: their time is worth showing only
+    after a second or two (``allowed - seconds``). If a person plays only against their own programs, these wait without
+    end; a spectator does not know that, and its clock then means nothing.
     """
 
     awaited: tuple[PlayerInfo, ...]

@@ -27,6 +27,7 @@ from protocol.events import (
 )
 from protocol.match.effects import CalledOff, Ended, Formed, Over, Show, StoreChoice, Ticked
 from protocol.match.match import Match
+from protocol.match.progress import Clock
 from protocol.net.addresses import Address
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
@@ -63,6 +64,8 @@ class FollowedMatch(Session):
         self.token = token
         self._over = over
         self._is_current = saw_start
+        self._caught_up_to = b""
+        """Tip of the step that was open when this node had caught up: nobody tells it when that step began."""
         self._end: Happened | None = None
         """The end of the game, if it came before this node had caught up."""
         self._reached: dict[bytes, Address] = {}
@@ -151,8 +154,14 @@ class FollowedMatch(Session):
         if not self._up and not self.match.is_ended:
             self._runtime.tell(Notice("No player can be reached at the moment. You will see more as soon as one can."))
 
+    def clock(self) -> Clock | None:
+        return None if self.match.history.position.tip == self._caught_up_to else super().clock()
+
     def take(self, identity: bytes, frame: Carried | Page | Have) -> None:
+        before = self.match.history.position.tip
         super().take(identity, frame)
+        if isinstance(frame, Page) and self.match.history.position.tip != before:
+            self._caught_up_to = self.match.history.position.tip
         if isinstance(frame, Page) and not frame.cursor and self.match.is_formed:
             self._runtime.outbox.afterwards(self._become_current)
 

@@ -28,6 +28,7 @@ from protocol.match.effects import Conceded, Played
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
 from protocol.match.own_purse import PurseError
+from protocol.match.progress import Clock
 from protocol.match.signer import StaleMoveError
 from protocol.match.timeouts import Party
 from protocol.net.addresses import format_address
@@ -42,7 +43,7 @@ from protocol.node.locator import ID_DIGITS, Locator, Target, direct_target
 from protocol.node.player_session import PlayerSession
 from protocol.node.presence import Presence
 from protocol.node.returning import AGAIN, WayBack, come_back
-from protocol.node.session import Occasion
+from protocol.node.session import Occasion, Session
 from protocol.node.spectator_session import SpectatorSession
 from protocol.storage import archive
 from protocol.storage.home import Home
@@ -170,13 +171,23 @@ class Node:
         """The match that is proposed, running or watched here, to be looked at, never fed; also after its end, until
         the owner turns to another table.
 
-        A screen asks it for :attr:`~protocol.match.match.Match.progress`, and for
-        :meth:`~protocol.match.match.Match.clock` with the time of the event loop.
+        A screen asks it for :attr:`~protocol.match.match.Match.progress`, and the node for :meth:`clock`.
         """
-        session = self._active.playing or (
-            self._active.watching.followed if self._active.watching is not None else None
-        )
+        session = self._session
         return session.match if session is not None else None
+
+    def clock(self) -> Clock | None:
+        """Return the players whom the match waits for and the time that they have left, as :meth:`Match.clock` has it.
+
+        None, too, for the step that was open when this node began to watch: nobody tells it when that step began.
+        """
+        return self._session.clock() if self._session is not None else None
+
+    @property
+    def _session(self) -> Session | None:
+        """The match that is proposed, running or watched."""
+        watching = self._active.watching
+        return self._active.playing or (watching.followed if watching is not None else None)
 
     @property
     def table_id(self) -> bytes:

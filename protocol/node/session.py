@@ -41,6 +41,7 @@ from protocol.match.effects import (
     asked_or_told,
 )
 from protocol.match.match import Match
+from protocol.match.progress import Clock
 from protocol.node.refusals import LEFT
 from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
@@ -108,6 +109,10 @@ class Session(ABC):
             if identity == host or host not in self.authors
         )
         return WayBack(hosts, history.match, token)
+
+    def clock(self) -> Clock | None:
+        """Return the awaited players and the time that they have left; None if none is known."""
+        return self.match.clock(self._runtime.loop.time())
 
     # Links
 

@@ -35,6 +35,7 @@ class Table:
         self.played: list[Move] = []
         self.conceded = 0
         match = SimpleNamespace(info=(), is_formed=True, unheard=(BEN,), goes_on_without=lambda _: False)
+        match.id, match.is_ended = bytes.fromhex("ab" * 32), False
         owner = SimpleNamespace(
             play=self._play, concede=self._concede, start_match=self._start, renew_code=self._start, match=match
         )
@@ -504,7 +505,7 @@ async def test_time_that_has_run_out_is_shown_where_something_comes_of_it(
 ) -> None:
     table = Table()
     clock = Clock((BEN,), seconds, 120, goes_on)
-    table.line._node = cast("Any", SimpleNamespace(match=SimpleNamespace(clock=lambda _: clock)))
+    table.line._node = cast("Any", SimpleNamespace(clock=lambda: clock))
     assert (table.line.clock() is not None) is is_shown
 
 
@@ -542,6 +543,24 @@ def test_a_player_whose_name_begins_another_name_can_be_muted_and_heard_again() 
     assert table.types("mute eve") == ["Messages from Eve are shown again."]
     assert told(table, node.Said(eve, "hello")) == ["Eve says: hello"]
     assert table.types("mute zoe", "mute e") == ["Type mute and a name: Evelyn or Eve."] * 2
+
+
+async def test_a_player_whose_view_lags_behind_the_end_goes_again_when_they_have_seen_it() -> None:
+    table = Table(is_interactive=True)
+    wishes: list[str] = []
+
+    async def go_again(wish: str) -> None:
+        wishes.append(wish)
+
+    table.line._again = go_again
+    match = cast("Any", table.line._node).match
+    match.id, match.is_ended = bytes.fromhex("ab" * 32), True
+    assert table.types("again host") == ["The match is over. You go on as soon as you have seen its end."]
+    await asyncio.sleep(0)
+    assert not wishes
+    told(table, node.MatchResult("ab" * 32, ((0,), (1,)), table.line.board.players, Path("x"), True))
+    await asyncio.sleep(0)
+    assert wishes == ["host"]
 
 
 def test_nobody_goes_again_while_a_match_is_running() -> None:

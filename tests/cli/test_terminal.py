@@ -169,6 +169,22 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     assert (host.leave(), watcher.end(), guest.leave()) == (0, 0, 0)
 
 
+def test_a_spectator_who_lags_behind_the_end_may_ask_for_a_seat(terminal: Open) -> None:
+    host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
+    host.until("At the table: ")
+    (line,) = re.findall(r"p2pdice join (\S+:\S+)", host.shown())
+    watcher = terminal("c", "watch", line, "--name", "Eve", "--pace", "10")
+    watcher.until("You watch ")
+    guest = terminal("b", "join", line, "--name", "Ben")
+    side_by_side(*((player, player.play_a_match) for player in (host, guest)))
+    host.until('Type "again"')
+    assert "The match is over" not in watcher.shown()
+    watcher.type("again\r")
+    watcher.until("The match is over. You go on as soon as you have seen its end.")
+    watcher.until("The transcript is", "Waiting for Ada to open the table again.")
+    assert 'Type "again"' not in watcher.shown()
+
+
 def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
     mover, waiting = seated()
     mover.type("concede\r")

@@ -119,6 +119,34 @@ async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) 
     assert watching.node.match.history.results
 
 
+async def test_a_spectator_has_no_clock_for_a_turn_that_began_before_they_came(people: Company) -> None:
+    """It began anew on arrival: a player with ten seconds left had two minutes for those who watched."""
+    players, _ = await people.table(3)
+    await in_mid_match(players[0])
+    for player in players[1:]:
+        player.hold()
+    watching = await watcher(people, address(players[1]))
+    await watching.until(MatchStarted)
+    assert watching.node.match is not None
+    step = watching.node.match.progress.step
+    for player in players:
+        assert player.node.clock() is not None
+    assert watching.node.clock() is None
+    await watcher(people, address(players[2]), "V")  # the first one is told nothing new by that
+    assert watching.node.clock() is None
+    players[0].go_on()
+    players[0].hold()
+    await watching.until_true(
+        lambda: watching.node.match.progress.step > step and any(each._turn is not None for each in players)  # type: ignore[union-attr]
+    )
+    clock = watching.node.clock()
+    assert clock is not None
+    assert [each.name for each in clock.awaited] == [each.name for each in players if each._turn is not None]
+    for player in players:
+        player.go_on()
+    await agree(*players, watching)
+
+
 async def test_a_spectator_after_the_end_gets_the_transcript(people: Company) -> None:
     players, _ = await people.table(2)
     ends = [await player.until(MatchResult) for player in players]
