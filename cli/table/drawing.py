@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, counted, escape, sentence
 from cli.table import answers, lobby, palette, pieces
-from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
+from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width, with_more
 from cli.text.choices import example_stake
 from cli.text.narrate_motes import TASKS
 from p2pdice import Stake
@@ -167,9 +167,12 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
     own_height = 4 if spare >= 4 else max(spare, 1)
     left = max(columns * 11 // 20, min(36, columns - 3 - _SIDE))
     right = columns - left - 3
-    people = pieces.players(board, left, glyphs)
+    shown = pieces.in_sight(board, min(height - own_height - len(mischief), seats))
+    rows_of_all = pieces.players(board, left, glyphs)
+    people = [rows_of_all[seat] for seat in shown]
     if board.showdown is not None:
-        side = pieces.cups(board.showdown, seats, right)
+        rows_of_all = pieces.cups(board.showdown, seats, right)
+        side = [rows_of_all[seat] for seat in shown]
         own = pieces.judgement(board, columns - 1, own_height, glyphs)
     else:
         side = pieces.standing(board, right, top, glyphs, with_odds=sight.with_odds)[:top]
@@ -177,6 +180,7 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
     block = beside([*people, *[[]] * (top - len(people))], side, left, f" {glyphs.bar} ")
     own += [[]] * (own_height - len(own))
     below = [[("", " "), *line] for line in (*own, *mischief)]
+    below[0] = with_more(below[0], seats - len(shown), columns)
     return [*block[: height - len(below)], *below]
 
 

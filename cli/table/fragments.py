@@ -69,6 +69,11 @@ def filled(line: Line, columns: int, style: str = "") -> Line:
     return [*line, (style, " " * (columns - width(line)))]
 
 
+def with_more(line: Line, more: int, columns: int) -> Line:
+    """Return a line that ends in the number of players for whom there is no room; as it is if there are none."""
+    return [*filled(line, columns - len(f"  +{more}")), ("", f"  +{more}")] if more else line
+
+
 def text(content: str, style: str = "") -> Line:
     """Return a line of one style."""
     return [(style, content)]

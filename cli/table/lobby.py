@@ -10,7 +10,7 @@ from prompt_toolkit.utils import get_cwidth
 from cli.render import command_line, shown_path
 from cli.rulesets import described
 from cli.table import palette
-from cli.table.fragments import Line, cut, filled, rows, text
+from cli.table.fragments import Line, cut, filled, rows, text, with_more
 from cli.text.explain import summary
 from cli.text.narrate import confirmation
 from cli.text.narrate_motes import ticket_change
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[Line]:
     """Return the players, the free seats, the rules in short, and the command that another laptop types to join."""
-    lines: list[Line] = []
+    head: list[Line] = []
     if board.ruleset is not None:
         name = described(board.ruleset, board.rules_name)
-        lines += [text(row) for row in rows(f"Rules: {name}: {summary(board.ruleset)}.", columns)]
-    lines.append([])
+        head += [text(row) for row in rows(f"Rules: {name}: {summary(board.ruleset)}.", columns)]
+    head.append([])
     names = display_names(board.players)
-    for place in range(max(board.seats, len(names))):
-        lines.append(_seat(board, place, names, columns))
+    seats = [_seat(board, place, names, columns) for place in range(max(board.seats, len(names)))]
+    lines: list[Line] = []
     if board.join_line:
         lines += [[], text("On another laptop, type:")]
         if board.code:
@@ -46,10 +46,19 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
         told = rows(begin.format("the host types"), columns)
         lines += [[], *(text(row, palette.QUIET) for row in told)]
     if board.qr and board.join_line:
-        lines += _qr_code(board, columns, height - len(lines))
-    if len(lines) > height:
-        lines = [line for line in lines if line]
-    return lines[:height]
+        lines += _qr_code(board, columns, height - len(head) - len(seats) - len(lines))
+    return _fitted(head, seats, lines, columns, height)
+
+
+def _fitted(head: list[Line], people: list[Line], tail: list[Line], columns: int, height: int) -> list[Line]:
+    """Return lines that fit. First empty lines give way, then players, who are counted, then the end."""
+    if len(head) + len(people) + len(tail) <= height:
+        return [*head, *people, *tail]
+    head, tail = ([line for line in lines if line] for lines in (head, tail))
+    room = min(max(height - len(head) - len(tail), 1), len(people))
+    shown = people[:room]
+    shown[-1] = with_more(shown[-1], len(people) - room, columns)
+    return [*head, *shown, *tail][:height]
 
 
 def _qr_code(board: Board, columns: int, height: int) -> list[Line]:
@@ -92,7 +101,8 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
     over = board.over
     assert over is not None
     names = board.seating.names or display_names(over.players)
-    lines: list[Line] = [text("The match is over.", palette.TITLE), []]
+    head: list[Line] = [text("The match is over.", palette.TITLE), []]
+    people: list[Line] = []
     gains = _gains(board.state) if board.state is not None else [""] * len(names)
     first = 1
     for seats in over.places:
@@ -100,8 +110,9 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
             you = " (you)" if over.players[seat].is_me else ""
             row: Line = [("", f"  {first}. "), (palette.YOU if you else "", f"{names[seat]}{you}")]
             row += [(palette.BID, "  wins")] if seats is over.places[0] else []
-            lines.append([*row, ("", gains[seat])])
+            people.append([*row, ("", gains[seat])])
         first += len(seats)
+    lines: list[Line] = []
     if board.state is not None and board.state.motes is not None and board.state.motes.soul is not None:
         lines.append(text(f"The Twin Soul is {board.state.motes.soul.name}."))
     if score:
@@ -110,9 +121,7 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
     lines += [text(row) for row in rows(f"The transcript is {shown_path(over.transcript)}", columns)]
     if hint:
         lines += [[], text(hint, palette.KEY)]
-    if len(lines) > height:
-        lines = [line for line in lines if line]
-    return lines[:height]
+    return _fitted(head, people, lines, columns, height)
 
 
 def _gains(state: State) -> list[str]:

@@ -70,6 +70,17 @@ def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
     return shown
 
 
+def in_sight(board: Board, room: int) -> list[int]:
+    """Return the seats whose rows are shown where there is room for so many: first of all the player on turn, the
+    reader, and the last bidder."""
+    state = board.state
+    assert state is not None
+    bidder = state.bid.seat if state.bid is not None else None
+    seats = range(len(board.seating.names))
+    first = [seat for seat in (state.turn, board.me, bidder) if seat in seats]
+    return sorted([*dict.fromkeys((*first, *seats))][:room])
+
+
 def _name(seat: int, name: str, board: Board, columns: int) -> tuple[str, str]:
     if seat != board.me:
         assert board.state is not None

@@ -383,8 +383,44 @@ def test_ones_own_dice_and_the_last_word_are_in_sight_on_the_smallest_screen(cou
     assert "Your dice: [1] [2] [3] [3] [6]" in shown
     assert "2x3" in shown
     assert "% likely" in shown
-    assert sum(f"Player {number}" in shown for number in range(count)) == min(count, 5)
+    assert_all_are_counted(shown, count)
     assert "the last word" in shown
+
+
+def assert_all_are_counted(shown: str, count: int) -> None:
+    """Whoever has no room on the screen is counted on it."""
+    in_sight = re.findall(r"^(?:  |▶ |  \d+\. )Player (\d)", shown, re.MULTILINE)
+    (more,) = re.findall(r"\+(\d)\b", shown) or ["0"]
+    assert len(in_sight) + int(more) == count
+    assert len(in_sight) >= min(count, 3)
+
+
+@pytest.mark.parametrize("me", [0, 7, None])
+@pytest.mark.parametrize("size", [(40, 11), (120, 11), (80, 14)])
+def test_on_a_small_screen_ten_players_are_in_sight_or_counted(size: tuple[int, int], me: int | None) -> None:
+    names = [f"Player {number}" for number in range(10)]
+    sample = Sample(CLASSIC, names, me)
+    sample.roll()
+    for _ in range(10):
+        shown = drawn(sample.board, size)
+        assert_all_are_counted(shown, 10)
+        assert re.search(rf"▶ Player {sample.state.turn}\b", shown)
+        if me is not None:
+            assert f"Player {me} (you)" in shown
+        sample.play(f"{sample.state.bids[-1].quantity + 1}x3" if sample.state.bids else "1x3")
+    sample.play("liar")
+    sample.open(*[MINE] * 10)
+    assert_all_are_counted(drawn(sample.board, size), 10)
+    places = tuple((seat,) for seat in range(10))
+    sample.board.take(MatchResult("ab" * 32, places, sample.players, Path("x"), True))
+    assert_all_are_counted(drawn(sample.board, size), 10)
+    board = Board()
+    board.take(TableOpened("Friday", JOIN_LINE, (), True, code="417-tiger-olive", seats=10, ruleset=CLASSIC))
+    board.take(LobbyChanged(people(names, me), 10))
+    shown = drawn(board, size)
+    assert (
+        len(re.findall("ZYM-KVHF", shown)) - shown.count(JOIN_LINE[-24:]) + int(re.findall(r"\+(\d)", shown)[0]) == 10
+    )
 
 
 def test_ten_players_fit_on_the_smallest_screen() -> None:
