@@ -234,6 +234,10 @@ class LiveTable(Table):
             return None
         return players[seat], names[seat]
 
+    def _is_bot(self, player: PlayerInfo) -> bool:
+        """Tell whether a player is a bot of this person, or says so by its name."""
+        return player.fingerprint in self.bots or is_marked_as_bot(player.name)
+
     def _mute(self, rest: str) -> None:
         if (found := self._other("mute", rest)) is None:
             return
@@ -249,7 +253,10 @@ class LiveTable(Table):
 
         if (found := self._other("trust", rest)) is None:
             return
-        player, _ = found
+        player, name = found
+        if self._is_bot(player):
+            self._say(f"{name} is a bot: it has another key every evening, so there is nothing to trust.")
+            return
         try:
             self._node.trust(player)
         except NodeError as error:

@@ -380,6 +380,27 @@ async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company
         assert store.people.person(key).trusted_as == "Ben"
 
 
+async def test_no_bot_is_trusted_at_the_table(people: Company) -> None:
+    """Its key is for one evening. A person with the same name is meant instead."""
+    (ada, bot, marked), _ = await people.table(5, ["Ada", "Ben", "Cleo (odds bot)"])
+    paper = Paper(is_interactive=True)
+    bots = frozenset({bot.node.identity.fingerprint})
+    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", paper), bots=bots)
+    await ada.until(LobbyChanged, lambda event: len(event.players) == 3)
+    table.take(ada.told(LobbyChanged)[-1])
+    for named, bot_name in (("ben", "Ben"), ("cleo", "Cleo (odds bot)")):
+        table.obey(f"trust {named}")
+        assert paper.said[-1] == f"{bot_name} is a bot: it has another key every evening, so there is nothing to trust."
+    assert [each for each in ada.node._store.people.everybody() if each.is_trusted] == []
+    person = await people.sit("Cleo")
+    await person.node.join(f"127.0.0.1:{ada.node.port}")
+    await ada.until(LobbyChanged, lambda event: len(event.players) == 4)
+    table.take(ada.told(LobbyChanged)[-1])
+    table.obey("trust cleo")
+    (trusted,) = [each for each in ada.node._store.people.everybody() if each.is_trusted]
+    assert trusted.fingerprint == person.node.identity.fingerprint
+
+
 async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company, tmp_path: Path) -> None:
     bens_key = Identity.load_or_create(tmp_path / "ben")[0].fingerprint
     with closing(Store(Home(tmp_path / "ada").store)) as store:
