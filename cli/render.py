@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
+from p2pdice.plurals import plural
+
 if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import PurePath
@@ -103,13 +105,13 @@ def ordinal(place: int) -> str:
     return ORDINALS[place - 1]
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
+def counted(count: int, noun: str, many: str = "") -> str:
     """Return a count with its noun: ``one die``, ``four dice``, ``12 players``.
 
     >>> counted(1, "die", "dice"), counted(12, "player")
     ('one die', '12 players')
     """
-    return f"{number(count)} {noun if count == 1 else plural or noun + 's'}"
+    return f"{number(count)} {plural(count, noun, many)}"
 
 
 def dice_count(count: int) -> str:

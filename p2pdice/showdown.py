@@ -20,6 +20,7 @@ from p2pdice.events import (
     RoundVoid,
 )
 from p2pdice.inputs import Hand, Hands
+from p2pdice.plurals import plural
 from p2pdice.rounds import clear_cups
 from p2pdice.rulesets import MAX_CUP
 from p2pdice.state import NOBODY, Call, Exit, Expect, Reason, State, Table, clockwise, next_live, position
@@ -85,7 +86,7 @@ def _check(table: Table, hands: tuple[Hand | None, ...]) -> None:
                 raise UnexpectedInput(f"seat {seat} has no dice: its hand is (), not unknown")
             continue
         if len(hand) != dice:
-            raise UnexpectedInput(f"seat {seat} shows {len(hand)} dice but has {dice}")
+            raise UnexpectedInput(f"seat {seat} shows {len(hand)} {plural(len(hand), 'die', 'dice')} but has {dice}")
         lowest = 1
         for face in hand:
             if type(face) is not int or not lowest <= face <= 6:

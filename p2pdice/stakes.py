@@ -12,6 +12,7 @@ from p2pdice.errors import UnexpectedInput
 from p2pdice.inputs import Wager
 from p2pdice.motes import Group
 from p2pdice.moves import MAX_COINS
+from p2pdice.plurals import plural
 from p2pdice.powers import GROUP_OF
 from p2pdice.state import Expect, State, clockwise
 
@@ -48,11 +49,11 @@ def check_wager(wager: Sequence[int]) -> Wager:
         )
     checked = Wager(*wager)
     if checked.bet > checked.funds:
-        coins = "1 coin" if checked.bet == 1 else f"{checked.bet:,} coins"
-        raise UnexpectedInput(f"a stake of {coins} is more than the {checked.funds:,} owned")
+        coins = plural(checked.bet, "coin")
+        raise UnexpectedInput(f"a stake of {checked.bet:,} {coins} is more than the {checked.funds:,} owned")
     if checked.tickets > checked.owned:
-        tickets = "1 run ticket" if checked.tickets == 1 else f"{checked.tickets:,} run tickets"
-        raise UnexpectedInput(f"a stake of {tickets} is more than the {checked.owned:,} owned")
+        tickets = plural(checked.tickets, "run ticket")
+        raise UnexpectedInput(f"a stake of {checked.tickets:,} {tickets} is more than the {checked.owned:,} owned")
     return checked
 
 

@@ -14,6 +14,7 @@ from cli.render import shown_path
 from cli.text.event_json import NAMES, NIGHT_OVER, STANDINGS, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import display_names
+from p2pdice.plurals import plural
 from protocol import write_whole
 from protocol.events import DiceRolled, LobbyChanged, MatchResult, Notice, YourTurn
 from protocol.storage import archive
@@ -157,7 +158,7 @@ class LeagueReport:
 
     @property
     def _played(self) -> str:
-        return f"{len(self._transcripts)} of {self._of} match{'' if self._of == 1 else 'es'}"
+        return f"{len(self._transcripts)} of {self._of} {plural(self._of, 'match', 'matches')}"
 
     def _standings(self) -> dict[str, Any]:
         return {

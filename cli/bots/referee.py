@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cli.bots.ndjson import read_object, short, write_object
+from cli.render import dice_count
 from p2pdice import (
     Event,
     Evict,
@@ -78,7 +79,7 @@ class Referee:
         dealt = tuple(hand for hand in hands if hand is not None)
         for seat, (hand, dice) in enumerate(zip(dealt, self.state.dice, strict=True)):
             if len(hand) != dice:
-                raise RefusedLineError(f"seat {seat} is dealt {len(hand)} dice but has {dice}")
+                raise RefusedLineError(f"seat {seat} is dealt {dice_count(len(hand))} but has {dice_count(dice)}")
         return dealt
 
     def _seat(self, value: Any) -> int:

@@ -27,6 +27,7 @@ from cli.output import complain, say
 from cli.render import counted, escape, sentence, shown_path
 from cli.rulesets import SetOption, chosen_ruleset
 from cli.settings import Settings
+from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
     from cli.arena.standings import Decision
@@ -296,7 +297,7 @@ def _progress(games: int) -> Iterator[Callable[[Progress], None]]:
             slices = now.games * _SLICES // now.of
             rate = (now.games - now.resumed) / max(time.monotonic() - begun, 1e-3)
             left = round((now.of - now.games) / rate)
-            complain(f"{now.games:,} of {counted(now.of, 'game')}, {rate:.0f} a second, {left} s left")
+            complain(f"{now.games:,} of {now.of:,} {plural(now.of, 'game')}, {rate:.0f} a second, {left} s left")
 
     yield line
 

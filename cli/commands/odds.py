@@ -13,6 +13,7 @@ from cli.front import application
 from cli.render import bid as bid_text
 from cli.render import dice_count, escape, percent
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
+from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
     from p2pdice import Bid, Hand, Ruleset, State
@@ -60,7 +61,8 @@ def odds(
     known = _hand(hand)
     in_play = dice if dice is not None else max(2 * ruleset.dice, len(known))
     if len(known) > in_play:
-        raise typer.BadParameter(f"you hold {len(known)} dice, and {in_play} are in play.", param_hint="--dice")
+        more = f"you hold {len(known)} dice, and {in_play} {plural(in_play, 'is', 'are')} in play."
+        raise typer.BadParameter(more, param_hint="--dice")
     state = _standing(ruleset, _bid(bid), len(known), in_play)
     if as_json:
         print(json.dumps(_data(state, known)))

@@ -16,6 +16,7 @@ from cli.front import application
 from cli.output import complain, say
 from cli.render import command_line, counted, escape, listing, sentence, shown
 from cli.settings import Settings, home_words
+from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
     from protocol import Frozen, Home, Purse, PurseKeeper, PurseLine, PurseOrigin, PursePartner, Store
@@ -195,7 +196,7 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
 
 
 def _coins(number: int) -> str:
-    return f"{number:,} coin{'' if number == 1 else 's'}"
+    return f"{number:,} {plural(number, 'coin')}"
 
 
 def _name(match: bytes, names: dict[bytes, str]) -> str:

@@ -23,7 +23,9 @@ from cli.output import complain, say
 from cli.render import command_line, counted, escape, listing, sentence, shown_path, stated
 from cli.settings import Settings, home_words
 from cli.text.narrate import unfamiliar
+from cli.text.narrate_motes import ticket_change
 from cli.text.transcript_names import named_transcript, words_for
+from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
     from protocol import Mismatch, Person, Verdict
@@ -330,12 +332,14 @@ def _purses(verdict: Verdict) -> Iterator[str]:
     yield "Stakes out of purses, each frozen by its purse's own signature on the entry that the player brought:"
     for name, purse in zip(verdict.players, verdict.purses, strict=True):
         if purse.change is None:
-            yield f"  {escape(name)}: {purse.funds:,} coins to bet; not settled, as the match is not over"
+            yield f"  {escape(name)}: {counted(purse.funds, 'coin')} to bet; not settled, as the match is not over"
             continue
-        tickets = f", {purse.ticket_change:+d} run tickets" if purse.ticket_change else ""
-        soul = f", {escape(purse.soul)}" if purse.soul else ""
-        after = f"{purse.balance:,} coins become {purse.balance + purse.change:,}"
-        yield f"  {escape(name)}: bet {purse.bet:,} of {purse.funds:,}; {after} ({purse.change:+,d}{tickets}{soul})"
+        tickets = ticket_change(purse.ticket_change or 0)
+        soul = escape(purse.soul or "")
+        change = f"{purse.change:+,d} {plural(purse.change, 'coin')}"
+        changes = ", ".join(filter(None, (change, tickets, soul)))
+        held = f"{purse.balance:,} before, {purse.balance + purse.change:,} now"
+        yield f"  {escape(name)}: bet {purse.bet:,} of {purse.funds:,}; {held} ({changes})"
     yield "No file can show that these were the newest entries of their purses, or that the coins there were right."
 
 

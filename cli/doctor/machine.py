@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cli.doctor.finding import Finding, State
-from cli.render import counted
+from cli.render import counted, number
+from p2pdice.plurals import plural
 from p2pdice.version import VERSION
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def _store(home: Path) -> Finding:
     if loss is not None:
         return Finding("store", State.WARNING, archive.describe(loss), _RESUME)
     running = len(archive.unfinished(matches))
-    says = f"it can be read; {counted(len(matches), 'match', 'matches')}, {running} unfinished"
+    unfinished = f"{number(running) if running else 'none'} unfinished"
+    says = f"it can be read; {counted(len(matches), 'match', 'matches')}, {unfinished}"
     return Finding("store", State.OK, says)
 
 
@@ -165,7 +167,7 @@ def _terminal() -> Finding:
         return Finding("terminal", State.OK, "none: the output goes to a file or a program")
     columns, lines = shutil.get_terminal_size()
     encoding = sys.stdout.encoding or "none"
-    says = f"{columns} columns, {lines} lines, {encoding}"
+    says = f"{columns} {plural(columns, 'column')}, {lines} {plural(lines, 'line')}, {encoding}"
     if columns < 40 or lines < 12:
         return Finding("terminal", State.WARNING, says, "Make it larger, or play with --ui line")
     return Finding("terminal", State.OK, says)

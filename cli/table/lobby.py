@@ -16,6 +16,7 @@ from cli.text.narrate import confirmation
 from cli.text.narrate_motes import ticket_change
 from cli.text.qr_code import qr_code
 from cli.text.seating import display_names
+from p2pdice.plurals import plural
 from p2pdice.stakes import settlement
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ def _gains(state: State) -> list[str]:
     if not state.places:
         return [""] * state.players
     paid = settlement(state)
-    coins = [
-        f"{delta:+,d} coin{'' if abs(delta) == 1 else 's'}" if state.ruleset.stakes else "" for delta in paid.delta
-    ]
+    coins = [f"{delta:+,d} {plural(delta, 'coin')}" if state.ruleset.stakes else "" for delta in paid.delta]
     tickets = map(ticket_change, paid.ticket_delta)
     return ["".join(f"  {part}" for part in each if part) for each in zip(coins, tickets, strict=True)]

@@ -231,7 +231,7 @@ def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
         case "asked":
             return f"Asking {host} for a seat."
         case "silent":
-            seconds = f"{event.seconds:.0f} seconds"
+            seconds = counted(round(event.seconds), "second")
             return f"{capital(host)} does not answer. If that lasts {seconds}, you stop waiting."
         case "there":
             return f"Waiting for {host} to open the table again."

@@ -11,6 +11,7 @@ from cli.text.seating import Seating
 from p2pdice import POWERS, Die, Expect, Move, Stake, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
+from p2pdice.plurals import plural
 from p2pdice.stakes import bonus
 
 if TYPE_CHECKING:
@@ -233,4 +234,4 @@ def _tickets(count: int) -> str:
 
 def ticket_change(count: int) -> str:
     """Return a change in run tickets, in words; empty for none."""
-    return f"{count:+d} run ticket{'s' if abs(count) != 1 else ''}" if count else ""
+    return f"{count:+,d} {plural(count, 'run ticket')}" if count else ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cli.render import escape, number
+from cli.render import counted, escape
 
 if TYPE_CHECKING:
     from protocol import Address, Advertisement, Sighting
@@ -75,7 +75,7 @@ def describe(row: Listed) -> str:
     version = "" if table.version == PROTOCOL_VERSION else f"version {table.version} of the protocol, "
     state = "playing" if table.status == PLAYING else f"{table.seats_taken} of {table.seats} seats taken"
     others = len(row.sightings) - 1
-    more = f" and {number(others)} other {'address' if others == 1 else 'addresses'}" if others else ""
+    more = f" and {counted(others, 'other address', 'other addresses')}" if others else ""
     where = f"{escape(format_address(row.addresses[0]))}{more}"
     rules = _with_stakes().get(table.rules, table.rules)
     return f"{escape(table.name)}: {escape(rules)}, {state}, {version}at {where}"

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from p2pdice import NEWCOMER_COINS
+from p2pdice.plurals import plural
 from protocol.consensus.history import History
 from protocol.consensus.purse_links import read_shown, write_links
 from protocol.consensus.purse_proofs import (
@@ -257,7 +258,7 @@ class PurseKeeper:
             if kind is EntryKind.VOID:
                 self.own.void(match, evidence)
                 self._tell(
-                    f"A match is void, as all its players have signed: you can bet {self.own.purse.funds:,} coins"
+                    f"A match is void, as all its players have signed: you can bet {_coins(self.own.purse.funds)}"
                 )
                 return True
             signed = self.own.settle(evidence)
@@ -269,7 +270,8 @@ class PurseKeeper:
             return True
         if signed is not None and isinstance(signed.entry.body, Settled):
             body = signed.entry.body
-            self._tell(f"{body.change:+,d} coins: your purse has {body.balance:,} now")
+            change = f"{body.change:+,d} {plural(body.change, 'coin')}"
+            self._tell(f"{change}: your purse has {_coins(body.balance)} now")
         return True
 
     def settle_late(self) -> None:
@@ -366,7 +368,7 @@ class PurseKeeper:
             self._end_own()
             return Taken(key, shown, (fork,), fork)
         if self.own.adopt(shown):
-            self._tell(f"Others knew newer entries of your purse. It has {self.own.purse.balance:,} coins now")
+            self._tell(f"Others knew newer entries of your purse. It has {_coins(self.own.purse.balance)} now")
             return Taken(key, shown, news=data)
         if height == self.own.purse.height:
             return Taken(key, shown)
@@ -487,3 +489,7 @@ class PurseKeeper:
             return self.own.proof()
         met = self._met(join.purse.key)
         return b"" if met is None else met.fork or met.proof
+
+
+def _coins(count: int) -> str:
+    return f"{count:,} {plural(count, 'coin')}"

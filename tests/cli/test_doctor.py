@@ -89,7 +89,7 @@ def test_matches_that_are_kept_are_counted_in_words(here: Run, tmp_path: Path) -
     with closing(Store(Home(tmp_path / "home").store)) as store:
         fill(store)
     _, found = examined(here)
-    assert found["store"]["says"] == "it can be read; two matches, 1 unfinished"
+    assert found["store"]["says"] == "it can be read; two matches, one unfinished"
 
 
 def test_an_empty_store_stays_empty(here: Run, tmp_path: Path) -> None:

@@ -382,7 +382,7 @@ async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company
 
 async def test_no_bot_is_trusted_at_the_table(people: Company) -> None:
     """Its key is for one evening. A person with the same name is meant instead."""
-    (ada, bot, marked), _ = await people.table(5, ["Ada", "Ben", "Cleo (odds bot)"])
+    (ada, bot, _), _ = await people.table(5, ["Ada", "Ben", "Cleo (odds bot)"])
     paper = Paper(is_interactive=True)
     bots = frozenset({bot.node.identity.fingerprint})
     table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", paper), bots=bots)

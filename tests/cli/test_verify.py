@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,13 +23,13 @@ from cli.exits import ExitCode
 from p2pdice import PRESETS
 from protocol import limits
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
-from protocol.consensus.verifier import Judgement, Verdict
+from protocol.consensus.verifier import Judgement, Verdict, examine
 from protocol.crypto.keys import MatchKey, fingerprint, parse_fingerprint
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Message, sign
 from tests.cli.conftest import Run
-from tests.programs import PATIENCE, environment
+from tests.programs import PATIENCE, ROOT, environment
 from tests.protocol.marathon import marathon
 from tests.simulation.world import World, join_record
 from tests.tiers import thoroughly
@@ -41,6 +42,20 @@ KEYS = {
 
 
 HEADER = b"\x92" + encode(TRANSCRIPT_TAG)
+
+
+def test_one_coin_and_one_ticket_are_not_many() -> None:
+    file = ROOT / "tests" / "vectors" / "purses.p2pdice"
+    verdict = examine(file.read_bytes()).verdict
+    one, other = verdict.purses
+    won = replace(one, balance=5, change=1, ticket_change=1)
+    lost = replace(other, balance=5, change=-1, ticket_change=-1)
+    told = "\n".join(describe(Report(file, replace(verdict, purses=(won, lost)))))
+    assert "; 5 before, 6 now (+1 coin, +1 run ticket" in told
+    assert "; 5 before, 4 now (-1 coin, -1 run ticket" in told
+    open_ones = tuple(replace(purse, funds=1, change=None) for purse in verdict.purses)
+    told = "\n".join(describe(Report(file, replace(verdict, purses=open_ones))))
+    assert told.count(": one coin to bet; not settled") == 2
 
 
 @pytest.fixture

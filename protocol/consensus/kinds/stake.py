@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from p2pdice import Expect, RulesError, Stakes, Wager, check_wager
+from p2pdice.plurals import plural
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, LostStakeError, Rule, Secrets, is_hash, short
@@ -35,7 +36,7 @@ class Stake(Rule[Body]):
         )
 
     def statement(self, body: Body) -> str:
-        return f"staked {body[0]} coins and {body[1]} tickets"
+        return f"staked {body[0]} {plural(body[0], 'coin')} and {body[1]} {plural(body[1], 'ticket')}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: Body) -> None:
         standing, author = position.standing, signed.message.author
