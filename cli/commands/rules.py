@@ -47,7 +47,7 @@ def rules(
         return
     called = Path(base).stem if is_file_name(base) else base
     title = ruleset.name or escape(" with ".join((called, ", ".join(changes))) if changes else called)
-    print(explain(ruleset, title[:1].upper() + title[1:]))
+    print(explain(ruleset, title))
 
 
 def _list(as_json: bool) -> None:

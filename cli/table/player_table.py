@@ -86,7 +86,7 @@ class PlayerTable(LiveTable):
             "dice": ("your dice, and how many everybody has", self._answer(answers.dice)),
             "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
             "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
-            "rules": ("the rules of this table, and where to read them", self._rules),
+            "rules": ("the rules of this table, with a round played out", self._rules),
             "start": ("begin with the players who are here (host only)", self._start),
             "code": ("make a new short code for this table (host only)", self._renew_code),
             "qr": ("show the long line as a QR code, for a camera (host only)", self._show_qr_code),

@@ -94,7 +94,7 @@ class ReplayTable(Table):
             "table": ("what is on the table", self._answer(answers.table)),
             "dice": ("how many dice everybody has", self._answer(answers.dice)),
             "players": ("who played, and the fingerprints of their keys", self._answer(answers.players)),
-            "rules": ("the rules of the match, and where to read them", self._rules),
+            "rules": ("the rules of the match, with a round played out", self._rules),
             "help": ("this list", self._help),
             "quit": ("stop looking back", self._quit),
         }

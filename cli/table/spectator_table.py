@@ -39,7 +39,7 @@ class SpectatorTable(LiveTable):
             "dice": ("how many dice everybody has", self._answer(answers.dice)),
             "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
             "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
-            "rules": ("the rules of this table, and where to read them", self._rules),
+            "rules": ("the rules of this table, with a round played out", self._rules),
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
             "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
             "skip": ("show everything at once from now on", self._hurry),

@@ -7,17 +7,18 @@ keys can do nothing that words cannot. There are three kinds: :class:`~cli.table
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from cli.render import command_line, listing, sentence
-from cli.rulesets import rules_command
+from cli.render import command_line, listing
+from cli.rulesets import described, rules_command
 from cli.table import answers
 from cli.table.board import Board, Told
 from cli.table.pace import Pace
 from cli.table.telling import tell
-from cli.text.explain import summary
+from cli.text.explain import explain
 from cli.text.speech import hear_word, is_like_a_move, nearest_word, quoted
 from p2pdice import MOTES
 from protocol.events import MatchResult, Misbehaved
@@ -222,9 +223,10 @@ class Table(ABC):
         self._say(self._where_the_rules_are())
 
     def _rules(self, _rest: str) -> None:
-        if self.board.ruleset is not None:
-            self._say(sentence(summary(self.board.ruleset)))
-        self._say(self._where_the_rules_are())
+        if (ruleset := self.board.ruleset) is None:
+            self._say(self._where_the_rules_are())
+        else:  # the face breaks the lines
+            self._say(explain(ruleset, described(ruleset, self.board.rules_name), sys.maxsize))
 
     def _where_the_rules_are(self) -> str:
         command = command_line("rules") if self.board.ruleset is None else rules_command(self.board.ruleset)

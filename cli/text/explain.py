@@ -104,16 +104,17 @@ PALIFICO: Final = (
 )
 
 
-def explain(ruleset: Ruleset, title: str) -> str:
-    """Return the page: a headline, paragraphs of at most :data:`WIDTH` columns, and a worked round."""
+def explain(ruleset: Ruleset, title: str, columns: int = WIDTH) -> str:
+    """Return the page: a headline, paragraphs of at most so many columns, and a worked round."""
+    title = title[:1].upper() + title[1:]
     parts = [title, "=" * len(title)]
     for heading, sentences in _sections(ruleset):
         text = " ".join(filter(None, sentences))
-        parts += ["", wrapped(f"{heading} {text}", WIDTH + 1)]
+        parts += ["", wrapped(f"{heading} {text}", columns + 1)]
     options = " ".join(f"{name}={value}" for name, value in ruleset.options())
-    parts += ["", wrapped(f"Options: {options}", WIDTH + 1)]
+    parts += ["", wrapped(f"Options: {options}", columns + 1)]
     parts += ["", "A worked round." if worked_rounds(ruleset) == 1 else "Two worked rounds."]
-    parts += [wrapped(line, WIDTH + 1) for line in worked(ruleset)]
+    parts += [wrapped(line, columns + 1) for line in worked(ruleset)]
     return "\n".join(parts)
 
 

@@ -153,8 +153,10 @@ def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
         ("od", "2x3 (two threes) is 100% likely"),
         ("players", f"Ada: you, five dice, to move, {FINGERPRINT}"),
         ("start", "The match has already begun."),
-        ("rules", "To read the rules, type in another terminal:\n    p2pdice rules spot-on"),
-        ("r", "p2pdice rules spot-on"),
+        ("rules", "Spot-on\n=======\n\nThe aim. 2 to 10 players have five dice each, in cups that others cannot see"),
+        ("rules", "worked round"),
+        ("help", "To read the rules, type in another terminal:\n    p2pdice rules spot-on"),
+        ("r", "Spot-on\n======="),
         ("quit", "p2pdice resume abababab --home home"),
         ("HELP", "odds     how likely the bid is"),
     ],
@@ -234,9 +236,11 @@ def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> N
     guest.take(node.TableJoined("Friday", BEN, house, 2))
     paper = cast("Paper", guest.face)
     assert "; house rules (joker with dice=2), two seats." in paper.said[0]
-    for word in ("rules", "help"):
-        guest.obey(word)
-        assert paper.said[-1] == "To read the rules, type in another terminal:\n    p2pdice rules joker --set dice=2"
+    guest.obey("help")
+    assert paper.said[-1] == "To read the rules, type in another terminal:\n    p2pdice rules joker --set dice=2"
+    guest.obey("rules")
+    assert paper.said[-1].startswith("Joker with dice=2\n=================\n\nThe aim. 2 to 10 players have two")
+    assert "another terminal" not in paper.said[-1]
 
 
 def test_between_two_rounds_dice_wait_for_the_next_roll() -> None:

@@ -142,6 +142,20 @@ def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
     assert "At any time:" not in log
 
 
+@pytest.mark.parametrize("size", [(80, 24), (40, 14)])
+def test_the_rules_are_read_at_the_table_as_a_page(terminal: Open, size: tuple[int, int]) -> None:
+    player = terminal("a", "host", "--bots", "1", "--rules", "perudo", size=size)
+    player.wait_for(player.is_asked, "a turn")
+    player.type("rules\r")
+    player.until_display("Perudo", "======", "The aim. 2 to 10 players", "PageDown: ")
+    for _ in range(20):
+        player.type(PAGE_DOWN)
+    told = " ".join(" ".join(player.until_display("loses a die: ")).split())
+    assert "another terminal" not in told
+    player.type(ESCAPE)
+    player.until_display("(you)")
+
+
 def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1", size=(60, 20))
     player.wait_for(player.is_asked, "a turn")
