@@ -9,6 +9,7 @@ import pytest
 from cli.commands.verify import EPILOG
 from cli.exits import ExitCode
 from cli.front import COMMANDS, build
+from p2pdice import PRESETS, RulesetError
 from tests.programs import ROOT
 
 PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -87,3 +88,12 @@ def test_every_link_leads_somewhere() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", PAGE)
     assert links
     assert not [link for link in links if not (ROOT / link).is_file()]
+
+
+def test_the_option_that_is_set_as_an_example_can_be_set_wherever_the_page_says() -> None:
+    option, value, but = re.findall(r"`--set (\w+)=(\w+)` changes an option of one \(`(\w+)` needs", PAGE)[0]
+    for name, ruleset in PRESETS.items():
+        if name != but:
+            ruleset.with_options({option: value})
+    with pytest.raises(RulesetError):
+        PRESETS[but].with_options({option: value})
