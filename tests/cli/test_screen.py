@@ -151,7 +151,7 @@ def test_the_rules_are_read_at_the_table_as_a_page(terminal: Open, size: tuple[i
     for _ in range(30):
         player.type(PAGE_DOWN)
     player.wait_for(lambda: not any("PageDown" in row for row in player.display()), "the end of the page")
-    assert "loses a die" in " ".join(" ".join(player.display()).split())
+    assert "gains a die: five dice now." in " ".join(" ".join(player.display()).split())
     player.type(ESCAPE)
     player.until_display("(you)")
 
