@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from protocol.errors import LocalError
+
 OTHERS: Final = 0o077
 """The mode bits of all accounts but the owner's."""
 
@@ -24,18 +26,17 @@ _AS_IT_IS: Final = _WITHOUT_WAITING | getattr(os, "O_NOFOLLOW", 0)
 _REMEDY: Final = "move it away, or choose another folder with --home DIR"
 
 
-class NotOwnError(PermissionError):
-    """A file of a home is not its owner's own. The text says why, and what to do."""
+class NotOwnError(LocalError, PermissionError):
+    """A file of a home is not its owner's own. The text says why, and what to do.
 
-    def __init__(self, path: Path, problem: str, remedy: str = _REMEDY) -> None:
-        super().__init__(errno.EPERM, f"it {problem}; {remedy}" if remedy else f"it {problem}", str(path))
+    :param is_open: other accounts can read it, and that is all.
+    """
 
-
-class OpenToOthersError(NotOwnError):
-    """Other accounts can read a file that must be secret."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "can be read by others", "")
+    def __init__(self, path: Path, problem: str, remedy: str = _REMEDY, *, is_open: bool = False) -> None:
+        reason = f"it {problem}; {remedy}"
+        PermissionError.__init__(self, errno.EPERM, reason, str(path))
+        self.parts = (path, f": I{reason[1:]}")
+        self.is_open = is_open
 
 
 def check_own(path: Path, *, is_secret: bool = False) -> bool:
@@ -175,7 +176,7 @@ def _check(path: Path, found: os.stat_result, *, is_secret: bool) -> None:
     check_owner(path, found)
     is_open = sys.platform != "win32" and bool(found.st_mode & OTHERS)
     if is_secret and is_open and not keeps_nothing_private(path.parent):
-        raise OpenToOthersError(path)
+        raise NotOwnError(path, "can be read by others", "close it with chmod 600", is_open=True)
 
 
 def _require_file(path: Path, mode: int) -> None:

@@ -35,7 +35,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from protocol.crypto.hashing import tagged_hash
 from protocol.errors import LocalError
-from protocol.files import NotOwnError, OpenToOthersError, read_own, write_whole
+from protocol.files import NotOwnError, read_own, write_whole
 from protocol.limits import KEY_FILE_BYTES, KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
@@ -312,9 +312,9 @@ def read_private(path: Path) -> bytes:
     """
     try:
         return read_own(path, KEY_FILE_BYTES, is_secret=True)
-    except OpenToOthersError:
-        raise KeyFileError(path, " can be read by others; run: chmod 600 ", path) from None
     except NotOwnError as error:
+        if error.is_open:
+            raise KeyFileError(path, " can be read by others; run: chmod 600 ", path) from None
         raise KeyFileError(path, f": {error.strerror}") from None
 
 

@@ -61,6 +61,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "ContradictionError": (None, None, HOSTILE),
     "MisconductError": (ROSTER_INDEX, STEP, HOSTILE, ()),
     "NodeError": (ErrorCode.FULL, HOSTILE),
+    "NotOwnError": (Path("file"), "is", HOSTILE),
     "NotAdmittedError": (RefuseCode.VERSION, HOSTILE),
     "OtherStateError": (),
     "RefusedError": ("a code of theirs\x1b", HOSTILE),

@@ -101,7 +101,7 @@ def test_a_folder_of_a_home_that_is_a_link_closes_nothing_elsewhere(home: Path, 
     if (home / name).exists():
         (home / name).rename(tmp_path / "before")
     (home / name).symlink_to(elsewhere)
-    with pytest.raises(NotOwnError, match="it is a link, which is not followed"):
+    with pytest.raises(NotOwnError, match="It is a link, which is not followed"):
         close_to_others(home)
     assert (mode(elsewhere), mode(elsewhere / "file"), mode(home)) == (0o755, 0o644, 0o700)
 
