@@ -12,6 +12,7 @@ every_structure = pytest.mark.parametrize("structure", STRUCTURES, ids=lambda ea
 
 
 @every_structure
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("count", [0, *thoroughly([20_000])])
 def test_both_read_the_same(structure: Structure, count: int) -> None:
     with page() as there:
