@@ -35,9 +35,9 @@ That is the version of the older one, so that the newer one can say that they di
 _AUTHORITY_SEED: Final = sha256(b"p2pdice: a public authority that vouches for nothing").digest()
 _AUTHORITY_NAME: Final = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "p2pdice (vouches for nothing)")])
 _LEAF_NAME: Final = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "p2pdice node")])
-_NOT_BEFORE: Final = datetime(2000, 1, 1, tzinfo=UTC)
-# The end that RFC 5280, §4.1.2.5 gives to certificates without one. A node with a wrong clock must be neither refused
-# nor refuse others, so no certificate is ever out of date.
+# The first and the last moment that a certificate can name (RFC 5280, §4.1.2.5). A node with a wrong clock must be
+# neither refused nor refuse others, and some boards begin at 1970 with each start.
+_NOT_BEFORE: Final = datetime(1950, 1, 1, tzinfo=UTC)
 _NOT_AFTER: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 

@@ -79,7 +79,7 @@ def test_certificates_are_a_function_of_the_key_and_never_out_of_date() -> None:
     assert certificate == issue(key)
     assert certificate != issue(identity(2).public_key())
     for each in (certificate, authority_certificate()):
-        assert (each.not_valid_before_utc.year, each.not_valid_after_utc.year) == (2000, 9999)
+        assert (each.not_valid_before_utc.year, each.not_valid_after_utc.year) == (1950, 9999)
         each.verify_directly_issued_by(authority_certificate())
 
 
@@ -93,7 +93,7 @@ def test_certificates_are_written_as_specified() -> None:
         assert certificate.subject.rfc4514_string() == f"CN={name}"
         assert certificate.issuer.rfc4514_string() == "CN=p2pdice (vouches for nothing)"
         start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-        assert (start.isoformat(), end.isoformat()) == ("2000-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00")
+        assert (start.isoformat(), end.isoformat()) == ("1950-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00")
         number = int.from_bytes(hashlib.sha256(public.public_bytes_raw()).digest()[:16], "big") | 1
         assert certificate.serial_number == number
         (extension,) = certificate.extensions

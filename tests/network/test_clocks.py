@@ -1,0 +1,53 @@
+"""People whose clocks show any year play with each other. libfaketime, where it is, gives a process another clock."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.network.processes import agree, processes
+from tests.network.test_processes import LOOPBACK
+
+PLACES: Final = ("/usr/lib/*/faketime", "/usr/lib/faketime", "/usr/lib64/faketime", "/usr/local/lib/faketime")
+
+
+def at_year(year: int | None) -> tuple[str, ...]:
+    """Return what goes before a command to start it on the third of January of a year, or now."""
+    if year is None:
+        return ()
+    found = [each for place in PLACES for each in Path("/").glob(f"{place[1:]}/libfaketime.so.1")]
+    if sys.platform != "linux" or not found:
+        pytest.skip("no other clock without libfaketime: install the package faketime")
+    return (
+        "env",
+        f"LD_PRELOAD={found[0]}",
+        f"FAKETIME=@{year}-01-03 12:00:00",
+        # Loops and timeouts go by the monotonic clock, which no person can set.
+        "FAKETIME_DONT_FAKE_MONOTONIC=1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "guest"),
+    [
+        (1970, None),
+        (None, 1970),
+        *(pytest.param(*each, marks=pytest.mark.thorough) for each in [(1970, 2100), (2039, None), (None, 2100)]),
+    ],
+)
+async def test_people_with_clocks_in_any_years_play_a_match_to_its_end(
+    tmp_path: Path, host: int | None, guest: int | None
+) -> None:
+    one_die = ("--dice", "1")
+    async with processes(tmp_path) as at:
+        ada = await at.start("A", "--host", "2", *one_die, *LOOPBACK, prefix=at_year(host))
+        line = (await ada.until("opened"))["join_line"]
+        ben = await at.start("B", "--join", line, *LOOPBACK, prefix=at_year(guest))
+        await agree(ada, ben)
+    for name, year in (("A", host), ("B", guest)):
+        (transcript,) = (tmp_path / name / "matches").iterdir()
+        assert transcript.name.startswith(f"{year or datetime.now().year}-")
