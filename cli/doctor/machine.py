@@ -159,7 +159,9 @@ def _capitalized(hint: str) -> str:
 
 
 def _minute(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+    from protocol.storage.match_names import calendar
+
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(calendar(seconds)))  # a disk can hold any number
 
 
 def _terminal() -> Finding:

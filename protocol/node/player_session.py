@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
@@ -137,7 +136,7 @@ class PlayerSession(Session):
     def greet(self, identity: bytes, at: Address) -> None:
         """Note that a player is linked, and where."""
         if identity in self.authors:
-            self._runtime.store.remember_address(identity, *at, int(time.time()))
+            self._runtime.store.remember_address(identity, *at)
             self.linked(identity)
             self._tell_awaited()
 

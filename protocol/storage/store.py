@@ -422,9 +422,14 @@ class Store:
         query = "SELECT step, text FROM choices WHERE match = ? ORDER BY step"
         return dict(self._read(query, (match,), (int, str)))
 
-    def remember_address(self, identity: bytes, host: str, port: int, seen: int) -> None:
-        """Keep an address under which an identity was reached; the newest few of each are kept."""
-        self._write("INSERT OR REPLACE INTO addresses VALUES (?, ?, ?, ?)", (identity, host, port, seen))
+    def remember_address(self, identity: bytes, host: str, port: int) -> None:
+        """Keep an address under which an identity was reached just now; the newest few of each are kept."""
+        # Counted, not dated: after a clock was set back, the newest address would count as the oldest.
+        self._write(
+            "INSERT OR REPLACE INTO addresses "
+            "SELECT ?1, ?2, ?3, coalesce(max(seen), 0) + 1 FROM addresses WHERE identity = ?1",
+            (identity, host, port),
+        )
         self._write(
             "DELETE FROM addresses WHERE identity = ? AND (host, port) NOT IN "
             "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT ?)",

@@ -40,7 +40,7 @@ def homes() -> tuple[Path, Path]:
     with stored(folder / "home", world, 0) as (store, match):
         store.add_choice(match.match, 4, "stake 5")
         store.people.trust(fingerprint(b"z" * 32), "Zoe", 1)
-        store.remember_address(world.genesis.roster[1].join.identity, "192.0.2.1", 7000, 1)
+        store.remember_address(world.genesis.roster[1].join.identity, "192.0.2.1", 7000)
         shutil.copytree(folder / "home", folder / "crashed")
     return folder / "home", folder / "crashed"
 

@@ -159,6 +159,13 @@ def test_a_clock_that_is_far_off_or_was_put_back_is_seen(
     assert {each.check: each.state for each in machine(tmp_path)}["clock"] == state
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no file system takes such a date")
+def test_a_date_beyond_all_calendars_on_a_file_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("")
+    os.utime(tmp_path / "store", (2**56,) * 2)
+    assert {each.check: each.state for each in machine(tmp_path)}["clock"] == State.WARNING
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="access lists decide there")
 @pytest.mark.parametrize(
     ("mode", "state"), [(0o700, State.OK), (0o750, State.WARNING), (0o701, State.WARNING), (0o720, State.WARNING)]

@@ -99,9 +99,9 @@ def test_a_match_added_again_stays_as_it_is(store: Store) -> None:
 
 
 def test_the_newest_addresses_of_an_identity_are_kept(store: Store) -> None:
-    for seen in range(6):
-        store.remember_address(b"i" * 32, "192.0.2.1", 7000 + seen, seen)
-    store.remember_address(b"i" * 32, "192.0.2.1", 7003, 9)
+    for port in range(7000, 7006):
+        store.remember_address(b"i" * 32, "192.0.2.1", port)
+    store.remember_address(b"i" * 32, "192.0.2.1", 7003)
     assert [port for _, port in store.addresses(b"i" * 32)] == [7003, 7005, 7004, 7002]
     assert store.addresses(b"j" * 32) == ()
 
@@ -371,7 +371,7 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
 def test_a_row_that_was_never_written_so_is_called_damage(store: Store, path: Path, damage: str) -> None:
     store.write(MATCH, [message(0)])
     store.add_choice(MATCH, 1, "stake 5")
-    store.remember_address(b"i" * 32, "192.0.2.1", 7000, 1)
+    store.remember_address(b"i" * 32, "192.0.2.1", 7000)
     store._db.execute("PRAGMA foreign_keys=0")
     store._db.execute(damage)
     store.close()

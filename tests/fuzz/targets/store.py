@@ -133,7 +133,7 @@ def read(store: Store) -> None:
         assert store.people.mismatch(PERSON, person.name)
     store.add_seed(b"k" * 32, b"s" * 32)
     store.add_match(b"m" * 32, b"genesis", b"k" * 32, 1, 7000)
-    store.remember_address(IDENTITY, "192.0.2.9", 7000, 9)
+    store.remember_address(IDENTITY, "192.0.2.9", 7000)
 
 
 @cache
@@ -160,7 +160,7 @@ def crashed() -> tuple[bytes, bytes]:
             store.mark_formed(match)
             store.write(match, messages[:6])
             store.add_choice(match, 3, "stake 5")
-            store.remember_address(IDENTITY, "192.0.2.1", 7000, 1)
+            store.remember_address(IDENTITY, "192.0.2.1", 7000)
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             store.write(match, messages[6:])
             store._note.close()
