@@ -62,15 +62,15 @@ if TYPE_CHECKING:
     from protocol.net.advertisement import LOBBY as LOBBY
     from protocol.net.advertisement import PLAYING as PLAYING
     from protocol.net.advertisement import Advertisement as Advertisement
+    from protocol.net.interfaces import Interface as Interface
+    from protocol.net.interfaces import interfaces as interfaces
     from protocol.net.loop import loop_factory as loop_factory
     from protocol.net.mdns import Discovery as Discovery
     from protocol.net.mdns import DiscoveryUnavailable as DiscoveryUnavailable
     from protocol.net.sightings import Sighting as Sighting
     from protocol.net.survey import Heard as Heard
-    from protocol.net.survey import Interface as Interface
     from protocol.net.survey import addresses_in as addresses_in
     from protocol.net.survey import check_port as check_port
-    from protocol.net.survey import interfaces as interfaces
     from protocol.net.survey import listen_around as listen_around
     from protocol.net.survey import reach_host as reach_host
     from protocol.node.locator import tables_called as tables_called

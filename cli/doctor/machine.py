@@ -159,9 +159,10 @@ def _capitalized(hint: str) -> str:
 
 
 def _minute(seconds: float) -> str:
-    from protocol.storage.match_names import calendar
-
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(calendar(seconds)))  # a disk can hold any number
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+    except (OverflowError, OSError, ValueError):  # a disk can hold any number
+        return "a moment beyond all calendars"
 
 
 def _terminal() -> Finding:

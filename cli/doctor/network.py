@@ -5,9 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import socket
-import struct
-import sys
 from collections.abc import AsyncIterator, Iterable
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
@@ -24,9 +21,6 @@ _CARRIER: Final = ip_network("100.64.0.0/10")
 """Shared addresses of carriers (RFC 6598), which some VPNs use as well."""
 _SHOWN: Final = 4
 """Addresses of other machines; one machine may have several."""
-_SIOCGIFFLAGS: Final = 0x8913
-_IFF_RUNNING: Final = 0x40
-"""Of Linux; see netdevice(7)."""
 BY_HAND: Final = "tables are not found by themselves, but the line that the host sees works"
 
 
@@ -39,7 +33,7 @@ async def network(interface: str | None, port: int, seconds: float, peers: Itera
     """
     from protocol import check_port, interfaces
 
-    own = [each for each in interfaces() if interface is None or _is_meant(interface, each)]
+    own = [each for each in interfaces(interface) if not each.is_loopback]
     found = _interfaces(own, interface)
     for finding in found:
         yield finding
@@ -67,17 +61,13 @@ def _unusable(port: int, error: OSError) -> Finding:
     return Finding("port", State.PROBLEM, says, "Choose another --port, or end the program that uses it")
 
 
-def _is_meant(interface: str, each: Interface) -> bool:
-    return interface == each.name or interface in map(str, each.addresses)
-
-
 def _interfaces(own: list[Interface], interface: str | None) -> list[Finding]:
     if not own:
         wanted = f"there is no network interface {interface}" if interface else "this machine is in no network"
         remedy = "Leave out --interface" if interface else "Connect it by Wi-Fi or cable"
         return [Finding("network", State.PROBLEM, wanted, remedy)]
     shown = ", ".join(f"{each.name} {each.addresses[0]}" for each in own)
-    if all(map(_is_unplugged, own)):
+    if not any(each.is_connected for each in own):
         remedy = "Switch the Wi-Fi on, or plug the cable in"
         return [Finding("network", State.PROBLEM, f"{shown}: nothing is connected to it", remedy)]
     found = [Finding("network", State.OK, shown)]
@@ -92,21 +82,6 @@ def _interfaces(own: list[Interface], interface: str | None) -> list[Finding]:
     return found
 
 
-def _is_unplugged(each: Interface) -> bool:
-    """Whether an interface that has an address is switched off or has no cable, as far as Linux tells."""
-    if sys.platform != "linux":
-        return False
-    from fcntl import ioctl
-
-    request = struct.pack("16sh14x", each.name.encode()[:15], 0)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        try:
-            _, flags = struct.unpack("16sh14x", ioctl(asked, _SIOCGIFFLAGS, request))
-        except OSError:
-            return False
-    return not flags & _IFF_RUNNING
-
-
 async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
     from protocol import DiscoveryUnavailable, listen_around
 
@@ -115,7 +90,10 @@ async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
     except (OSError, DiscoveryUnavailable) as error:
         remedy = f"Without it {BY_HAND}"
         return [Finding("multicast", State.WARNING, f"cannot be used here: {error}", remedy)]
-    if heard.itself:
+    if heard.left_out:
+        says = f"{listing(heard.left_out)} {'takes' if len(heard.left_out) == 1 else 'take'} no multicast"
+        found = [Finding("multicast", State.WARNING, says, f"Among people whom it leads to, {BY_HAND}")]
+    elif heard.itself:
         found = [Finding("multicast", State.OK, "this machine hears its own packets")]
     else:
         remedy = f"A firewall stops UDP port 5353: let it through. Until then {BY_HAND}"

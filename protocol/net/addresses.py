@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv6Network, ip_address
 from typing import Any, Final
-
-import ifaddr
 
 from protocol.errors import LocalError
 
@@ -80,88 +77,3 @@ def origin(host: str) -> str:
     """
     address = ip_address(host)
     return host if address.version == 4 else str(IPv6Network((int(address) >> 64 << 64, 64)))
-
-
-Host = IPv4Address | IPv6Address
-
-
-def interface_addresses(interface: str | None = None) -> tuple[Host, ...]:
-    """Return the addresses of this machine, or of the interface with this name or address; loopback last.
-
-    Link-local IPv6 addresses come without their zone, which means nothing to other machines.
-    """
-    own = {_without_zone(address) for address, _ in _zoned_addresses(interface)}
-    return tuple(sorted(own, key=lambda each: (each.is_loopback, each.version, each.packed)))
-
-
-def hosts_to_listen_at(interface: str) -> tuple[str, ...]:
-    """Return the addresses of an interface as a socket is bound to them: link-local IPv6 with its zone."""
-    own = _zoned_addresses(interface)
-    return tuple(f"{each}%{zone}" if zone and _needs_zone(each) else str(each) for each, zone in own)
-
-
-def hosts_to_tell(bound: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts that others can dial, out of those that this machine listens at, the most useful first.
-
-    ``0.0.0.0`` and ``::`` stand for all addresses of this machine. A link-local IPv6 address is told only if there is
-    no better one, and without its zone, as every machine has its own names for zones: a dialler tries all of
-    theirs (:func:`hosts_to_dial`). Loopback addresses come last: nobody else reaches them.
-
-    :returns: one at least; loopback if this machine has no address at all.
-    """
-    versions = {"0.0.0.0": 4, "::": 6}  # noqa: S104
-    told: set[Host] = set()
-    for host in bound:
-        if host in versions:
-            told.update(each for each in interface_addresses() if each.version == versions[host])
-        else:
-            told.add(_without_zone(ip_address(host)))
-    if any(not each.is_loopback and not _needs_zone(each) for each in told):
-        told = {each for each in told if not _needs_zone(each)}
-    told = told or {IPv4Address("127.0.0.1")}
-    return tuple(map(str, sorted(told, key=lambda each: (each.is_loopback, each.version, each.packed))))
-
-
-def hosts_to_dial(host: str) -> tuple[str, ...]:
-    """Return the hosts to dial for one host: link-local IPv6 without a zone gives one for each zone of this machine.
-
-    >>> hosts_to_dial("fe80::1%2"), hosts_to_dial("fd00::1"), hosts_to_dial("ada.local")
-    (('fe80::1%2',), ('fd00::1',), ('ada.local',))
-    """
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return (host,)
-    if not _needs_zone(address) or "%" in host:
-        return (host,)
-    zones = dict.fromkeys(zone for own, zone in _zoned_addresses() if zone and _needs_zone(own))
-    return tuple(f"{host}%{zone}" for zone in zones) or (host,)
-
-
-def _zoned_addresses(interface: str | None = None) -> tuple[tuple[Host, int], ...]:
-    """Return addresses of this machine, each with the number of its interface, 0 if the system gives none."""
-    return tuple(
-        (ip_address(text), adapter.index or 0)
-        for adapter in ifaddr.get_adapters()
-        if interface is None
-        or interface in (adapter.name, adapter.nice_name)
-        or any(interface == _text(ip) for ip in adapter.ips)
-        for text in map(_text, adapter.ips)
-    )
-
-
-def to_host(ip: ifaddr.IP) -> Host:
-    """Return an address of an adapter without its zone."""
-    return _without_zone(ip_address(_text(ip)))
-
-
-def _text(ip: ifaddr.IP) -> str:
-    return ip.ip if isinstance(ip.ip, str) else ip.ip[0]
-
-
-def _without_zone(address: Host) -> Host:
-    return ip_address(str(address).partition("%")[0])
-
-
-def _needs_zone(address: Host) -> bool:
-    return address.version == 6 and address.is_link_local

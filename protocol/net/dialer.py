@@ -23,7 +23,8 @@ from protocol.limits import (
     DIALS,
     Limits,
 )
-from protocol.net.addresses import Address, format_address, from_socket_name, hosts_to_dial
+from protocol.net.addresses import Address, format_address, from_socket_name
+from protocol.net.interfaces import hosts_to_dial
 from protocol.net.link import Link, LinkHandler, secure
 from protocol.net.pace import Paces
 from protocol.rate_limit import Bucket, Buckets

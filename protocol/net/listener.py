@@ -25,7 +25,8 @@ from protocol.limits import (
     REFUSAL_PAUSE,
     Limits,
 )
-from protocol.net.addresses import Address, from_socket_name, hosts_to_tell, origin
+from protocol.net.addresses import Address, from_socket_name, origin
+from protocol.net.interfaces import hosts_to_tell
 from protocol.net.link import Link, LinkHandler, Standing, secure
 from protocol.net.pace import Paces
 from protocol.rate_limit import Bucket, Buckets

@@ -3,8 +3,8 @@
 A hint only says where to dial: the link proves the identity of the peer that answers there. A node that was killed
 stays advertised until its records run out, so an advertisement is no sign of life.
 
-Packets are read and written by zeroconf's parser, through its sockets. Its cache, its browser and its responder are not
-used, as their work for a packet grows with everything that was heard before. Memory and work here are bounded by
+Packets are read and written by zeroconf's parser. Its cache, its browser and its responder are not used,
+as their work for a packet grows with everything that was heard before. Memory and work here are bounded by
 :mod:`protocol.limits`, so that no flood can delay the match that runs in the same process.
 """
 
@@ -28,7 +28,6 @@ from zeroconf import (
     DNSService,
     DNSText,
     Error,
-    InterfaceChoice,
     ServiceInfo,
 )
 
@@ -44,9 +43,9 @@ from protocol.limits import (
     LOOK,
     TABLE_LIFE,
 )
-from protocol.net.addresses import interface_addresses
 from protocol.net.advertisement import PRIVATE, SERVICE_TYPE, Advertisement
-from protocol.net.multicast import Datagram, Multicast, kept_up, open_multicast
+from protocol.net.interfaces import interface_addresses
+from protocol.net.multicast import Datagram, Multicast, kept_up
 from protocol.net.sightings import POINTER, Sighting, Sightings
 from protocol.rate_limit import Bucket, Buckets
 
@@ -119,9 +118,14 @@ class Discovery:
 
     def _open(self) -> Multicast:
         try:
-            return open_multicast(multicast_interfaces(self._interface), self._heard)
+            return Multicast(self._interface, self._heard)
         except OSError as error:
             raise DiscoveryUnavailable(f"multicast could not be started here ({error})") from error
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of interfaces by which no table is found, as they take no multicast."""
+        return self._multicast.left_out if self._multicast is not None else ()
 
     async def close(self) -> None:
         """Withdraw the advertisement and stop looking."""
@@ -338,18 +342,6 @@ class Discovery:
 
 def _told_to_all(sightings: Iterable[Sighting]) -> tuple[Sighting, ...]:
     return tuple(each for each in sightings if each.advertisement.status != PRIVATE)
-
-
-def multicast_interfaces(interface: str | None) -> InterfaceChoice | list[str]:
-    """Return all interfaces, or the addresses of the one with this name or address.
-
-    :raises DiscoveryUnavailable: if there is none like that.
-    """
-    if interface is None:
-        return InterfaceChoice.All
-    if addresses := interface_addresses(interface):
-        return [str(each) for each in addresses]
-    raise DiscoveryUnavailable(f"there is no network interface {interface}")
 
 
 def _records(info: ServiceInfo, ttl: int | None = None) -> tuple[DNSRecord, ...]:

@@ -1,5 +1,5 @@
-"""Network changes: this machine slept, or its addresses have changed. Then links may be dead without a sign, and others
-may look for this node at an old address."""
+"""Network changes: this machine slept, or its interfaces have changed. Then links may be dead without a sign, and
+others may look for this node at an old address."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final
 
 from protocol.limits import OVERSLEPT
-from protocol.net.addresses import interface_addresses
+from protocol.net.interfaces import interfaces
 
 POLL: Final = 2.0
 """Seconds between two looks at the interfaces. One look takes less than a millisecond."""
 
 
 def watch_network(interface: str | None, changed: Callable[[], Awaitable[None]]) -> Coroutine[None, None, None]:
-    """Return a coroutine that calls ``changed`` whenever this machine has slept or its addresses have changed, until
+    """Return a coroutine that calls ``changed`` whenever this machine has slept or its interfaces have changed, until
     cancelled.
 
     The first look is taken at once, so a change before the coroutine begins counts. If ``changed`` raises OSError, it
@@ -29,15 +29,15 @@ def watch_network(interface: str | None, changed: Callable[[], Awaitable[None]])
 
 
 def _look(interface: str | None) -> tuple[object, ...] | None:
-    """Return the addresses of this machine; None while the system is busy changing them."""
+    """Return the interfaces of this machine; None while the system is busy changing them."""
     try:
-        return interface_addresses(interface)
+        return interfaces(interface)
     except OSError:
         return None
 
 
 async def _mind(
-    interface: str | None, changed: Callable[[], Awaitable[None]], addresses: tuple[object, ...] | None
+    interface: str | None, changed: Callable[[], Awaitable[None]], before: tuple[object, ...] | None
 ) -> None:
     loop = asyncio.get_running_loop()
     has_slept = False
@@ -50,7 +50,7 @@ async def _mind(
         has_slept = has_slept or passed > POLL + OVERSLEPT
         if (found := _look(interface)) is None:
             continue
-        with contextlib.suppress(OSError):  # it came too early: the addresses are still changing
-            if has_slept or found != addresses:
+        with contextlib.suppress(OSError):  # it came too early: they are still changing
+            if has_slept or found != before:
                 await changed()
-            addresses, has_slept = found, False
+            before, has_slept = found, False

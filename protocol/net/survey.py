@@ -14,15 +14,15 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
-import ifaddr
 from zeroconf import DNSIncoming, DNSOutgoing, DNSQuestion, Error
 
 from protocol.limits import ADDRESSES_WATCHED
-from protocol.net.addresses import Address, Host, hosts_to_dial, interface_addresses, parse_address, to_host
+from protocol.net.addresses import Address, parse_address
 from protocol.net.advertisement import SERVICE_TYPE
+from protocol.net.interfaces import hosts_to_dial, interface_addresses
 from protocol.net.join_line import parse_join_line
-from protocol.net.mdns import ENUMERATION, multicast_interfaces
-from protocol.net.multicast import Datagram, open_multicast
+from protocol.net.mdns import ENUMERATION
+from protocol.net.multicast import Datagram, Multicast
 from protocol.net.sightings import POINTER
 
 QUESTIONS: Final = 0.5
@@ -33,23 +33,6 @@ _TOKEN_BYTES: Final = 8
 _MET: Final = 16
 """Other surveys that are answered."""
 _QUESTION: Final = re.compile(rf"([0-9a-f]{{16}})(?:-([0-9a-f]{{16}}))?\.survey\.{re.escape(SERVICE_TYPE)}")
-
-
-class Interface(NamedTuple):
-    """A network interface and its addresses, without the zones of IPv6."""
-
-    name: str
-    addresses: tuple[Host, ...]
-
-
-def interfaces() -> tuple[Interface, ...]:
-    """Return the interfaces of this machine that have an address, by name, except loopback."""
-    found = []
-    for adapter in ifaddr.get_adapters():
-        own = tuple(sorted(map(to_host, adapter.ips), key=lambda each: (each.version, each.packed)))
-        if own and not all(each.is_loopback for each in own):
-            found.append(Interface(adapter.nice_name, own))
-    return tuple(sorted(found))
 
 
 class Heard(NamedTuple):
@@ -63,6 +46,8 @@ class Heard(NamedTuple):
     """Of these, the ones that survey, too, and hear this machine."""
     one_way: tuple[str, ...]
     """Those that survey, too, but have not heard this machine."""
+    left_out: tuple[str, ...] = ()
+    """Names of interfaces of this machine that take no multicast."""
 
 
 class _Survey:
@@ -123,7 +108,7 @@ async def listen_around(seconds: float, interface: str | None = None) -> Heard:
     :raises OSError: if no interface takes multicast; the text says why.
     """
     survey = _Survey()
-    multicast = open_multicast(multicast_interfaces(interface), survey.hear)
+    multicast = Multicast(interface, survey.hear)
     try:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
@@ -137,8 +122,9 @@ async def listen_around(seconds: float, interface: str | None = None) -> Heard:
     finally:
         await multicast.close()
     met = {survey.tokens[token] for token in survey.hears_us}
-    heard = {*survey.tokens.values()}
-    return Heard(survey.itself, tuple(sorted(survey.hosts)), tuple(sorted(met)), tuple(sorted(heard - met)))
+    deaf = {*survey.tokens.values()} - met
+    hosts, both_ways, one_way = (tuple(sorted(each)) for each in (survey.hosts, met, deaf))
+    return Heard(survey.itself, hosts, both_ways, one_way, multicast.left_out)
 
 
 def check_port(port: int) -> None:

@@ -101,6 +101,11 @@ class Locator:
                     await discovery.advertise(*self._advertised)
         return self._discovery is not None
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of interfaces by which no table is found, although there is multicast by others."""
+        return self._discovery.left_out if self._discovery is not None else ()
+
     async def interfaces_changed(self) -> None:
         """Search again after sleep or a change of network, also where discovery could not start before."""
         if self._discovery is not None:

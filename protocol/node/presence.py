@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 from protocol.errors import ErrorCode, NodeError
 from protocol.events import TableMoved
-from protocol.net.addresses import hosts_to_listen_at
+from protocol.net.interfaces import hosts_to_listen_at
 from protocol.net.join_line import JoinLine
 from protocol.net.listener import EVERYWHERE
 from protocol.net.network_changes import watch_network

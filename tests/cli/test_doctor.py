@@ -26,7 +26,8 @@ from cli.doctor.finding import Finding, State
 from cli.doctor.machine import machine
 from cli.exits import ExitCode
 from protocol.crypto.keys import Identity
-from protocol.net.survey import Heard, Interface, reach_host
+from protocol.net.interfaces import Interface
+from protocol.net.survey import Heard, reach_host
 from protocol.storage.home import Home
 from protocol.storage.store import Store
 from tests.cli.conftest import Run
@@ -195,7 +196,7 @@ def test_a_small_terminal_is_seen(
     assert {each.check: each.state for each in machine(tmp_path)}["terminal"] == state
 
 
-NEARBY = Interface("here0", (ip_address("192.168.1.2"),))
+NEARBY = Interface("here0", 2, (ip_address("192.168.1.2"),), is_connected=True)
 
 
 @pytest.mark.parametrize(
@@ -212,12 +213,12 @@ NEARBY = Interface("here0", (ip_address("192.168.1.2"),))
     ],
 )
 def test_a_vpn_and_a_missing_router_are_seen(name: str, address: str, check: str | None) -> None:
-    found = networks._interfaces([Interface(name, (ip_address(address),))], None)
+    found = networks._interfaces([Interface(name, 3, (ip_address(address),), is_connected=True)], None)
     assert [(each.check, each.state) for each in found] == [
         ("network", State.OK),
         *([(check, State.WARNING)] if check else []),
     ]
-    beside = networks._interfaces([NEARBY, Interface(name, (ip_address(address),))], None)
+    beside = networks._interfaces([NEARBY, Interface(name, 3, (ip_address(address),), is_connected=True)], None)
     assert [each.check for each in beside] == ["network", *(["vpn"] if check == "vpn" else [])]
 
 

@@ -115,6 +115,21 @@ class Lan:
         """Give a laptop an IPv6 address more, as ``fd00:77::1/64``."""
         _ip("-n", self.laptops[laptop - 1], "address", "add", address, "dev", "eth0", "nodad")
 
+    def add_bridges(self, laptop: int, count: int) -> None:
+        """Give a laptop as many bridges as containers may have, ``en1`` with the address ``10.1.0.1`` and so on."""
+        commands = [
+            f"link add en{number} type bridge\naddress add 10.{number}.0.1/16 dev en{number}\nlink set en{number} up\n"
+            for number in range(1, count + 1)
+        ]
+        inside = ["ip", "-n", self.laptops[laptop - 1], "-batch", "-"]
+        subprocess.run(inside, input="".join(commands), check=True, capture_output=True, text=True)
+
+    def set_kernel(self, laptop: int, **values: int) -> None:
+        """Set values of a laptop's kernel, such as ``ipv4__igmp_max_memberships``."""
+        for name, value in values.items():
+            path = f"/proc/sys/net/{name.replace('__', '/')}"
+            subprocess.run([*self.on(laptop), "sh", "-c", f"echo {value} > {path}"], check=True)
+
     def pull_cable(self, laptop: int) -> None:
         """Take the switch's end of a laptop's cable down."""
         _ip("-n", self.switch, "link", "set", f"port{laptop}", "down")

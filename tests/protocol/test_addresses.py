@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import ifaddr
 import pytest
 
-from protocol.net.addresses import hosts_to_dial, hosts_to_listen_at, hosts_to_tell
+from protocol.net.interfaces import hosts_to_dial, hosts_to_listen_at, hosts_to_tell
 
 EVERYWHERE = ("0.0.0.0", "::")
 LOOPBACK = ("127.0.0.1", "::1")
@@ -49,6 +49,20 @@ def test_the_most_useful_address_is_told_first_and_loopback_last(
 ) -> None:
     machine(monkeypatch, *interfaces)
     assert hosts_to_tell(EVERYWHERE) == (*told, *LOOPBACK)
+
+
+def test_the_interface_that_leads_out_is_told_first_and_those_of_containers_and_vpns_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = {"docker0": "172.17.0.1", "tun0": "10.8.0.2", "eth0": "192.0.2.7", "wlan0": "198.51.100.7"}
+    own = [
+        ifaddr.Adapter(name, name, [address(host, number, name)], number)
+        for number, (name, host) in enumerate(names.items(), 1)
+    ]
+    monkeypatch.setattr(ifaddr, "get_adapters", lambda: own)
+    ways_out = [ip_address(names["tun0"]), ip_address(names["wlan0"])]
+    monkeypatch.setattr("protocol.net.interfaces._ways_out", lambda: frozenset(ways_out))
+    assert hosts_to_tell(EVERYWHERE) == tuple(names[each] for each in ("wlan0", "eth0", "tun0", "docker0"))
 
 
 def test_zones_are_not_told_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,9 @@ from protocol.limits import (
     LOOK,
     PLAYERS,
 )
-from protocol.net.addresses import format_address, hosts_to_tell, interface_addresses, parse_address
+from protocol.net.addresses import format_address, parse_address
 from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
+from protocol.net.interfaces import hosts_to_tell, interface_addresses, interfaces
 from protocol.net.mdns import Discovery, DiscoveryUnavailable, _records
 from protocol.net.multicast import Datagram
 from protocol.net.sightings import TEXT, Sighting
@@ -183,10 +184,10 @@ async def test_without_discovery_nothing_fails_and_it_can_start_later(opens: Ope
 
 
 async def test_a_machine_without_multicast_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: object, **options: object) -> None:
+    def refuse(*arguments: object) -> None:
         raise OSError(19, "No such device")
 
-    monkeypatch.setattr("protocol.net.multicast.create_sockets", refuse)
+    monkeypatch.setattr("protocol.net.multicast._Group", refuse)
     with pytest.raises(DiscoveryUnavailable, match="No such device"):
         await Discovery().start()
 
@@ -402,7 +403,7 @@ async def test_a_node_that_hears_itself_does_not_answer_itself(opens: Opener) ->
     host = Discovery()
     await host.start()
     await host.advertise(FRIDAY, 7000)
-    on_each_interface = len(host._multicast._mouths) if host._multicast is not None else 0
+    on_each_interface = sum(len(each.addresses) for each in interfaces())
     said = len(await heard_from(host, ears, 2.0))
     ears.close()
     await host.close()

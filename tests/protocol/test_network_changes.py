@@ -57,7 +57,7 @@ async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     minded = Machine()
     wall = time.time
     monkeypatch.setattr(network_changes, "POLL", 0.01)
-    monkeypatch.setattr(network_changes, "interface_addresses", minded.look)
+    monkeypatch.setattr(network_changes, "interfaces", minded.look)
     monkeypatch.setattr("protocol.net.network_changes.time.time", lambda: wall() + minded.slept)
     task = asyncio.create_task(watch_network("eth0", minded.changed))
     await minded.looked(2)
@@ -115,7 +115,7 @@ async def test_a_change_before_the_first_moment_is_told(monkeypatch: pytest.Monk
     """A host's owner is shown the join line before anything else of its program has run."""
     machine = Machine()
     monkeypatch.setattr(network_changes, "POLL", 0.01)
-    monkeypatch.setattr(network_changes, "interface_addresses", machine.look)
+    monkeypatch.setattr(network_changes, "interfaces", machine.look)
     task = asyncio.create_task(watch_network("eth0", machine.changed))
     machine.addresses = CAFE
     await machine.looked(3)
