@@ -205,6 +205,11 @@ def kill_programs() -> None:
 atexit.register(kill_programs)
 
 
+# For a moment a child is in this process's group still. If Ctrl-Z stops it just then, vfork never returns: this process
+# can neither be stopped nor go on. Python documents the switch.
+setattr(subprocess, "_USE_VFORK", False)  # noqa: B010
+
+
 def own_group() -> dict[str, Any]:
     """Return what starts a process in a group of its own, so that no signal of a terminal reaches it."""
     if sys.platform == "win32":

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from cli.commands.judging import takes_long
 from cli.settings import wants_color
+from cli.table.suspending import leaving
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+_SHOW_CURSOR: Final = "\x1b[?25h"
+_HIDE_CURSOR: Final = "\x1b[?25l"
 
 
 class Progress:
@@ -22,6 +26,7 @@ class Progress:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._status: Status | None = None
+        self._stack = ExitStack()
 
     def __enter__(self) -> Progress:
         if wants_color(self._stream):
@@ -30,11 +35,13 @@ class Progress:
             console = Console(file=self._stream, highlight=False, markup=False)
             self._status = console.status("")
             self._status.start()
+            self._stack.enter_context(leaving(self._stream, _SHOW_CURSOR, _HIDE_CURSOR))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._stack.close()
         if self._status is not None:
             self._status.stop()
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from cli.output import say
 from cli.table.showing import Showing, Ui
+from cli.table.suspending import leaving
 
 _RAISE: Final = "\x1b[?1049h\x1b[2J\x1b[H"
 _LOWER: Final = "\x1b[?1049l"
@@ -26,11 +27,12 @@ def curtain(text: str, showing: Showing) -> Iterator[None]:
         yield
         return
     width = get_terminal_size().columns - 2
-    sys.stdout.write(f"{_RAISE} {text if len(text) < width else text[: width - 1] + '…'}")
+    raised = f"{_RAISE} {text if len(text) < width else text[: width - 1] + '…'}"
+    sys.stdout.write(raised)
     sys.stdout.flush()
     complaints = StringIO()
     try:
-        with redirect_stderr(complaints):
+        with redirect_stderr(complaints), leaving(sys.stdout, _LOWER, raised):
             yield
     finally:
         sys.stdout.write(_LOWER)

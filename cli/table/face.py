@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from cli.render import wrapped
 from cli.table.coloring import painter
 from cli.table.overheard import overheard
+from cli.table.suspending import noticing
 from cli.table.writer import PATIENCE, Writer
 
 if TYPE_CHECKING:
@@ -177,7 +178,13 @@ class TerminalLines(PipedInput):
 
     async def __aenter__(self) -> Self:
         self._stack.enter_context(overheard(self.tell, sys.stdout.encoding))
+        self._stack.enter_context(noticing(self._return))
         return self
+
+    def _return(self) -> None:
+        """Prompt again: a shell has written after the last prompt, and the line that was begun there is gone."""
+        self._prompted, self._is_due = "", True
+        self.refresh()
 
     async def __aexit__(self, *_error: object) -> None:
         self._stack.close()

@@ -31,6 +31,7 @@ from cli.table.fragments import cut, rows
 from cli.table.line_editor import LineEditor
 from cli.table.overheard import overheard
 from cli.table.palette import Glyphs
+from cli.table.suspending import ask_to_stop, suspending
 from cli.table.terminal import glyphs_of, has_colors, output_of
 from cli.table.writer import PATIENCE
 from protocol import Stage
@@ -63,6 +64,7 @@ KEYS: Final = (
     "    PageUp    look back in the log; PageDown: forward again",
     "    ?         this page; F1 as well",
     "    Ctrl-L    draw the screen again",
+    "    Ctrl-Z    back to the shell for a while; its command fg returns, and meanwhile the others wait for you",
     "    Ctrl-D    leave; Ctrl-C as well",
     "",
 )
@@ -133,7 +135,8 @@ class Screen:
 
     async def _run(self) -> None:
         try:
-            await self._app.run_async(handle_sigint=False, set_exception_handler=False)
+            with suspending(self._app, self._writer):
+                await self._app.run_async(handle_sigint=False, set_exception_handler=False)
         except EOFError:  # the terminal is gone
             self._lines.put_nowait(None)
         except Exception as error:
@@ -300,6 +303,10 @@ class Screen:
         @add("c-d", filter=is_empty | is_open)
         def _(_event: KeyPressEvent) -> None:
             self._lines.put_nowait(None)
+
+        @add("c-z")
+        def _(_event: KeyPressEvent) -> None:
+            ask_to_stop()
 
         @add("c-l")
         def _(event: KeyPressEvent) -> None:

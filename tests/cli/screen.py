@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -12,11 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyte
 from prompt_toolkit.utils import get_cwidth
 
 from tests.cli.seat import OVER, TURN, bold
-from tests.programs import Program
+from tests.programs import MODULE, Program
 
 if sys.platform != "win32":
     import fcntl
@@ -29,6 +31,13 @@ LINES_AT_ONCE = 'ui = "line"\npace = 0\n'
 """Settings of those who do not ask for anything else."""
 IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"
 """Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
+
+
+SHELL = (
+    "import fcntl, os, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "os.execvp('bash', ['bash', '--norc', '--noprofile', '--noediting', '-i'])"
+)
+"""The same for a shell in the place of the program."""
 
 
 class Paper(pyte.HistoryScreen):
@@ -47,6 +56,8 @@ class Paper(pyte.HistoryScreen):
 class Terminal(Program):
     """A process in a pseudo-terminal, and the screen that its output paints."""
 
+    _begin = IN_FOREGROUND
+
     def __init__(self, home: Path, *arguments: str, size: tuple[int, int] = (COLUMNS, LINES), **variables: str) -> None:
         self._columns, self._lines = size
         self._screen = Paper(*size)
@@ -61,7 +72,7 @@ class Terminal(Program):
         settings = home.parent / "lines.toml"
         settings.write_text(LINES_AT_ONCE)
         own = {"TERM": "xterm", "P2PDICE_CONFIG": str(settings)}
-        super().__init__("-c", IN_FOREGROUND, *arguments, home=home, variables=own | variables)
+        super().__init__("-c", self._begin, *arguments, home=home, variables=own | variables)
 
     def _start(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[Any]:
         self._fd, child = pty.openpty()
@@ -227,3 +238,28 @@ class Terminal(Program):
         """Tell whether lines are edited and echoed by the terminal again, as a shell expects."""
         local = termios.tcgetattr(self._fd)[3]
         return bool(local & termios.ICANON and local & termios.ECHO)
+
+
+class Shell(Terminal):
+    """A person before a shell with job control, from which they start a program."""
+
+    _begin = SHELL
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        super().__init__(home, PS1="shell> ", TERM="xterm")
+        self.until_last_line("shell>")
+        self.command = shlex.join((sys.executable, *MODULE, *arguments))
+        self.type(f"{self.command}\r")
+
+    def program(self) -> psutil.Process:
+        """Return the process that the shell has started for the program."""
+        return next(iter(psutil.Process(self.process.pid).children()))
+
+    def until_stopped(self) -> None:
+        """Watch until the shell tells that the program is stopped, and can be typed at."""
+        self.wait_for(lambda: self.program().status() == psutil.STATUS_STOPPED, "a stopped program")
+        self.wait_for(lambda: self.last_line() == "shell>" and self.is_sane(), "the shell")
+
+    def until_keys_are_read_one_by_one(self) -> None:
+        """Watch until the program on the full screen takes keys."""
+        self.wait_for(lambda: not self.is_sane(), "a program that takes keys")

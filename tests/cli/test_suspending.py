@@ -1,0 +1,111 @@
+"""A person leaves a program for a moment, as any shell lets them: it is stopped, and goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.cli.screen import Shell
+from tests.cli.test_replay import SMALL, play
+
+if sys.platform == "win32":
+    pytest.skip("jobs of a shell are POSIX", allow_module_level=True)
+if shutil.which("bash") is None:
+    pytest.skip("a shell with job control is needed", allow_module_level=True)
+
+pytestmark = pytest.mark.multicast
+
+Open = Callable[..., Shell]
+LEAVES_THE_SCREEN = b"\x1b[?1049l"
+SHOWS_THE_CURSOR, HIDES_THE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Open]:
+    """Open shells from which a program is started."""
+    with ExitStack() as stack:
+        yield lambda *arguments: stack.enter_context(Shell(tmp_path / "home", *arguments))
+
+
+def by_key(shell: Shell) -> None:
+    shell.type("\x1a")
+
+
+def by_signal(shell: Shell) -> None:
+    os.kill(shell.program().pid, signal.SIGTSTP)
+
+
+def without_warning(shell: Shell) -> None:
+    os.kill(shell.program().pid, signal.SIGSTOP)
+
+
+HOW = pytest.mark.parametrize("stop", [by_key, by_signal, without_warning])
+
+
+@HOW
+def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Callable[[Shell], None]) -> None:
+    host = shell("host", "Friday", "--ui", "screen", "--bots", "1", "--seats", "2", "--name", "Ada")
+    host.until_display("You roll")
+    for time in (1, 2):  # what works once may leave something behind
+        host.type("/zz")
+        host.until_display("/zz")
+        stop(host)
+        host.until_stopped()
+        if stop is not without_warning:
+            assert host.raw.count(LEAVES_THE_SCREEN) >= time
+        host.type("fg\r")
+        host.until_keys_are_read_one_by_one()
+        host.until_display("> /zz", "Ada")
+        host.type("\x1b")
+        host.wait_for(lambda: host.display()[-1].endswith(">"), "an empty line")
+    assert not any("^Z" in line or "fg" in line for line in host.display())
+    host.type("\x04")
+    host.wait_for(lambda: host.last_line() == "shell>" and host.is_sane(), "the shell")
+
+
+@HOW
+def test_a_replay_on_the_full_screen_is_stopped_and_goes_on(
+    shell: Open, stop: Callable[[Shell], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "match.p2pdice"
+    path.write_bytes(play(SMALL).machines[0].transcript)
+    reader = shell("replay", str(path), "--ui", "screen")
+    reader.until_display("Enter goes on")
+    stop(reader)
+    reader.until_stopped()
+    reader.type("fg\r")
+    reader.until_keys_are_read_one_by_one()
+    reader.until_display("Enter goes on")
+    reader.type("\r")
+    reader.until_display("Round 1")
+    reader.type("quit\r")
+    reader.wait_for(lambda: reader.last_line() == "shell>" and reader.is_sane(), "the shell")
+
+
+def test_lines_are_asked_for_again_after_a_stop(shell: Open) -> None:
+    host = shell("host", "Friday", "--ui", "line", "--bots", "1", "--seats", "2", "--name", "Ada")
+    host.until("You roll")
+    host.type("\x1a")
+    host.until_stopped()
+    host.type("fg\r")
+    host.wait_for(lambda: host.last_line().endswith(">") and host.last_line() != "shell>", "a prompt of the table")
+    host.type("dice\r")
+    host.until("Ada (you)")
+
+
+def test_a_demo_shows_the_cursor_while_it_is_stopped(shell: Open) -> None:
+    demo = shell("demo", "--players", "2")
+    demo.until("homes in")
+    demo.wait_for(lambda: HIDES_THE_CURSOR in demo.raw, "a line that changes")
+    demo.type("\x1a")
+    demo.until_stopped()
+    assert demo.raw.rfind(SHOWS_THE_CURSOR) > demo.raw.rfind(HIDES_THE_CURSOR)
+    demo.type("fg\r")
+    demo.until("all valid")
