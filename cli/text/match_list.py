@@ -113,13 +113,13 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all that the store holds; no two of these get the same name.
     """
-    from protocol.storage.archive import files_by_match, is_old, name_of, other_owner, rules_names, unfinished
+    from protocol.storage.archive import files_by_match, is_old, names_of, other_owner, rules_names, unfinished
 
-    names = rules_names(home)
-    files, open_ones = files_by_match(home), unfinished(kept)
+    files, names, of_rules = files_by_match(home), names_of(kept), rules_names(home)
+    open_ones = {each.match for each in unfinished(kept)}
     return [
         Listed(
-            name_of(each, kept),
+            names[each.match],
             each.match,
             each.genesis,
             _OLD if is_old(each) else _state(each),
@@ -127,9 +127,9 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
             each.table_name,
             each.winners,
             files.get(each.match),
-            each in open_ones,
-            other_owner(home, each) if each in open_ones else "",
-            _rules_name(names, each.genesis),
+            each.match in open_ones,
+            other_owner(home, each) if each.match in open_ones else "",
+            _rules_name(of_rules, each.genesis),
         )
         for each in stored
     ]

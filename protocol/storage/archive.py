@@ -21,7 +21,7 @@ from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, P
 from protocol.files import check_own
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
-from protocol.storage.match_names import LAST, is_name, meant, rules_word, short_id
+from protocol.storage.match_names import LAST, is_name, meant, rules_word, short_id, short_ids
 from protocol.storage.store import (
     DamagedMatchError,
     DamagedPurseError,
@@ -158,6 +158,12 @@ def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
     return stored.name or short_id(stored.match, [each.match for each in matches])
 
 
+def names_of(matches: Sequence[StoredMatch]) -> dict[bytes, str]:
+    """Return the text to type for each of the stored matches, as :func:`name_of` does for one."""
+    ids = short_ids(each.match for each in matches)
+    return {each.match: each.name or ids[each.match] for each in matches}
+
+
 def transcript_path(home: Home, store: Store, stored: StoredMatch) -> Path:
     """Return where the transcript of a stored match lies, or will lie.
 
@@ -209,9 +215,10 @@ def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Unstored]:
     """
     known = {each.match for each in kept}
     files = {match: path for match, path in files_by_match(home).items() if match not in known}
+    ids = short_ids([*files, *known])
     for match, path in files.items():
         # A file that came from elsewhere may be called anything.
-        name = path.stem if is_name(path.stem) else short_id(match, [*files, *known])
+        name = path.stem if is_name(path.stem) else ids[match]
         yield Unstored(name, match, transcript_files.genesis_of(path) or b"", path)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
-from itertools import count
+from itertools import count, pairwise
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from protocol.errors import SEE_MATCHES, ErrorCode, NodeError
@@ -87,21 +88,28 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def short_id(match: bytes, others: Collection[bytes] = ()) -> str:
-    """Return the beginning of a match's id that names it: eight digits, or more where others begin with the same.
+def short_ids(matches: Iterable[bytes]) -> dict[bytes, str]:
+    """Return the beginning of each match's id that names it: eight digits, or more where others begin with the same.
+
+    >>> sorted(short_ids([bytes(32), bytes(4) + bytes([1] * 28), bytes([1] * 32)]).values())
+    ['0000000000', '0000000001', '01010101']
+    """
+    ordered = sorted({each.hex() for each in matches})
+    # No two begin with more that is the same than neighbours do.
+    shared = [len(commonprefix(pair)) for pair in pairwise(ordered)]  # noqa: RUF071
+    return {
+        bytes.fromhex(digits): digits[: max(SHORT_ID, 1 + max(near))]
+        for digits, *near in zip(ordered, [0, *shared], [*shared, 0], strict=False)
+    }
+
+
+def short_id(match: bytes, others: Iterable[bytes] = ()) -> str:
+    """Return the beginning of a match's id that names it among others. For many, :func:`short_ids` is the way.
 
     >>> short_id(bytes(32)), short_id(bytes(32), [bytes(4) + bytes([1] * 28)])
     ('00000000', '0000000000')
     """
-    digits, rest = match.hex(), [other.hex() for other in others if other != match]
-    return next(
-        (
-            digits[:length]
-            for length in range(SHORT_ID, len(digits))
-            if not any(other.startswith(digits[:length]) for other in rest)
-        ),
-        digits,
-    )
+    return short_ids([match, *others])[match]
 
 
 def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:

@@ -1,0 +1,67 @@
+"""The work of commands that read a home grows with the home, and not faster."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from benchmarks.homes import COMMANDS, fill
+from protocol.storage.home import Home
+from tests.programs import run_here
+
+SMALL, TIMES = 100, 8
+MORE = 1.4
+"""How much more than so many times the work there may be: sorting and trees take a little."""
+
+
+class Work:
+    """Counts calls of functions, also of those written in C, and steps of SQLite, ten at a time."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def _note(self, frame: FrameType, event: str, arg: object) -> None:
+        if event in ("call", "c_call"):
+            self.count += 1
+
+    def of(self, *words: str, home: Home) -> int:
+        def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+            made: sqlite3.Connection = plain(*arguments, **options)
+            made.set_progress_handler(lambda: 0, 10)  # a call, too
+            return made
+
+        plain = sqlite3.connect
+        self.count = 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sqlite3, "connect", connect)
+            sys.setprofile(self._note)
+            try:
+                done = run_here(*words, home=home.path)
+            finally:
+                sys.setprofile(None)
+        assert done.returncode in (0, 3), done.stderr  # a machine without a network cannot play, but has a home
+        assert "--json" not in words or json.loads(done.stdout)
+        return self.count
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> list[Home]:
+    found = []
+    for size in (0, SMALL, TIMES * SMALL):
+        home = Home(tmp_path_factory.mktemp("homes") / str(size))
+        home.path.mkdir(mode=0o700)
+        fill(home, size)
+        found.append(home)
+    return found
+
+
+@pytest.mark.parametrize("words", [each for each in COMMANDS if "doctor" not in each], ids=" ".join)
+def test_a_home_eight_times_as_large_takes_eight_times_the_work(words: tuple[str, ...], homes: list[Home]) -> None:
+    Work().of(*words, home=homes[0])  # imports are work, too
+    empty, small, large = (Work().of(*words, home=home) for home in homes)
+    assert large - empty <= MORE * TIMES * max(small - empty, SMALL)
