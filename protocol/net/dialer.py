@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -24,7 +25,7 @@ from protocol.limits import (
     Limits,
 )
 from protocol.net.addresses import Address, format_address, from_socket_name
-from protocol.net.interfaces import hosts_to_dial
+from protocol.net.interfaces import hosts_to_dial, is_cut_off
 from protocol.net.link import Link, LinkHandler, secure
 from protocol.net.pace import Paces
 from protocol.rate_limit import Bucket, Buckets
@@ -96,8 +97,10 @@ class Dialer:
             async with asyncio.timeout(self.limits.handshake):
                 found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
         except TimeoutError as error:
+            _check_own_network(where, address[0])
             raise DialError(f"nobody knows the name {address[0]} in time") from error
         except (socket.gaierror, ValueError, OverflowError) as error:
+            _check_own_network(where, address[0])
             raise DialError(f"no machine is known by the name {address[0]}") from error
         return await _first(
             self._connect_in_turn(where, family, name, accept) for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
@@ -116,6 +119,7 @@ class Dialer:
                 async with asyncio.timeout(self.limits.handshake):
                     return await self._connect(where, family, name, accept)
             except TimeoutError as error:
+                _check_own_network(where, name[0])
                 raise DialError(f"{where} did not answer within {self.limits.handshake:g} seconds") from error
 
     async def _connect(self, where: str, family: int, name: Any, accept: Accept) -> Link:
@@ -137,6 +141,7 @@ class Dialer:
         except ConnectionError as error:
             raise DialError(f"{where} broke off the connection") from error
         except OSError as error:
+            _check_own_network(where, name[0])
             is_asyncio = "Connect call failed" in str(error)  # asyncio's text gives no reason
             reason = os.strerror(error.errno) if is_asyncio and error.errno else error.strerror or error
             raise DialError(f"{where} cannot be reached: {reason}") from error
@@ -148,6 +153,18 @@ class Dialer:
             return link
         link.refuse()
         raise failure
+
+
+def _check_own_network(where: str, host: str) -> None:
+    """Blame nobody else for a failed dial if this machine is in no network.
+
+    :raises DialError: in that case.
+    """
+    with suppress(ValueError):
+        if ip_address(host).is_loopback:
+            return
+    if is_cut_off():
+        raise DialError(f"{where} cannot be reached: this machine is in no network; connect it by Wi-Fi or cable")
 
 
 async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:

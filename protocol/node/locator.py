@@ -23,6 +23,7 @@ from protocol.match.lobby import HostedTable
 from protocol.match.match import Match
 from protocol.net.addresses import Address, PortError, parse_address
 from protocol.net.advertisement import LOBBY, PLAYING, PRIVATE, Advertisement, is_table_name
+from protocol.net.interfaces import is_cut_off
 from protocol.net.join_line import parse_join_line
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
@@ -321,6 +322,9 @@ def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
 
 
 def _not_found(wanted: str, known: Iterable[Sighting], hint: str) -> NodeError:
+    if is_cut_off():
+        problem = f'no table called "{wanted}" can be found: this machine is in no network'
+        return NodeError(ErrorCode.NOT_FOUND, problem, "connect it by Wi-Fi or cable")
     by_fold = {_folded(each.advertisement.name): each.advertisement.name for each in known}
     near = [each for each in by_fold if each.startswith(_folded(wanted))] or get_close_matches(_folded(wanted), by_fold)
     if near:

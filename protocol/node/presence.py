@@ -7,8 +7,8 @@ import logging
 from ipaddress import ip_address
 
 from protocol.errors import ErrorCode, NodeError
-from protocol.events import TableMoved
-from protocol.net.interfaces import hosts_to_listen_at
+from protocol.events import Notice, TableMoved
+from protocol.net.interfaces import hosts_to_listen_at, is_cut_off
 from protocol.net.join_line import JoinLine
 from protocol.net.listener import EVERYWHERE
 from protocol.net.network_changes import watch_network
@@ -32,6 +32,8 @@ class Presence:
         self._told_line = ""
         """The join line that the owner knows."""
         self._minding: asyncio.Task[None] | None = None
+        self._is_cut_off = False
+        """This machine was in no network when it was last looked at."""
 
     @property
     def join_line(self) -> str:
@@ -72,17 +74,27 @@ class Presence:
     def watch_network(self) -> None:
         """Watch from now on whether this machine sleeps or its addresses change."""
         if self._minding is None:
+            self._is_cut_off = is_cut_off(self._interface)
             work = watch_network(self._interface, self.surroundings_changed)
             self._minding = self._runtime.in_background(work)
 
     async def surroundings_changed(self) -> None:
         """Dial all peers again, and look for tables again."""
-        log.warning("this machine slept or its addresses have changed: all are dialled again")
+        log.warning("this machine slept or its interfaces have changed: all are dialled again")
+        self._tell_whose_network_is_down()
         self._tell_where_the_table_is()
         self._mesh.dial_anew()
         if self._active.watching is not None:
             self._active.watching.dial_anew()
         await self._runtime.locator.interfaces_changed()
+
+    def _tell_whose_network_is_down(self) -> None:
+        """Tell the owner that it is their own network that is down, before the others are said to be out of reach."""
+        before, self._is_cut_off = self._is_cut_off, is_cut_off(self._interface)
+        if self._is_cut_off and not before:
+            self._runtime.tell(Notice("This machine is in no network any more: connect it by Wi-Fi or cable."))
+        elif before and not self._is_cut_off:
+            self._runtime.tell(Notice("This machine is in a network again."))
 
     def _tell_where_the_table_is(self) -> None:
         """Tell the owner the new join line; without a network no join line would help anybody."""

@@ -54,7 +54,7 @@ def played(request: pytest.FixtureRequest, demo: dict[str, Any], tmp_path: Path)
     shutil.copytree(Path(demo["folder"]) / "ada", path)
     if request.param == "with a log":
         with closing(Store(path / "store.sqlite3")) as store:
-            store.remember_address(b"i" * 32, "192.0.2.1", 7000, 1)
+            store.remember_address(b"i" * 32, "192.0.2.1", 7000)
             shutil.copytree(path, tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm"))
         assert (tmp_path / "crashed" / "store.sqlite3-wal").stat().st_size
         return tmp_path / "crashed"

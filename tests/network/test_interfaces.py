@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
+from cli.exits import ExitCode
 from tests.cli.test_doctor import examined_at_once, findings
-from tests.network.namespaces import lan
+from tests.network.namespaces import Lan, lan
 from tests.programs import MODULE, Program
 
 BRIDGES = 60
@@ -50,3 +55,34 @@ def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
             found = findings(doctor.shown())["multicast"]
     assert (found["state"], found["says"]) == ("warning", "en1 and en2 take no multicast")
     assert "the line that the host sees works" in found["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("cut", "mend"), [(Lan.pull_cable, Lan.plug_in), (Lan.pull_out, lambda wire, one: wire.put_in(one, 1))]
+)
+def test_who_is_cut_off_is_told_so_and_when_that_is_over(
+    tmp_path: Path, cut: Callable[[Lan, int], None], mend: Callable[[Lan, int], None]
+) -> None:
+    with lan(2) as wire:
+        options = ("--ui", "line", "--port", "7001", "--name")
+        with ExitStack() as at_table:
+
+            def sit(name: str, laptop: int, *words: str, until: str) -> Program:
+                program = Program(*MODULE, *words, *options, name, home=tmp_path / name, prefix=wire.on(laptop))
+                at_table.enter_context(program).wait_for(lambda: hears(program, until), until)
+                return program
+
+            ada = sit("Ada", 1, "host", "Friday", until="is open")
+            ben = sit("Ben", 2, "join", "10.77.0.1:7001", until="You sit at")
+            cut(wire, 1)
+            ada.wait_for(lambda: hears(ada, "This machine is in no network any more"), "the own network")
+            with Program(*MODULE, "join", "10.77.0.2:7002", home=tmp_path / "Cleo", prefix=wire.on(1)) as cleo:
+                assert cleo.end() == ExitCode.UNREACHABLE
+            assert any("this machine is in no network" in line for line in cleo.errors)
+            mend(wire, 1)
+            ada.wait_for(lambda: hears(ada, "This machine is in a network again"), "the network")
+            assert not hears(ben, "no network")
+
+
+def hears(program: Program, text: str) -> bool:
+    return any(text in line for line in program.output)
