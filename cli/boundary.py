@@ -7,12 +7,12 @@ import re
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from cli.exits import ExitCode, Failure, code_of
-from cli.output import discard_output, say
+from cli.output import discard_output, guard, say
 from cli.passphrases import take_from_environment
-from cli.render import command_line, escape, one_line, sentence, shown, shown_path, stated
+from cli.render import command_line, escape, harmless, one_line, sentence, shown, shown_path, stated
 from cli.settings import Settings, home_words
 from cli.starting import gc_paused
 
@@ -31,6 +31,7 @@ def run() -> int:
         # A character that a console cannot show, or a typed one in a wrong encoding, must not end a match.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    guard()
     return _finish(_run(settings))
 
 
@@ -62,7 +63,8 @@ def _run(settings: Settings) -> int:
         with gc_paused():
             from cli.front import build
 
-        build().main(prog_name="p2pdice", obj=settings)
+        code = build().main(prog_name="p2pdice", obj=settings, standalone_mode=False)
+        return code if isinstance(code, int) else ExitCode.DONE
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else ExitCode.FAILURE
     except KeyboardInterrupt:
@@ -70,10 +72,24 @@ def _run(settings: Settings) -> int:
     except BrokenPipeError:
         return ExitCode.FAILURE
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
+        if (code := _misused(error)) is not None:
+            return code
         failure = as_failure(error) or _unexpected(error, settings)
         report(failure, sys.stderr, home_words(settings.home_if_any))
         return failure.code
-    return ExitCode.DONE
+
+
+def _misused(error: Any) -> int | None:
+    """Print what Typer says about words that it cannot take, and return its exit code; None for any other error.
+
+    Typer has a click of its own, whose classes are private.
+    """
+    if not hasattr(error, "format_message"):
+        return 1 if type(error).__name__ == "Abort" else None
+    if error.ctx is None or error.message != error.ctx.get_help():
+        error.message = harmless(error.message).replace("\n", "\\x0a")  # it quotes what was typed as it is
+    error.show(file=sys.stderr)
+    return int(error.exit_code)
 
 
 def report(failure: Failure, stream: TextIO, home: Sequence[str] = ()) -> None:

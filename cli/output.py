@@ -1,13 +1,67 @@
-"""Output: sentences for a terminal or a pipe, and streams whose reader has gone or whose disk is full."""
+"""Output: the one way to the terminal, and sentences for a terminal or a pipe.
+
+:func:`guard` puts an :class:`Outlet` in place of standard output and standard error. Whatever prints, the libraries and
+Python itself included, prints through it, and nothing passes that could move a cursor, turn a line around or hide.
+Those who paint with escape sequences of their own take the stream behind it from :func:`unguarded`, and pass all text
+through :func:`cli.render.harmless` themselves. A test knows them by name.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from shutil import get_terminal_size
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
-from cli.render import wrapped
+from cli.render import harmless, wrapped
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Outlet:
+    """A text stream that writes to another one, and makes all visible that a terminal would obey or not show.
+
+    It lends nobody the bytes below: without a ``buffer`` no library goes around it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.encoding, self.errors = stream.encoding, stream.errors
+
+    def write(self, text: str) -> int:
+        """Write a text. Line breaks stay: who prints a foreign text in a line escapes them."""
+        self.stream.write(harmless(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        self.stream.flush()
+
+    def fileno(self) -> int:
+        """Return the number of the stream's file."""
+        return self.stream.fileno()
+
+    def isatty(self) -> bool:
+        """Tell whether the stream is a terminal."""
+        return self.stream.isatty()
+
+
+def guard() -> None:
+    """Let everything that this process prints go through an :class:`Outlet`."""
+    sys.stdout, sys.stderr = cast("TextIO", Outlet(sys.stdout)), cast("TextIO", Outlet(sys.stderr))
+
+
+def unguarded(stream: TextIO) -> TextIO:
+    """Return the stream behind an :class:`Outlet`, for escape sequences and bytes of our own."""
+    return stream.stream if isinstance(stream, Outlet) else stream
+
+
+def painting(stream: TextIO) -> Console:
+    """Return a console of rich, which paints on the stream itself: texts for it are to be harmless."""
+    from rich.console import Console
+
+    return Console(file=unguarded(stream), highlight=False, markup=False)
 
 
 def discard_output() -> None:
@@ -24,10 +78,18 @@ def say(text: str, stream: TextIO | None = None) -> None:
     print(wrapped(text, get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)
 
 
+def ask(question: str) -> str:
+    """Return the line that somebody types after a question, which Python hands to the terminal by itself.
+
+    :raises EOFError: if there is none.
+    """
+    return input(harmless(question))
+
+
 def agrees(question: str) -> bool:
     """Ask the person at the terminal; no answer is a no."""
     try:
-        answer = input(f"{wrapped(question, get_terminal_size().columns)} [y/N] ")
+        answer = ask(f"{wrapped(question, get_terminal_size().columns)} [y/N] ")
     except EOFError:
         print()
         return False

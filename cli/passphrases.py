@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.exits import ExitCode, Failure
 from cli.output import complain
-from cli.render import shown_path
+from cli.render import harmless, shown_path
 
 if TYPE_CHECKING:
     from protocol import Identity
@@ -70,7 +70,7 @@ def ask(prompt: str, variable: str = VARIABLE) -> str:
     from getpass import getpass
 
     try:
-        typed = getpass(prompt)
+        typed = getpass(harmless(prompt))  # it writes to the terminal by itself
     except EOFError:
         typed = ""
     if not typed:

@@ -36,19 +36,34 @@ def escape(text: str) -> str:
     >>> escape("Ann\x1b[2J\u202e")
     'Ann\\x1b[2J\\u202e'
     """
-    from protocol import is_unseen  # not needed for help, which is to come at once
-
     if text.isascii() and text.isprintable() and "\\" not in text:
         return text  # as nearly all texts are: a list of 10,000 people is to come at once
     shown = []
     marks = 0
     for character in text:
         marks = marks + 1 if unicodedata.category(character).startswith("M") else 0
-        if character.isprintable() and not is_unseen(character) and character != "\\" and marks <= _MARKS:
-            shown.append(character)
-        else:
-            shown.append(_visible(ord(character)))
+        is_plain = _is_seen(character) and character != "\\" and marks <= _MARKS
+        shown.append(character if is_plain else _visible(ord(character)))
     return "".join(shown)
+
+
+def harmless(text: str) -> str:
+    r"""Return ``text`` with everything that :func:`escape` makes visible but line breaks, backslashes and marks.
+
+    For whole output, the program's own sentences included: what is escaped in it already stays as it is.
+
+    >>> harmless("Ann\x1b[2J\n"), harmless(escape("Ann\x1b[2J"))
+    ('Ann\\x1b[2J\n', 'Ann\\x1b[2J')
+    """
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(each if each == "\n" or _is_seen(each) else _visible(ord(each)) for each in text)
+
+
+def _is_seen(character: str) -> bool:
+    from protocol import is_shown  # not needed for help, which is to come at once
+
+    return character.isprintable() and is_shown(character)
 
 
 def _visible(code: int) -> str:
@@ -158,12 +173,42 @@ def percent(chance: Fraction) -> str:
 
 
 def command_line(*words: str) -> str:
-    """Return a command as it is typed in this system's shell."""
+    r"""Return a command as it is typed in this system's shell.
+
+    What :func:`escape` makes visible is spelled for the shell, byte by byte: it can be copied like the rest. No shell
+    of Windows can spell it, so there a command with such a word says that it cannot be typed.
+    """
     if sys.platform == "win32":
         from subprocess import list2cmdline
 
-        return list2cmdline(("p2pdice", *words))
-    return shlex.join(("p2pdice", *words))
+        line = list2cmdline(("p2pdice", *words))
+        shown = harmless(line).replace("\n", _visible(ord("\n")))
+        return line if shown == line else f"{shown}  (which cannot be typed: a name has characters that are not seen)"
+    return " ".join(map(_for_shell, ("p2pdice", *words)))
+
+
+def _for_shell(word: str) -> str:
+    r"""Return a word as POSIX shells take it; what has to be spelled, as those of POSIX 2024 do, and long since bash,
+    zsh and ksh.
+
+    >>> print(_for_shell("Ada"), _for_shell("it's"), _for_shell("it's\x1b"))
+    Ada 'it'"'"'s' $'it\'s\033'
+    """
+    if escape(word.replace("\\", "")) == word.replace("\\", ""):
+        return shlex.quote(word)
+    return f"$'{''.join(map(_spelled, word))}'"
+
+
+def _spelled(character: str) -> str:
+    if character in "'\\":
+        return f"\\{character}"
+    if _is_seen(character) and not unicodedata.category(character).startswith("M"):
+        return character
+    # Python has a byte that is not UTF-8 in the name of a file as one of these surrogates.
+    is_byte = "\udc80" <= character <= "\udcff"
+    return "".join(
+        f"\\{byte:03o}" for byte in character.encode(errors="surrogateescape" if is_byte else "surrogatepass")
+    )
 
 
 def shown_path(path: PurePath) -> str:
@@ -177,16 +222,17 @@ def shown_path(path: PurePath) -> str:
     if isinstance(path, PureWindowsPath):
         text = "\\".join(map(escape, str(path).split("\\")))
         return f'"{text}"' if set(text) & _SPLITTING else text
-    text = escape(str(path))
-    if set(text) & _SPLITTING:
-        return shlex.quote(text)
+    if _UNSAFE.search(str(path)):
+        return _for_shell(str(path))
     if (own := os.environ.get("HOME")) and path.is_relative_to(own):
-        return escape(f"~/{path.relative_to(own)}")
-    return text
+        return f"~/{path.relative_to(own)}"
+    return str(path)
 
 
 _SPLITTING: Final = frozenset(" '&();<>|")
-"""Signs in a path that end a word of a shell, or begin a quotation."""
+"""Signs in a path that end a word of the shells of Windows, or begin a quotation."""
+_UNSAFE: Final = re.compile(r"[^\w@%+=:,./-]")
+"""What stands for itself in no POSIX shell, or in no terminal."""
 
 
 def shown(text: str | Parts) -> str:

@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from protocol.wire.nicknames import NicknameError as NicknameError
     from protocol.wire.nicknames import check_nickname as check_nickname
     from protocol.wire.nicknames import is_marked_as_bot as is_marked_as_bot
-    from protocol.wire.nicknames import is_unseen as is_unseen
+    from protocol.wire.nicknames import is_shown as is_shown
     from protocol.wire.nicknames import outline as outline
     from protocol.wire.nicknames import which_are_alike as which_are_alike
     from protocol.wire.purses import Frozen as Frozen

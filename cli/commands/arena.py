@@ -23,7 +23,7 @@ from cli.commands.unattended import MoveOption
 from cli.cores import MOST, cores
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import complain, say
+from cli.output import complain, painting, say
 from cli.render import counted, escape, sentence, shown_path
 from cli.rulesets import SetOption, chosen_ruleset
 from cli.settings import Settings
@@ -304,13 +304,11 @@ def _progress(games: int) -> Iterator[Callable[[Progress], None]]:
 
 @contextmanager
 def _bar(games: int) -> Iterator[Callable[[Progress], None]]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    console = Console(file=sys.stderr, highlight=False, markup=False)
     shown = (TextColumn("games"), BarColumn(), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn(True))
-    with Bar(*shown, console=console, transient=True, speed_estimate_period=30) as bar:
+    with Bar(*shown, console=painting(sys.stderr), transient=True, speed_estimate_period=30) as bar:
         task = bar.add_task("games", total=games)
 
         def told(now: Progress) -> None:

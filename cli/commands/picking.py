@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from cli.exits import ExitCode, Failure
+from cli.output import ask
 from cli.render import escape
 from cli.settings import is_interactive
 from cli.text.tables_shown import Listed, describe
@@ -46,7 +47,7 @@ def _what_to_type(found: Sequence[Listed]) -> str:
 
 def _ask(question: str) -> str:
     try:
-        return input(question)
+        return ask(question)
     except EOFError:
         print()
         raise Failure("No table was chosen.") from None

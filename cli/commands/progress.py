@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, TextIO
 
 from cli.commands.judging import takes_long
+from cli.output import painting
+from cli.render import harmless
 from cli.settings import wants_color
 from cli.table.suspending import leaving
 
@@ -30,10 +32,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if wants_color(self._stream):
-            from rich.console import Console
-
-            console = Console(file=self._stream, highlight=False, markup=False)
-            self._status = console.status("")
+            self._status = painting(self._stream).status("")
             self._status.start()
             self._stack.enter_context(leaving(self._stream, _SHOW_CURSOR, _HIDE_CURSOR))
         return self
@@ -48,7 +47,7 @@ class Progress:
     def line(self, text: str) -> None:
         """Print a line that stays."""
         if self._status is not None:
-            self._status.console.print(text)
+            self._status.console.print(harmless(text))
         else:
             print(text, file=self._stream, flush=True)
 
@@ -57,7 +56,7 @@ class Progress:
         if self._status is not None:
             from rich.text import Text
 
-            self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
+            self._status.update(Text(harmless(text), no_wrap=True, overflow="ellipsis"))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import typer
 
 from cli.bots.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.front import application
+from cli.output import unguarded
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 
 EPILOG: Final = """\b
@@ -59,10 +60,11 @@ def referee(
     if first >= players:
         raise typer.BadParameter(f"there is no seat {first} among {players}.", param_hint="--first")
     match = Referee(ruleset, players, first)
+    output = unguarded(sys.stdout).buffer
     for line in _lines(sys.stdin.fileno()):
         answer = refusal(str(line)) if isinstance(line, OverlongLineError) else match.answer(line)
-        sys.stdout.buffer.write(answer)
-        sys.stdout.buffer.flush()
+        output.write(answer)
+        output.flush()
 
 
 def _lines(stream: int) -> Iterator[bytes | OverlongLineError]:

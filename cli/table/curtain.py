@@ -9,7 +9,8 @@ from io import StringIO
 from shutil import get_terminal_size
 from typing import Final
 
-from cli.output import say
+from cli.output import say, unguarded
+from cli.render import harmless
 from cli.table.showing import Showing, Ui
 from cli.table.suspending import leaving
 
@@ -27,15 +28,16 @@ def curtain(text: str, showing: Showing) -> Iterator[None]:
         yield
         return
     width = get_terminal_size().columns - 2
-    raised = f"{_RAISE} {text if len(text) < width else text[: width - 1] + '…'}"
-    sys.stdout.write(raised)
-    sys.stdout.flush()
+    raised = f"{_RAISE} {harmless(text if len(text) < width else text[: width - 1] + '…')}"
+    screen = unguarded(sys.stdout)
+    screen.write(raised)
+    screen.flush()
     complaints = StringIO()
     try:
-        with redirect_stderr(complaints), leaving(sys.stdout, _LOWER, raised):
+        with redirect_stderr(complaints), leaving(screen, _LOWER, raised):
             yield
     finally:
-        sys.stdout.write(_LOWER)
-        sys.stdout.flush()
+        screen.write(_LOWER)
+        screen.flush()
         if told := complaints.getvalue().rstrip("\n"):
             say(told, sys.stderr)

@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, Protocol, Self
 from weakref import WeakKeyDictionary
 
-from cli.render import wrapped
+from cli.render import harmless, wrapped
 from cli.table.coloring import painter
 from cli.table.overheard import overheard
 from cli.table.suspending import noticing
@@ -137,7 +137,7 @@ class PipedLines(PipedInput):
         self.say(text)
 
     def say(self, text: str) -> None:
-        self._writer.write(f"{text}\n")
+        self._writer.write(f"{harmless(text)}\n")
 
     def remind(self, status: str) -> None:
         """A pipe has no prompt."""
@@ -207,7 +207,7 @@ class TerminalLines(PipedInput):
         before = "\n" if self._prompted else ""
         self._has_broken_in = self._has_broken_in or bool(self._prompted)
         self._prompted = ""
-        self._writer.write(f"{before}{self._paint(wrapped(text, get_terminal_size().columns))}\n")
+        self._writer.write(f"{before}{self._paint(wrapped(harmless(text), get_terminal_size().columns))}\n")
 
     def remind(self, status: str) -> None:
         self.say(status)
@@ -226,7 +226,7 @@ class TerminalLines(PipedInput):
         if self._has_broken_in and not self._has_explained:
             self._has_explained = True
             self.tell(f"({_STILL_COUNTS})")
-        prompt = self._table.prompt()
+        prompt = harmless(self._table.prompt())
         if prompt != self._prompted:
             self._writer.write(("\n" if self._prompted else "") + prompt)
             self._prompted = prompt

@@ -23,7 +23,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from cli.render import wrapped
+from cli.render import harmless, wrapped
 from cli.table import answers, palette
 from cli.table.drawing import Gauge, Sight, log_height, page_size, picture
 from cli.table.face import InterruptedByUserError
@@ -130,7 +130,7 @@ class Screen:
         """Print the table's last words on the terminal itself, where they stay."""
         columns = self._output.get_size().columns
         text = "".join(f"{wrapped(words, columns)}\n" for words in self._table.last_words)
-        self._output.write_raw(text.replace("\n", "\r\n"))
+        self._output.write_raw(harmless(text).replace("\n", "\r\n"))
         self._output.flush()
 
     async def _run(self) -> None:

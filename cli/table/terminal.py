@@ -7,7 +7,8 @@ import sys
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, TextIO
 
-from cli.render import FACES, can_show
+from cli.output import unguarded
+from cli.render import FACES, can_show, harmless
 from cli.settings import wants_color
 from cli.table.palette import ASCII, PICTURES
 
@@ -55,9 +56,15 @@ def output_of(writer: Writer | None) -> Output:
     if writer is None:
         from prompt_toolkit.output import create_output
 
-        return create_output()
+        return create_output(unguarded(sys.stdout))
     from typing import cast
 
     from prompt_toolkit.output.vt100 import Vt100_Output
 
-    return Vt100_Output.from_pty(cast("TextIO", writer), term=os.environ.get("TERM"))
+    class Painted(Vt100_Output):
+        """Its own escape sequences pass it by: see ``write_raw``."""
+
+        def write(self, data: str) -> None:
+            super().write(harmless(data))
+
+    return Painted.from_pty(cast("TextIO", writer), term=os.environ.get("TERM"))

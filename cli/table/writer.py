@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TextIO
 
+from cli.output import unguarded
+
 BACKLOG: Final = 4 * 1024 * 1024
 """The most characters that wait for a terminal. An evening of sentences is less."""
 
@@ -26,14 +28,14 @@ PATIENCE: Final = 2.0
 class Writer:
     """A text stream in front of another one. Made inside a running loop; only the loop's thread may close it.
 
-    :param stream: gets everything, in order.
+    :param stream: gets everything, in order and as it is.
     :param limit: characters that may wait; None for no limit. Text beyond it is lost, and a note says so afterwards.
     """
 
     def __init__(self, stream: TextIO, limit: int | None = BACKLOG) -> None:
         stream.flush()
         self.encoding = stream.encoding or "ascii"
-        self._stream = stream
+        self._stream = stream = unguarded(stream)
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
         """The stream below the buffer. A thread that waits in a write would keep the lock of the buffer to the end."""
         self._limit = limit

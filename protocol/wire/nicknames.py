@@ -69,6 +69,15 @@ def is_unseen(character: str) -> bool:
     return index > 0 and code <= UNSEEN[index - 1][1]
 
 
+def is_shown(character: str) -> bool:
+    """Tell whether a terminal shows a character by itself, as far as the closed lists here know.
+
+    >>> is_shown("\u3164"), is_shown("\u1161"), is_shown("a")
+    (False, False, True)
+    """
+    return not is_unseen(character) and not any(first <= ord(character) <= last for first, last in _UNSHOWN)
+
+
 class NicknameError(LocalError, ValueError):
     """The name cannot be a nickname; the text says why."""
 
@@ -119,8 +128,7 @@ def flaw(text: str) -> str:
     for index, character in enumerate(text):
         category = unicodedata.category(character)
         marks = marks + 1 if category.startswith("M") else 0
-        is_shown = not any(first <= ord(character) <= last for first, last in _UNSHOWN)
-        if is_unseen(character) or not is_shown or (category[0] not in "LNMPS" and character != " "):
+        if not is_shown(character) or (category[0] not in "LNMPS" and character != " "):
             return f"must not have control or invisible characters (U+{ord(character):04X})"
         if marks > COMBINING_MARKS:
             return f"must not have more than {COMBINING_MARKS} combining marks on a character"

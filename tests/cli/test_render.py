@@ -2,6 +2,8 @@
 
 import io
 import re
+import shutil
+import subprocess
 import sys
 import unicodedata
 from pathlib import Path
@@ -12,9 +14,10 @@ from hypothesis import strategies as st
 
 from cli.boundary import report
 from cli.exits import Failure
-from cli.render import can_show, command_line, die, escape, hand, listing, shown_path, wrapped
+from cli.render import can_show, command_line, die, escape, hand, harmless, listing, shown_path, wrapped
 from protocol.wire.nicknames import is_unseen
 
+BASH = shutil.which("bash") if sys.platform != "win32" else None
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()))
 HOSTILE = st.text(
     alphabet=st.sampled_from("a\\\x1b[\x07\r\n\t\x00\x7f\x9b\u202e\u2066\u200b\ufeff\u0301\ud800\U000e0041é漢")
@@ -83,13 +86,33 @@ def test_lists_read_like_sentences() -> None:
     assert [listing(["Ada", "Ben", "Cleo"][:n]) for n in range(4)] == ["", "Ada", "Ada and Ben", "Ada, Ben and Cleo"]
 
 
-@given(st.lists(ANYTHING.filter(lambda text: "\x00" not in text), max_size=4))
-def test_a_printed_command_is_read_back_by_the_shell(words: list[str]) -> None:
-    import shlex
-    import sys
+@pytest.mark.skipif(not BASH, reason="there is no bash here")
+@given(st.lists((ANYTHING | HOSTILE).map(lambda text: text.replace("\0", "")), min_size=1, max_size=20))
+@example(["it's", "\\", "$HOME `x`", "\x1b[2J\u202e\n", "a\u0301\u0301\u0301", "\udcff\udcfe", "", "~", "\u1161"])
+def test_a_printed_command_is_printable_and_read_back_by_the_shell(words: list[str]) -> None:
+    """A name with escape sequences was printed as it is."""
+    line = command_line(*words)
+    assert harmless(line) == line
+    assert "\n" not in line
+    define = "p2pdice() { printf '%s\\0' \"$@\"; }"
+    done = subprocess.run([BASH or "", "-c", f"{define}\n{line}"], capture_output=True, check=True)
+    is_byte = {chr(0xDC00 + byte) for byte in range(0x80, 0x100)}
+    typed = [each.encode(errors="surrogateescape" if each in is_byte else "surrogatepass") for each in "\0".join(words)]
+    assert done.stdout == b"".join(typed) + b"\0"
 
-    if sys.platform != "win32":
-        assert shlex.split(command_line(*words)) == ["p2pdice", *words]
+
+def test_a_command_that_no_shell_of_windows_can_spell_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert command_line("verify", "a b") == 'p2pdice verify "a b"'
+    assert command_line("verify", "a\u202eb").startswith(r"p2pdice verify a\u202eb  (which cannot be typed")
+
+
+@given(ANYTHING | HOSTILE)
+def test_output_has_nothing_that_a_terminal_obeys_but_line_breaks(text: str) -> None:
+    shown = harmless(text)
+    assert all(each == "\n" or each.isprintable() for each in shown)
+    assert not any(map(is_unseen, shown.replace("\n", "")))
+    assert harmless(escape(text)) == escape(text)
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(10, 100))
