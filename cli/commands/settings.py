@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from typing import Annotated, Final
 
 import typer
@@ -10,7 +12,7 @@ import typer
 from cli.commands.nickname import login_name
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import say
+from cli.output import say, unguarded
 from cli.preferences import SETTINGS, File, Settled, file_path, settled, typed, unknown_setting
 from cli.render import command_line, escape, sentence, shown_path
 from cli.settings import COLOR_VARIABLE, Settings
@@ -111,7 +113,13 @@ def unset(key: KeyArgument) -> None:
 @app.command()
 def path() -> None:
     """Print where the settings file is, or will be."""
-    print(file_path())
+    # A script gets the very path; what a terminal shows of it is to be read.
+    if sys.stdout.isatty():
+        say(shown_path(file_path()))
+    else:
+        output = unguarded(sys.stdout).buffer
+        output.write(os.fsencode(f"{file_path()}\n"))
+        output.flush()
 
 
 def _unknown(key: str) -> Failure:
