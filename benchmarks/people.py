@@ -18,7 +18,7 @@ from protocol.crypto.keys import fingerprint
 from protocol.storage.home import Home
 from protocol.storage.people import People
 from protocol.storage.store import Store
-from protocol.wire.nicknames import outline
+from protocol.wire.lookalikes import outline
 
 SEATS = 4
 

@@ -101,13 +101,13 @@ if TYPE_CHECKING:
     from protocol.wire.genesis import Patience as Patience
     from protocol.wire.genesis import parse_genesis as parse_genesis
     from protocol.wire.genesis import version_of as version_of
+    from protocol.wire.lookalikes import outline as outline
+    from protocol.wire.lookalikes import which_are_alike as which_are_alike
     from protocol.wire.nicknames import BOT_MARKS as BOT_MARKS
     from protocol.wire.nicknames import NicknameError as NicknameError
     from protocol.wire.nicknames import check_nickname as check_nickname
     from protocol.wire.nicknames import is_marked_as_bot as is_marked_as_bot
     from protocol.wire.nicknames import is_shown as is_shown
-    from protocol.wire.nicknames import outline as outline
-    from protocol.wire.nicknames import which_are_alike as which_are_alike
     from protocol.wire.purses import Frozen as Frozen
     from protocol.wire.purses import Purse as Purse
     from protocol.wire.rulesets import is_rules_name as is_rules_name

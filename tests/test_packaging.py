@@ -55,6 +55,7 @@ def test_the_wheel_holds_three_packages_the_man_page_and_nothing_else(wheel: Zip
     report = {"cli/report/report.css", "cli/report/report.html.j2", "cli/report/show_checks.js"}
     order = ROOT / "cli" / "report" / "verifier" / "order.txt"
     report |= {f"cli/report/verifier/{name}" for name in ("order.txt", *order.read_text(encoding="ascii").split())}
+    tables.add("protocol/wire/confusables.txt")
     expected = sources | tables | report | {f"{package}/py.typed" for package in PACKAGES} | {page}
     described = {"METADATA", "WHEEL", "entry_points.txt", "licenses/LICENSE", "RECORD"}
     files = {path for path in wheel.namelist() if ".dist-info/" not in path}

@@ -25,8 +25,8 @@ from protocol.consensus.transcript import MalformedTranscriptError, open_transcr
 from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import Genesis, MalformedGenesisError
+from protocol.wire.lookalikes import which_are_alike
 from protocol.wire.messages import VOTES, Signed
-from protocol.wire.nicknames import which_are_alike
 from protocol.wire.rulesets import ruleset_label
 
 

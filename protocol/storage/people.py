@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 from protocol.crypto.keys import fingerprint, parse_fingerprint
 from protocol.storage.match_names import calendar
 from protocol.wire.genesis import MalformedGenesisError, players_of
-from protocol.wire.nicknames import is_marked_as_bot, outline
+from protocol.wire.lookalikes import outline, outlines
+from protocol.wire.nicknames import is_marked_as_bot
 
 SCHEMA: Final = (
     "CREATE TABLE meetings ("
@@ -139,19 +140,20 @@ class People:
         :param key: its fingerprint.
         :param but: a match that does not count: the one that is played, or judged.
         """
-        known, form = self.person(key, but), outline(name)
+        known, forms = self.person(key, but), outlines(name)
         names = (*([known.trusted_as] if known.trusted_as else []), *(used.name for used in known.names))
-        is_used = form in map(outline, names)
+        is_used = not forms.isdisjoint(map(outline, names))
+        alike = f"outline IN ({', '.join('?' * len(forms))})"
         query = (
-            "SELECT fingerprint FROM (SELECT fingerprint, 1 AS is_trusted, since AS met FROM trusted WHERE outline = ?"
-            " UNION ALL SELECT fingerprint, 0, met FROM meetings WHERE outline = ? AND match IS NOT"
+            f"SELECT fingerprint FROM (SELECT fingerprint, 1 AS is_trusted, since AS met FROM trusted WHERE {alike}"  # noqa: S608
+            f" UNION ALL SELECT fingerprint, 0, met FROM meetings WHERE {alike} AND match IS NOT"
             " (SELECT number FROM matches WHERE match = ?)) WHERE fingerprint != ?"
             " GROUP BY fingerprint HAVING MAX(is_trusted) >= ? ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?"
         )
         # A name that both have used tells nothing any more, unless one of them is trusted, and the other is not.
         wanted = int(is_used)
         is_nobody = is_marked_as_bot(name) or (is_used and known.is_trusted)
-        others = [] if is_nobody else self._read(query, (form, form, but, key, wanted, NAMESAKES), (str,))
+        others = [] if is_nobody else self._read(query, (*forms, *forms, but, key, wanted, NAMESAKES), (str,))
         namesakes = tuple(self.person(_checked(other), but) for (other,) in others)
         return Mismatch(() if is_used else tuple(dict.fromkeys(names)), namesakes)
 

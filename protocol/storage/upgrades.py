@@ -14,7 +14,8 @@ from typing import Any, Final, cast
 from protocol.crypto.keys import fingerprint
 from protocol.wire.canonical import decode, encode
 from protocol.wire.genesis import MalformedGenesisError, players_of
-from protocol.wire.nicknames import is_marked_as_bot, outline
+from protocol.wire.lookalikes import outline
+from protocol.wire.nicknames import is_marked_as_bot
 
 
 def upgrade(database: sqlite3.Connection, version: int) -> None:
@@ -141,6 +142,11 @@ def _to_8(database: sqlite3.Connection) -> None:
     database.execute(f"INSERT INTO purses_met {rows}")
     database.execute("DROP TABLE former")
     database.execute("CREATE INDEX purses_met_by_identity ON purses_met (identity)")
+    _draw_outlines(database)
+
+
+def _draw_outlines(database: sqlite3.Connection) -> None:
+    """Write the outlines of all names anew, as this program draws them."""
     for table in ("meetings", "trusted"):
         for (name,) in database.execute(f"SELECT DISTINCT name FROM {table}").fetchall():  # noqa: S608
             if type(name) is str:  # else damaged: reading it raises the error
@@ -148,8 +154,9 @@ def _to_8(database: sqlite3.Connection) -> None:
 
 
 def _to_9(database: sqlite3.Connection) -> None:
-    """Keep the names of house rules."""
+    """Keep the names of house rules. Names of players count as alike by Unicode's table of confusable characters."""
     database.execute("CREATE TABLE rules_names (hash BLOB PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID")
+    _draw_outlines(database)
 
 
 def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:

@@ -1,29 +1,123 @@
-"""Letters and digits of any script that pass for a Latin letter, as a hasty reader sees them.
+"""Names as a hasty reader sees them: letters, digits and pairs of letters of all scripts that pass for each other.
 
-Chosen from Unicode's table of confusable characters (confusables.txt of UTS #39): those that a nickname can have, in
-the form that compatibility decomposition and case folding give them. Small capitals and letters with a stroke are
-added. ``i``, ``1`` and what looks like them are all ``l``.
+Most of it is Unicode's own table of confusable characters, in ``confusables.txt`` beside this module. What people
+confuse in a hurry, and Unicode does not count, is added here.
 
-The store keeps outlines of names. Whoever changes this table adds an upgrade of the store that writes them anew.
+The store keeps outlines of names. Whoever changes one of the tables adds an upgrade of the store that writes them anew.
 """
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from typing import Final
 
-_LETTERS: Final = (
-    "ȷłøħđŧ"
-    "!0135i|ıƅƍƨƽǀȝȣɑɜɡɢɣɩɪɯɴʀʋʏʒʙʜʝʟαβγεζηικμνορστυχϝϩϳϻабвгезкмнорстухьѕіјѡѵүһҽӏӡԁԍԛԝագզհոռստցքօ۱۵۷"
-    "०০৪৭੦੧੪૦ଠ୦୨௦౦೦ഠ൦൭๐໐ဝ၀ყჿሀዐᎠᎡᎢᎥᎩᎪᎫᎬᎱᎳᎷᎻᎽᏀᏂᏃᏎᏏᏒᏔᏕᏙᏚᏞᏟᏢᏦᏧᏮᏳᏴᐯᑌᑭᑯᑲᒍᒪᒿᕁᕼᕽᖇᖯᖴᗅᗞᗪᗰᗷᚷᛁᛕᛖᴀᴄᴅᴇᴊᴋᴍᴏᴑᴘᴛᴜᴠᴡᴢᴦᶃ"
-    "ᶌẝỿⲅⲏⲓⲕⲙⲛⲟⲣⲥⲧⲩⲭⳋⳍⳑⳓⴸⴹⵏⵔⵕⵝ〇ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴꙅꙇꛟꛯꜰꜱꝛꝫꝯꞙꞟꞵꬲꬵꬽꭇꭈꭎꭒꭓꭚ𐊂𐊆𐊇𐊊𐊐𐊒𐊕𐊖𐊗𐊠𐊡𐊢𐊥𐊫𐊰𐊱𐊲𐊴𐋏𐋵𐌁𐌂𐌉"
-    "𐌑𐌕𐌗𐌚𐌠𐌢𐐬𐐽𐑃𐑈𐓜𐓪𐓶𐓺𐔓𐔖𐔘𐔜𐔝𐔥𐔦𐔧𑓐𑜆𑜊𑜎𑜏𑣀𑣁𑣂𑣃𑣄𑣆𑣈𑣉𑣊𑣌𑣎𑣏𑣒𑣕𑣖𑣗𑣘𑣛𑣜𑣠𑣥𑣦𑣩𑣬𑣯𑣲𖼈𖼊𖼖𖼨𖼵𖼺𖼻𖽀𖽂𖽃"
+TABLE: Final = "confusables.txt"
+_ASCII: Final = {
+    **dict.fromkeys("Ii1!|", "l"),
+    "0": "o",
+    "3": "e",
+    "5": "s",
+    "d": "cl",
+    "m": "rn",
+    "w": "vv",
+}
+"""What ASCII letters and signs pass for. Names without others, which are most, need no other table."""
+_ASCII_SHAPES: Final = {ord(each): form for each, form in _ASCII.items()}
+_ALIKE: Final = (
+    *("jȷʝ", "bƅʙβ", "gɢ", "nɴ", "rʀ", "hʜ", "lʟ", "eꞓȝɜꝫ", "zζ", "kĸ", "uμ", "xχ", "fϝꜰ", "2ƨ"),
+    *("aᴀ", "dᴅ", "eᴇ", "jᴊ", "mʍϻ", "pᴘ", "tᴛ"),
+    *("הח", "ון", "רד", "בכ", "סם"),
+    *("ดต", "ฎฏ", "ชซ", "ผฝ", "พฟ", "ถภ", "मभ", "घध"),
+    *(
+        "日曰",
+        "士土",
+        "末未",
+        "己已巳",
+        "人入",
+        "干于千チ",
+        "鳥烏",
+        "冶治",
+        "戊戌戍",
+        "侯候",
+        "免兔",
+        "刺剌",
+        "汨汩",
+        "祇祗",
+    ),
+    *(
+        "才オ",
+        "匕ヒ",
+        "ツシッ",
+        "ソン",
+        "りリ",
+        "丿ノ",
+        "又ヌ",
+        "アァ",
+        "イィ",
+        "ウゥ",
+        "エェ",
+        "オォ",
+        "ヤャ",
+        "ユュ",
+        "ヨョ",
+        "カヵ",
+        "ケヶ",
+        "ワヮ",
+    ),
+    *("あぁ", "いぃ", "うぅ", "えぇ", "おぉ", "つっ", "やゃ", "ゆゅ", "よょ", "わゎ"),
 )
-_LATIN: Final = (
-    "jlohdt"
-    "loleslllbg2sle8aeggyllwnruyebhjlabyezhlkmvopotuxf2jma6breekmhopctyxbsljwvyheledgqwwqqhnnusgfolov"
-    "oo89o98ooo9ooooo9ooooyouodrtlyajerwmhyghz4brwsvslcpkd6gbvupdbjl2xhxrbfaddmbxlkmacdejkmooptuvwzrg"
-    "yfyrhlkmnopctyx9el6veloqxobpddtgkjczfmnlsrvhwxyaelou2lv2fs2e9fubeforruuxybeflxopstabcfomtyxhzbcl"
-    "mtx8lxoclsrou7nokcvflxovwwwvsflzeoze9e4lo9ousyozwcxwcvtllrseauy"
-)
-LOOKALIKES: Final = str.maketrans(_LETTERS, _LATIN)
-"""Each onto the one that it passes for."""
+"""The first of each passes for the others: small capitals, Hebrew, Thai, Devanagari, Chinese characters, kana."""
+
+
+_PASSES: Final = 5
+"""A capital may pass for another one, and its small letter for a third."""
+
+
+@cache
+def _shapes() -> dict[int, str]:
+    """Return what each character passes for."""
+    shapes: dict[int, str] = {}
+    for line in resources.files(__package__).joinpath(TABLE).read_text("ascii").splitlines():
+        if not line.startswith("#"):
+            target, _, characters = line.partition(":")
+            form = "" if target == "-" else "".join(chr(int(code, 16)) for code in target.split())
+            shapes.update((int(code, 16), form) for code in characters.split())
+    shapes.update((ord(each), first) for first, others in ((each[0], each[1:]) for each in _ALIKE) for each in others)
+    return {code: form for code, form in shapes.items() if code > 0x7F} | _ASCII_SHAPES
+
+
+def outline(name: str) -> str:
+    """Return a name as a hasty reader sees it: names with one outline look alike.
+
+    >>> outline("Ada") == outline("АDA"), outline("Bi11") == outline("Bill"), outline("Ada") == outline("Ben")
+    (True, True, False)
+    >>> outline("Marnie") == outline("Mamie"), outline("Dave") == outline("Clave")
+    (True, True)
+    """
+    shapes = _ASCII_SHAPES if name.isascii() else _shapes()
+    shown = plain = unicodedata.normalize("NFKD", name)
+    for _ in range(_PASSES):
+        shown = unicodedata.normalize("NFKD", shown.translate(shapes).casefold())
+    return "".join(filter(str.isalnum, shown)) or plain.casefold()  # a name of signs alone
+
+
+def outlines(name: str) -> frozenset[str]:
+    """Return the outlines of a name in small and in capital letters, and as it is written: Greek Η passes for H, but
+    its small η for n."""
+    spellings = (name,) if name.isascii() else (name, name.lower(), name.upper(), name.title())
+    return frozenset(map(outline, spellings))
+
+
+def which_are_alike(names: Sequence[str]) -> tuple[bool, ...]:
+    """Tell for each of these names whether it looks like another of them.
+
+    >>> which_are_alike(["Ada", "Ben", "АDA"])
+    (True, False, True)
+    """
+    forms = [outlines(name) for name in names]
+    return tuple(
+        any(form & other for place, other in enumerate(forms) if place != own) for own, form in enumerate(forms)
+    )

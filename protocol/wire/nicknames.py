@@ -1,4 +1,4 @@
-"""Nicknames: those that a genesis may hold, those that people let each other use, and those that look alike.
+"""Nicknames: those that a genesis may hold, and those that people let each other use.
 
 There are two rules, as only one of them can be everybody's for ever. A transcript is worth the same under every version
 of Unicode. So :func:`check_written`, the rule for a genesis, goes by code points alone: the ranges of :data:`UNSEEN`.
@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
 from typing import Final
 
 from protocol.errors import LocalError
 from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS
-from protocol.wire.lookalikes import LOOKALIKES
 
 UNSEEN: Final = (
     (0x0000, 0x001F),
@@ -151,24 +149,3 @@ BOT_MARKS: Final = (" (bot)", " (⚙)")
 def is_marked_as_bot(name: str) -> bool:
     """Tell whether a nickname has the mark of a bot. Anybody can give themselves one."""
     return name.endswith(("bot)", BOT_MARKS[-1]))
-
-
-def which_are_alike(names: Sequence[str]) -> tuple[bool, ...]:
-    """Tell for each of these names whether it looks like another of them.
-
-    >>> which_are_alike(["Ada", "Ben", "АDA"])
-    (True, False, True)
-    """
-    outlines = [outline(name) for name in names]
-    return tuple(outlines.count(each) > 1 for each in outlines)
-
-
-def outline(name: str) -> str:
-    """Return a name as a hasty reader sees it: names with one outline look alike.
-
-    >>> outline("Ada") == outline("АDA"), outline("Bi11") == outline("Bill"), outline("Ada") == outline("Ben")
-    (True, True, False)
-    """
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    letters = "".join(each for each in plain if each.isalnum() or each in "|!")
-    return letters.translate(LOOKALIKES) or plain  # a name of signs alone

@@ -84,6 +84,15 @@ def test_the_people_in_an_old_store_are_known(home: Home, name: str) -> None:
     assert known == {(fingerprint(each.identity), each.nickname, 2, CREATED) for each in players_of(genesis)}
 
 
+@pytest.mark.parametrize("name", ["store-7", "store-8"])
+def test_names_in_an_old_store_look_like_those_that_pass_for_them_today(home: Home, name: str) -> None:
+    with closing(sqlite3.connect(home.store)) as database:
+        database.execute("UPDATE meetings SET name = 'Marnie', outline = 'marnle'")
+        database.commit()
+    with closing(Store(home.store)) as store:
+        assert store.people.mismatch("A" * 19, "Mamie").namesakes
+
+
 @pytest.mark.parametrize("name", ["store-7"])
 def test_purses_of_others_stay_kept_or_held_and_those_of_no_match_are_forgotten(home: Home, name: str) -> None:
     owners = [Owner("of no match"), Owner("held"), Owner("kept")]
