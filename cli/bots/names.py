@@ -78,7 +78,7 @@ def _fitting(name: str, room: int, end: str) -> str | None:
     """Return as much of a name as fits, with ``end`` behind it; None if that is no nickname."""
     from protocol import NicknameError, check_nickname
 
-    seen = "".join(each if _is_seen(each) else " " for each in unicodedata.normalize("NFC", name))
+    seen = "".join(each if _is_seen(each) else " " for each in unicodedata.normalize("NFC", name)).lstrip(" _-.!~*")
     try:
         return check_nickname(" ".join(seen.split())[:room].strip() + end)
     except NicknameError:

@@ -29,7 +29,7 @@ from protocol.wire.genesis import (
     parse_patience,
     parse_ruleset,
 )
-from protocol.wire.nicknames import NicknameError, check_nickname
+from protocol.wire.nicknames import NicknameError, check_nickname, is_table_name
 from protocol.wire.table_id import admits
 
 NO_TABLE: Final = "no table is open at this address"
@@ -207,6 +207,8 @@ class Lobby:
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
+        if not is_table_name(table.name):
+            raise MalformedGenesisError("the table has a name that cannot be shown")
         _check_names(name for name, _ in table.players)
         if len({identity for _, identity in table.players}) != len(table.players):
             raise MalformedGenesisError("somebody has two seats at the table")
@@ -218,13 +220,15 @@ class Lobby:
     def check_genesis(self, data: bytes) -> Genesis:
         """Return the genesis if it is one for this table.
 
-        :raises MalformedGenesisError: if it is malformed, or is not for this table, these rules and its host.
+        :raises MalformedGenesisError: if it is malformed, or not for this table, its rules, patience and host.
         """
         genesis = parse_public_genesis(data)
         if genesis.table != self.id:
             raise MalformedGenesisError("the match is for another table")
         if genesis.ruleset != self.ruleset:
             raise UnknownRulesError("the match has other rules than the table")
+        if self.shown is None or genesis.patience != parse_patience(self.shown.patience):
+            raise MalformedGenesisError("the match leaves its players other times to act than the table")
         if all(record.join.identity != self.host for record in genesis.roster):
             raise MalformedGenesisError("the host does not play in the match")
         if _is_too_large(genesis):
@@ -253,13 +257,17 @@ class GuestTable(Lobby):
         """Return the proposed genesis if this player can sign it.
 
         :raises StaleProposalError: if it has an old join record of this player.
-        :raises MalformedGenesisError: if :meth:`check_genesis` does, or this player's own join record is not in it.
+        :raises MalformedGenesisError: if :meth:`check_genesis` does, this player's own join record is not in it, or its
+            players are not those whom the host has shown.
         """
         genesis = self.check_genesis(data)
         if any(former in genesis.roster for former in self._former):
             raise StaleProposalError("the match has an old entry of ours")
         if self.own not in genesis.roster:
             raise MalformedGenesisError("the host has altered our entry")
+        assert self.shown is not None
+        if {(record.join.nickname, record.join.identity) for record in genesis.roster} != {*self.shown.players}:
+            raise MalformedGenesisError("the match has other players than the table")
         return genesis
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.limits import PLAYERS, RULES_CHARACTERS, TABLE_NAME_CHARACTERS
+from protocol.limits import PLAYERS, RULES_CHARACTERS
+from protocol.wire.nicknames import flaw, is_table_name
 
 SERVICE_TYPE: Final = "_p2pdice._tcp.local."
 
@@ -20,7 +20,7 @@ PRIVATE: Final = "private"
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """A table's description of itself. Names may contain anything printable: escape them for a terminal."""
+    """A table's description of itself. Anybody can forge it: escape its texts for a terminal."""
 
     id: str
     """The table's or the running match's id, 8 to 64 hexadecimal digits."""
@@ -76,8 +76,9 @@ class Advertisement:
         if not (
             _VERSION.fullmatch(version)
             and _ID.fullmatch(table_id)
-            and _is_text(name, TABLE_NAME_CHARACTERS)
-            and _is_text(rules, RULES_CHARACTERS)
+            and is_table_name(name)
+            and 0 < len(rules) <= RULES_CHARACTERS
+            and not flaw(rules)
             and places
             and status in (LOBBY, PLAYING, PRIVATE)
             and (_NUMBER.fullmatch(of_code) or b"no" not in txt)
@@ -109,12 +110,3 @@ _VERSION: Final = re.compile("[1-9][0-9]{0,3}")
 _NUMBER: Final = re.compile("[1-9][0-9]{0,2}")
 _ID: Final = re.compile("[0-9a-f]{8,64}")
 _SEATS: Final = re.compile("(0|[1-9][0-9]?)/([1-9][0-9]?)")
-
-
-def is_table_name(name: str) -> bool:
-    """Tell whether a table can be advertised under this name: 1 to 40 printable characters in NFC."""
-    return _is_text(name, TABLE_NAME_CHARACTERS)
-
-
-def _is_text(text: str, most: int) -> bool:
-    return 1 <= len(text) <= most and unicodedata.is_normalized("NFC", text) and text.isprintable()

@@ -32,7 +32,6 @@ from protocol.match.progress import Clock
 from protocol.match.signer import StaleMoveError
 from protocol.match.timeouts import Party
 from protocol.net.addresses import format_address
-from protocol.net.advertisement import is_table_name
 from protocol.net.join_line import new_token
 from protocol.net.sightings import Sighting
 from protocol.node.activities import Activities
@@ -62,7 +61,7 @@ from protocol.wire.genesis import (
     match_id,
     parse_genesis,
 )
-from protocol.wire.nicknames import NicknameError, check_nickname
+from protocol.wire.nicknames import NicknameError, check_nickname, is_table_name
 from protocol.wire.rulesets import is_rules_name, ruleset_hash
 from protocol.wire.table_id import open_table_id, private_table_id
 

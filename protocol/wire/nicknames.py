@@ -7,12 +7,14 @@ Players who sit down together ask for more (:func:`check_nickname`), by the Unic
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_right
 from typing import Final
 
 from protocol.errors import LocalError
-from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS
+from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS, TABLE_NAME_CHARACTERS
+from protocol.wire.lookalikes import outline
 
 UNSEEN: Final = (
     (0x0000, 0x001F),
@@ -97,8 +99,9 @@ def check_written(name: str) -> str:
 
 
 def check_nickname(name: str) -> str:
-    """Return ``name`` if it may be a player's nickname: it passes :func:`check_written`, has no :func:`flaw`, and has
-    letters of one script only.
+    """Return ``name`` if it may be a player's nickname: it passes :func:`check_written`, has no :func:`flaw`, has
+    letters of one script only, and nothing in it passes for a mark that a program puts before or behind names, such as
+    ``(you)``.
 
     :raises NicknameError: naming what is wrong.
     """
@@ -108,7 +111,19 @@ def check_nickname(name: str) -> str:
     scripts = {_script(character) for character in name if unicodedata.category(character)[0] == "L"}
     if len(scripts) > 1:
         raise NicknameError(f"a nickname must be in one script, not in {' and '.join(sorted(scripts))}")
+    if not name[0].isalnum() or name[0] in _SIGNS:
+        raise NicknameError("a nickname must begin with a letter or a number: marks of the screen stand before names")
+    mark = _BOT_MARK.search(name)
+    if mark is not None and outline(mark["owner"] or mark["level"] or "").startswith("you"):
+        raise NicknameError("the mark of a bot must not seem to say who you are")
+    if any(unicodedata.category(each) in ("Ps", "Pe") for each in (name[: mark.start()] if mark is not None else name)):
+        raise NicknameError('a nickname must not have brackets, but for a mark such as "(bot)" at its end')
     return name
+
+
+def is_table_name(name: str) -> bool:
+    """Tell whether a table can have this name: 1 to 40 characters that people can be shown (:func:`flaw`)."""
+    return 0 < len(name) <= TABLE_NAME_CHARACTERS and not flaw(name)
 
 
 def flaw(text: str) -> str:
@@ -144,6 +159,10 @@ def _script(letter: str) -> str:
 
 BOT_MARKS: Final = (" (bot)", " (⚙)")
 """The shortest mark at the end of a bot's nickname; and the one behind a name in another script, as names mix none."""
+_BOT_MARK: Final = re.compile(r" \((?:(?:(?P<owner>[^()]+)'s )?(?:(?P<level>[a-z]+) )?bot|⚙)\)$")
+"""A longer one also says whose bot it is, or how well it plays."""
+_SIGNS: Final = "\u01c3\ua78f\u1427\u3007"
+"""Letters and a number that pass for signs: ``!``, twice a dot in the middle, and a circle."""
 
 
 def is_marked_as_bot(name: str) -> bool:

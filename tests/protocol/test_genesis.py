@@ -41,7 +41,23 @@ JOIN = Join(TABLE, IDENTITY.public, KEY.public, "ann", (("192.0.2.1", 7000),), b
 
 @pytest.mark.parametrize(
     "name",
-    ["a", "Ann B. 7", "x" * NICKNAME_CHARACTERS, "Žofie", "Анна", "山田 ひろ", "한국", "ann 🎲", "O'Neil-2"],
+    [
+        "a",
+        "Ann B. 7",
+        "x" * NICKNAME_CHARACTERS,
+        "Žofie",
+        "Анна",
+        "山田 ひろ",
+        "한국",
+        "ann 🎲",
+        "O'Neil-2",
+        "Gal·la!",
+        "7up",
+        "Ada (bot)",
+        "Ada (mind bot)",
+        "Ada (Zoe's bot)",
+        "Шанс (⚙)",
+    ],
 )
 def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
     assert check_nickname(name) == name
@@ -80,6 +96,21 @@ def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
         ("a\u0331\u0332\u0333", "2 combining"),
         ("аnn", "one script"),
         ("αnn", "one script"),
+        ("Zoe (you)", "brackets"),
+        ("Zoe（you）", "brackets"),
+        ("Zoe [K7QF]", "brackets"),
+        ("Zoe (trusted)", "brackets"),
+        ("Zoe (you) (bot)", "brackets"),
+        ("(bot)", "begin"),
+        ("Zoe (you bot)", "who you are"),
+        ("Zoe (Y0u's bot)", "who you are"),
+        ("✓ Zoe", "begin"),
+        ("○ Zoe", "begin"),
+        ("· Zoe", "begin"),
+        ("! Zoe", "begin"),
+        ("ǃ Zoe", "begin"),
+        ("ꞏZoe", "begin"),
+        ("〇 ひろ", "begin"),
     ],
 )
 def test_a_name_that_misleads_the_eye_is_refused(name: str, reason: str) -> None:

@@ -210,6 +210,11 @@ BAD_PROPOSALS: dict[str, dict[str, object]] = {
     "without the host": roster(ANN, BEA),
     "our record altered": roster(HOST, BEA, join_record(b"lobby", 1, nickname="other")),
     "no patience": {"patience": Patience(0, 0)},
+    "other patience": {"patience": Patience(5, 3600)},
+    "a player too few": roster(HOST, ANN),
+    "a player more": roster(HOST, ANN, BEA, COY),
+    "another player instead": roster(HOST, ANN, COY),
+    "another name": roster(HOST, ANN, join_record(b"lobby", 2, nickname="other")),
     "unsorted": {"roster": tuple(sorted((HOST, ANN), key=lambda record: record.join.identity))[::-1]},
 }
 
@@ -235,6 +240,9 @@ BAD_WORDS: dict[str, dict[str, object]] = {
     "rules that changed": {"ruleset": PRESETS["plain"].options()},
     "unknown rules": {"ruleset": (("colour", "red"),)},
     "no patience": {"patience": (0, 0)},
+    "a name of the table that turns around": {"name": "Friday\u202eyadirF"},
+    "a name of the table that is not seen": {"name": "\u3164"},
+    "no name of the table": {"name": ""},
     "a name that is none": {"players": (("a\x1b[2J", ANN.join.identity),)},
     "a player twice": {"players": (("ann", ANN.join.identity), ("bea", ANN.join.identity))},
 }

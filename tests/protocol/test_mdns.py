@@ -607,6 +607,8 @@ def test_hostile_text_is_refused_or_has_the_one_form(hostile: dict[bytes, bytes 
         (b"n", b""),
         (b"n", b"x" * 41),
         (b"n", b"\x1b[31mred"),
+        (b"n", "\u3164".encode()),
+        (b"n", "a\u0301\u0301\u0301".encode()),
         (b"n", "‮evil".encode()),
         (b"n", "e\u0301".encode()),
         (b"rules", b"two\nlines"),
