@@ -84,12 +84,15 @@ def verify(
             try:
                 if not isinstance(path, Path):
                     raise path
-                reports.append(_verify_file(name, path, judged, trusted, as_json, remember))
+                report = _judged(name, path, judged, trusted, remember)
             except OSError as error:
                 where = path if isinstance(path, Path) else Path(error.filename or name)
                 complain(f"{shown_path(where)}: {sentence(error.strerror or str(error))}")
             except Failure as failure:
                 report_failure(failure, sys.stderr, home_words(settings.home_if_any))
+            else:
+                reports.append(report)
+                _show(report, as_json)
     if not as_json and any(report.verdict.players for report in reports):
         say(LIMITS)
     if not as_json and len(files) > 1:
@@ -241,26 +244,27 @@ def _named(name: str, settings: Settings) -> Path | Failure | OSError:
         return error
 
 
-def _verify_file(
+def _judged(
     name: str,
     path: Path,
     judged: Callable[[Path], Judged],
     trusted: frozenset[str] | None,
-    as_json: bool,
     remember: Callable[[Verdict], tuple[Acquaintance, ...]],
 ) -> Report:
-    """Judge a file and print the report.
+    """Judge a file.
 
     :raises OSError: if it cannot be read.
     """
     verdict, modified = judged(path)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
-    report = Report(path, verdict, _date(modified), strangers, is_kept=path != Path(name), people=remember(verdict))
+    return Report(path, verdict, _date(modified), strangers, is_kept=path != Path(name), people=remember(verdict))
+
+
+def _show(report: Report, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.to_json()), flush=True)
     else:
         say("\n".join(describe(report)))
-    return report
 
 
 def _date(seconds: float) -> str | None:

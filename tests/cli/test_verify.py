@@ -381,3 +381,20 @@ def namesakes(*names: str) -> Cheated:
     join = world.genesis.roster[cheat].join
     proof = encode((PROOF_TAG, world.data)) + b"".join(encode(signed.wire) for signed in twice)
     return Cheated(join.nickname, fingerprint(join.identity), proof)
+
+
+@pytest.mark.parametrize("options", [("--json",), ()])
+def test_a_reader_who_has_seen_enough_is_told_nothing_of_good_files(
+    options: tuple[str, ...], files: dict[str, str], tmp_path: Path
+) -> None:
+    """``verify --json files | head -1`` said "Broken pipe" of each further file."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "p2pdice", "verify", *options, *[files["fair"]] * 3],
+        env=environment(tmp_path / "home"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, complaints = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, complaints) == (ExitCode.FAILURE, b"")
