@@ -19,13 +19,15 @@ import pytest
 import typer
 
 from cli.front import COMMANDS, build
+from cli.table.terminal import output_of
+from cli.table.writer import Writer
 from p2pdice import PRESETS
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.storage.store import Store
 from protocol.wire.genesis import match_id
 from protocol.wire.nicknames import is_shown
 from tests.cli.screen import Terminal
-from tests.programs import MODULE, ROOT, environment, run_here
+from tests.programs import MODULE, PATIENCE, ROOT, environment, run_here
 from tests.simulation.world import genesis
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="its files cannot have such names")
@@ -232,6 +234,18 @@ def test_a_pipe_gets_the_path_of_the_settings_as_it_is(world: World) -> None:
     variables = environment(world.home) | {"P2PDICE_CONFIG": str(world.config)}
     done = subprocess.run([sys.executable, *MODULE, "settings", "path"], env=variables, capture_output=True, check=True)
     assert done.stdout == os.fsencode(f"{world.config}\n")
+
+
+async def test_the_full_screen_paints_no_foreign_text_as_it_is() -> None:
+    terminal, child = os.openpty()
+    with os.fdopen(child, "w", encoding="utf-8") as stream:
+        writer = Writer(stream)
+        output = output_of(writer)
+        output.write(FILE.replace("\n", ""))
+        output.flush()
+        assert await writer.drain(PATIENCE)
+        check(os.read(terminal, 4096).decode())
+    os.close(terminal)
 
 
 def test_nobody_goes_around_the_outlet() -> None:

@@ -268,6 +268,9 @@ async def test_a_guest_killed_amid_two_proposals_returns_to_the_formed_match(peo
     assert hosting is not None
     first = hosting.table.genesis()
     fewer = first._replace(roster=tuple(each for each in first.roster if each.join.nickname != "Ada"))
+    shown = hosting.table.frame()
+    left = tuple((name, identity) for name, identity in shown.players if name != "Ada")
+    host.node._runtime.post(it, shown._replace(players=left))
     host.node._runtime.post(it, Propose(fewer.encoded()))
     await host.until(MatchFormed)
     await victim.until_true(lambda: len(victim.node._active.proposals.sessions) == 2)

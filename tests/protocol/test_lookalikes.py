@@ -45,7 +45,7 @@ def test_names_in_ascii_have_the_outlines_that_the_whole_table_gives_them() -> N
 
 
 def test_what_passes_for_an_outline_has_the_same_outline() -> None:
-    """Else a chain of characters, each of which passes for the next, would be followed half the way."""
+    """Else a character that passes for a second one, and this for a third, would have two outlines."""
     for code in lookalikes._shapes():
         name = f"x{chr(code)}"
         assert outline(outline(name)) == outline(name), hex(code)

@@ -63,7 +63,8 @@ def take(frame: Frame) -> None:
             assert encode_frame(frame)
     elif isinstance(frame, Propose):
         seat = GuestTable(own, other.join.identity)
-        seat.ruleset = SHORT[0]
+        players = tuple((each.join.nickname, each.join.identity) for each in played.genesis.roster)
+        seat.update(Table("Friday", SHORT[0].options(), 2, tuple(played.genesis.patience), players))
         with contextlib.suppress(MalformedGenesisError):
             assert seat.check_proposal(frame.genesis).encoded() == frame.genesis
 
