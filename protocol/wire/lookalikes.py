@@ -11,7 +11,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 from typing import Final
 
 TABLE: Final = "confusables.txt"
@@ -78,6 +77,8 @@ _PASSES: Final = 5
 @cache
 def _shapes() -> dict[int, str]:
     """Return what each character passes for."""
+    from importlib import resources  # few names need it, and it takes long to import
+
     shapes: dict[int, str] = {}
     for line in resources.files(__package__).joinpath(TABLE).read_text("ascii").splitlines():
         if not line.startswith("#"):
