@@ -114,7 +114,7 @@ def check_nickname(name: str) -> str:
     if not name[0].isalnum() or name[0] in _SIGNS:
         raise NicknameError("a nickname must begin with a letter or a number: marks of the screen stand before names")
     mark = _BOT_MARK.search(name)
-    if mark is not None and outline(mark["owner"] or mark["level"] or "").startswith("you"):
+    if mark is not None and outline((mark["owner"] or mark["level"] or "").partition(" ")[0]) == "you":
         raise NicknameError("the mark of a bot must not seem to say who you are")
     if any(unicodedata.category(each) in ("Ps", "Pe") for each in (name[: mark.start()] if mark is not None else name)):
         raise NicknameError('a nickname must not have brackets, but for a mark such as "(bot)" at its end')

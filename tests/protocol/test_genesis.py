@@ -57,6 +57,7 @@ JOIN = Join(TABLE, IDENTITY.public, KEY.public, "ann", (("192.0.2.1", 7000),), b
         "Ada (mind bot)",
         "Ada (Zoe's bot)",
         "Шанс (⚙)",
+        "Hal (Yousef's bot)",
     ],
 )
 def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
@@ -104,6 +105,7 @@ def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
         ("(bot)", "begin"),
         ("Zoe (you bot)", "who you are"),
         ("Zoe (Y0u's bot)", "who you are"),
+        ("Zoe (you, a's bot)", "who you are"),
         ("✓ Zoe", "begin"),
         ("○ Zoe", "begin"),
         ("· Zoe", "begin"),
