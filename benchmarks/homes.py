@@ -19,7 +19,7 @@ from protocol.crypto.keys import fingerprint
 from protocol.storage.home import TRANSCRIPT_SUFFIX, Home
 from protocol.storage.store import Store
 from protocol.wire.canonical import encode
-from protocol.wire.nicknames import outline
+from protocol.wire.lookalikes import outline
 from tests.simulation.world import genesis
 
 PLAYED, SEEDS = genesis(PRESETS["classic"], 2, b"played")
