@@ -6,7 +6,6 @@ back in order before it stops. Windows has neither signal, and nothing here does
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, TextIO
 from cli.table.writer import PATIENCE
 
 if TYPE_CHECKING:
+    import asyncio
+
     from prompt_toolkit.application import Application
 
     from cli.table.writer import Writer
@@ -38,6 +39,8 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    import asyncio
+
     from prompt_toolkit.application.run_in_terminal import in_terminal
 
     loop = asyncio.get_running_loop()
@@ -75,6 +78,8 @@ def noticing(continued: Callable[[], None]) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    import asyncio
+
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGCONT, continued)
     try:

@@ -67,10 +67,10 @@ def of_the_game(modules: set[str]) -> set[str]:
     return {name for name in modules if name.partition(".")[0] == "p2pdice"}
 
 
-def test_help_imports_no_command_and_no_floor_below(tmp_path: Path) -> None:
+def test_help_imports_no_command_and_no_floor_below_but_the_plural(tmp_path: Path) -> None:
     modules = imported(tmp_path, "--help")
     assert not [name for name in modules if name.startswith(("cli.commands", "protocol"))]
-    assert of_the_game(modules) == {"p2pdice", "p2pdice.facade", "p2pdice.version"}
+    assert of_the_game(modules) == {"p2pdice", "p2pdice.facade", "p2pdice.version", "p2pdice.plurals"}
     assert not modules & {"asyncio", "rich", "cryptography", "prompt_toolkit", "zeroconf", "tomllib", "cli.preferences"}
 
 
