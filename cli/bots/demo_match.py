@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
-from cli.bots.names import BOT_NAMES
+from cli.bots.names import BOT_NAMES, bot_nickname
 from cli.exits import ExitCode, Failure
 from cli.levels import Level, shown
 from cli.log import log_path
@@ -38,7 +38,7 @@ class Contestant:
     @property
     def nickname(self) -> str:
         """What the others call it."""
-        return f"{self.name} ({level})" if (level := shown(self.level)) else self.name
+        return bot_nickname(self.name, level=level) if (level := shown(self.level)) else self.name
 
 
 class DemoMatch:

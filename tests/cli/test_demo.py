@@ -104,7 +104,7 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
     assert warnings == ["The table was not found by multicast in time: the bots are told its address."]
     verdict, _ = judge(played)
     assert verdict.verdict == "fair"
-    assert sorted(verdict.players) == ["Ada", "Ben (mind)"], "the level, where it is not the usual one"
+    assert sorted(verdict.players) == ["Ada", "Ben (mind bot)"], "the level, where it is not the usual one"
 
 
 async def test_a_bot_with_a_broken_key_is_named_with_its_log(tmp_path: Path) -> None:

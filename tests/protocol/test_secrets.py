@@ -117,8 +117,8 @@ async def test_after_a_match_nobody_else_can_read_anything_of_the_home(tmp_path:
 
 
 async def test_no_name_of_a_peer_becomes_part_of_a_path(people: Company, tmp_path: Path) -> None:
-    host = await people.sit("../../host", home=tmp_path / "a")
-    guest = await people.sit("..\\guest", home=tmp_path / "b")
+    host = await people.sit("h/../../host", home=tmp_path / "a")
+    guest = await people.sit("g\\..\\guest", home=tmp_path / "b")
     opened = await host.node.host(TableSettings("../../../table", CLASSIC, 2))
     await guest.node.join(opened.join_line)
     await agree(host, guest)
