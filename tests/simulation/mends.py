@@ -18,7 +18,6 @@ from protocol.consensus.proofs import contradiction
 from protocol.consensus.tally import HistoryView
 from protocol.consensus.transcript import open_transcript, write_transcript
 from protocol.consensus.verifier import Verdict, verify
-from protocol.consensus.votes import Vote
 from protocol.match.effects import Over
 from protocol.match.match import RESULT_WAIT, Match
 from protocol.match.stall_notices import StallNotices
@@ -235,19 +234,3 @@ def the_end_is_no_reason_to_stay_behind(plant: Plant, is_undone: bool) -> Abstra
         return None if is_undone else mended
 
     return replaced(Absence, Absence._left_behind, watched)
-
-
-def a_cheat_alone_in_the_game_is_a_voice(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
-    """A majority that leaves only proven cheats in the game can be closed on."""
-    closes_due = Absence._closes_due
-
-    def watched(absence: Absence, me: int, history: HistoryView) -> list[Vote]:
-        mended = closes_due(absence, me, history)
-        for vote in mended:
-            (place,) = (place for place in history.tail() if place.tip == vote.tip)
-            if history.culprits() >= set(place.live) - place.leavers(vote.entries):
-                plant.runs()
-                return [] if is_undone else mended
-        return mended
-
-    return replaced(Absence, Absence._closes_due, watched)
