@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from protocol.wire.genesis import MalformedGenesisError as MalformedGenesisError
     from protocol.wire.genesis import Patience as Patience
     from protocol.wire.genesis import parse_genesis as parse_genesis
+    from protocol.wire.genesis import unchecked_genesis as unchecked_genesis
     from protocol.wire.genesis import version_of as version_of
     from protocol.wire.lookalikes import outline as outline
     from protocol.wire.lookalikes import which_are_alike as which_are_alike

@@ -17,7 +17,7 @@ from cli.front import application
 from cli.output import say
 from cli.render import command_line, counted, escape, listing
 from cli.settings import Settings
-from cli.text.match_list import Listed, listed, only_on_disk
+from cli.text.match_list import Listed, listed_with_files
 from p2pdice import PRESETS
 
 if TYPE_CHECKING:
@@ -213,9 +213,9 @@ def _seconds(day: datetime | None, otherwise: float) -> float:
 
 def _finished(home: Home) -> Sequence[Listed]:
     if not home.store.exists():
-        return [*only_on_disk(home, ())]
+        return listed_with_files(home, (), ())
     with read(home) as (_, kept):
-        return [*listed(home, [each for each in kept if each.over], kept), *only_on_disk(home, kept)]
+        return listed_with_files(home, [each for each in kept if each.over], kept)
 
 
 def _moment(match: Listed) -> float:
@@ -228,13 +228,12 @@ def _moment(match: Listed) -> float:
 
 def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool | None:
     """Tell whether a match has such a player and such rules; None if it is old or damaged, so that nobody can tell."""
-    from protocol import MalformedGenesisError, fingerprint, parse_genesis, ruleset_label
+    from protocol import fingerprint, ruleset_label
 
     if player is None and rules is None:
         return True
-    try:
-        genesis = parse_genesis(match.genesis)
-    except MalformedGenesisError:
+    genesis = match.genesis
+    if genesis is None:
         return None
     called = {match.rules_name.casefold(), ruleset_label(genesis.ruleset).casefold().split()[0]}
     if rules is not None and rules.casefold() not in called:

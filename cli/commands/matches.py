@@ -14,7 +14,7 @@ from cli.front import application
 from cli.output import agrees, complain, say
 from cli.render import command_line, counted, sentence, shown_path, stated
 from cli.settings import Settings, home_words, is_interactive
-from cli.text.match_list import Listed, listed, only_on_disk, show
+from cli.text.match_list import Listed, listed, listed_with_files, show
 
 if TYPE_CHECKING:
     from protocol import Home, Store, StoredMatch
@@ -64,6 +64,8 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     Unfinished matches come first, then finished ones, then those with only a transcript, because you watched or forgot
     them. Within each group the newest comes first. A match that was proposed, and not seen to begin, is among the
     unfinished ones. You can return to it until another match is proposed.
+
+    The list shows what transcripts say. Whether their players have signed that, p2pdice verify tells.
     """
     from protocol import Home
 
@@ -73,7 +75,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     else:
         with read(home) as (_, kept):
             pass
-    matches = [*listed(home, sorted(kept, key=lambda each: (each.over, -each.number)), kept), *only_on_disk(home, kept)]
+    matches = listed_with_files(home, sorted(kept, key=lambda each: (each.over, -each.number)), kept)
     show(matches, home, as_json)
     if not (matches or as_json):
         print("No match is kept here.")

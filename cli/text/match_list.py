@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from cli.text.seating import display_names
 
 if TYPE_CHECKING:
     from protocol import Genesis, Home, StoredMatch
+    from protocol.storage.archive import TranscriptFile
 
 
 _OLD: Final = "old"
@@ -27,7 +28,10 @@ class Listed(NamedTuple):
     name: str
     """The name to type for the match."""
     match: bytes
-    genesis: bytes
+    genesis: Genesis | None
+    """As it is written: no signature was checked. None if it is damaged, or of another version of the protocol."""
+    version: int
+    """The version of the protocol that the genesis names."""
     state: str
     """``unfinished``, ``proposed``, ``finished``; ``void`` if the owner has signed so; ``transcript`` for a match that
     was only watched, or is forgotten; ``old`` for any match of another version of the protocol."""
@@ -37,21 +41,18 @@ class Listed(NamedTuple):
     winners: tuple[int, ...]
     """Roster indices."""
     transcript: Path | None
-    can_go_on: bool
+    can_go_on: bool = False
     """Whether the player can return to the match, with the right key."""
-    other_key: str
+    other_key: str = ""
     """Fingerprint of the key with which the match was begun, if it is not the present one; else empty."""
     rules_name: str = ""
     """What people here call its house rules: any text. Empty if no name is known."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
-        from protocol import MalformedGenesisError, parse_genesis, ruleset_label
+        from protocol import ruleset_label
 
-        try:
-            genesis = parse_genesis(self.genesis)
-        except MalformedGenesisError:
-            genesis = None
+        genesis = self.genesis
         players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
         begun = datetime.fromtimestamp(self.begun) if self.begun is not None else None
         return {
@@ -73,18 +74,16 @@ class Listed(NamedTuple):
 
         :param width: columns for the name.
         """
-        from protocol import MalformedGenesisError, parse_genesis, ruleset_label, version_of
+        from protocol import ruleset_label
         from protocol.version import written_by
 
         time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
         start = f"{self.name.ljust(width)}  {self.state:10}"
-        try:
-            genesis = parse_genesis(self.genesis)
-        except MalformedGenesisError:
-            why = written_by(version_of(self.genesis)) if self.state == _OLD else "damaged: nobody can tell who plays"
+        if self.genesis is None:
+            why = written_by(self.version) if self.state == _OLD else "damaged: nobody can tell who plays"
             return f"{start}  {why}"
-        players = listing(_names(genesis))
-        rules = escape(self.rules_name) or ruleset_label(genesis.ruleset)
+        players = listing(_names(self.genesis))
+        rules = escape(self.rules_name) or ruleset_label(self.genesis.ruleset)
         begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
         signed = "; you have signed that it is void" if self.state == _VOID else ""
         return f"{start}{time}  {rules}: {players}{self.won}{signed}{begun}"
@@ -92,9 +91,7 @@ class Listed(NamedTuple):
     @property
     def won(self) -> str:
         """Return the winners, as the end of a sentence; empty if they are not known."""
-        from protocol import parse_genesis
-
-        players = _names(parse_genesis(self.genesis)) if self.winners else ()
+        players = _names(self.genesis) if self.winners and self.genesis is not None else ()
         winners = [players[author] for author in self.winners if author < len(players)]
         return f"; {listing(winners)} won" if winners else ""
 
@@ -113,26 +110,64 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all that the store holds; no two of these get the same name.
     """
-    from protocol.storage.archive import files_by_match, is_old, names_of, other_owner, rules_names, unfinished
+    from protocol.storage import archive
 
-    files, names, of_rules = files_by_match(home), names_of(kept), rules_names(home)
-    open_ones = {each.match for each in unfinished(kept)}
-    return [
-        Listed(
+    return [*_of_store(home, stored, kept, archive.files_by_match(home), archive.rules_names(home))]
+
+
+def listed_with_files(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[Listed]:
+    """Return matches of a store for the list, and after them those with only a transcript, because they were watched
+    or forgotten; the last written first.
+
+    :param kept: all that the store holds.
+    """
+    from protocol.storage import archive
+
+    files, rules = archive.files_by_match(home), archive.rules_names(home)
+    return [*_of_store(home, stored, kept, files, rules), *_of_files(files, kept, rules)]
+
+
+def _of_store(
+    home: Home,
+    stored: Sequence[StoredMatch],
+    kept: Sequence[StoredMatch],
+    files: Mapping[bytes, TranscriptFile],
+    rules: Mapping[bytes, str],
+) -> Iterator[Listed]:
+    from protocol import version_of
+    from protocol.storage.archive import is_old, names_of, other_owners, unfinished
+
+    names, open_ones = names_of(kept), {each.match for each in unfinished(kept)}
+    other_keys = other_owners(home, [each for each in stored if each.match in open_ones])
+    for each in stored:
+        genesis, file = _read(each.genesis), files.get(each.match)
+        yield Listed(
             names[each.match],
             each.match,
-            each.genesis,
+            genesis,
+            version_of(each.genesis),
             _OLD if is_old(each) else _state(each),
             each.created,
             each.table_name,
             each.winners,
-            files.get(each.match),
+            file.path if file is not None else None,
             each.match in open_ones,
-            other_owner(home, each) if each.match in open_ones else "",
-            _rules_name(of_rules, each.genesis),
+            other_keys.get(each.match, ""),
+            _rules_name(rules, genesis),
         )
-        for each in stored
-    ]
+
+
+def _of_files(
+    files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch], rules: Mapping[bytes, str]
+) -> Iterator[Listed]:
+    from protocol import PROTOCOL_VERSION, version_of
+    from protocol.storage.archive import only_on_disk
+
+    for name, (match, path, data) in only_on_disk(files, kept):
+        genesis, version = _read(data), version_of(data)
+        state = "transcript" if version == PROTOCOL_VERSION else _OLD
+        called = _rules_name(rules, genesis)
+        yield Listed(name, match, genesis, version, state, None, "", (), path, rules_name=called)
 
 
 def _state(stored: StoredMatch) -> str:
@@ -141,25 +176,19 @@ def _state(stored: StoredMatch) -> str:
     return _VOID if stored.void else "unfinished" if stored.formed else "proposed"
 
 
-def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
-    """Yield the matches with only a transcript, because they were watched or forgotten; the last written first."""
-    from protocol import PROTOCOL_VERSION, version_of
-    from protocol.storage import archive
-
-    names = archive.rules_names(home)
-    for name, match, genesis, path in archive.only_on_disk(home, kept):
-        state = "transcript" if version_of(genesis) == PROTOCOL_VERSION else _OLD
-        rules = _rules_name(names, genesis)
-        yield Listed(name, match, genesis, state, None, "", (), path, can_go_on=False, other_key="", rules_name=rules)
-
-
-def _rules_name(names: dict[bytes, str], genesis: bytes) -> str:
-    from protocol import MalformedGenesisError, parse_genesis, ruleset_hash
+def _read(data: bytes) -> Genesis | None:
+    from protocol import MalformedGenesisError, unchecked_genesis
 
     try:
-        return names.get(ruleset_hash(parse_genesis(genesis).ruleset), "") if names else ""
+        return unchecked_genesis(data)
     except MalformedGenesisError:
-        return ""
+        return None
+
+
+def _rules_name(names: Mapping[bytes, str], genesis: Genesis | None) -> str:
+    from protocol import ruleset_hash
+
+    return names.get(ruleset_hash(genesis.ruleset), "") if names and genesis is not None else ""
 
 
 def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
@@ -31,9 +30,18 @@ from protocol.storage.store import (
     StoredMatch,
     StoreError,
 )
-from protocol.storage.transcript_files import written
+from protocol.storage.transcript_files import TranscriptFile as TranscriptFile
+from protocol.storage.transcript_files import transcripts, written
 from protocol.version import PROTOCOL_VERSION, written_by
-from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis, version_of
+from protocol.wire.genesis import (
+    Genesis,
+    JoinRecord,
+    MalformedGenesisError,
+    match_id,
+    parse_genesis,
+    unchecked_genesis,
+    version_of,
+)
 from protocol.wire.nicknames import is_marked_as_bot
 from protocol.wire.purses import Frozen, MalformedPurseError, Purse
 from protocol.wire.rulesets import ruleset_hash
@@ -174,15 +182,15 @@ def transcript_path(home: Home, store: Store, stored: StoredMatch) -> Path:
     return transcript_files.transcript_path(home, stored.match, stored.created, word)
 
 
-def files_by_match(home: Home) -> dict[bytes, Path]:
+def files_by_match(home: Home) -> dict[bytes, TranscriptFile]:
     """Return the transcripts that lie in a home, by the match of each; the last written first.
 
     Of several of one match it is the longest: a copy that was cut off does not hide the whole.
     """
-    found: dict[bytes, Path] = {}
-    for match, path in sorted(transcript_files.transcripts(home), key=lambda each: written(each[1]), reverse=True):
-        if match not in found or _size(path) > _size(found[match]):
-            found[match] = path
+    found: dict[bytes, TranscriptFile] = {}
+    for file in sorted(transcripts(home), key=lambda each: written(each.path), reverse=True):
+        if file.match not in found or _size(file.path) > _size(found[file.match].path):
+            found[file.match] = file
     return found
 
 
@@ -199,27 +207,20 @@ def files_about(home: Home, stored: StoredMatch) -> tuple[Path, ...]:
     return transcript_files.files_about(home, stored.match)
 
 
-class Unstored(NamedTuple):
-    """A match with only a transcript, because it was watched or forgotten."""
+def only_on_disk(
+    files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch]
+) -> Iterator[tuple[str, TranscriptFile]]:
+    """Yield the matches with only a transcript, because they were watched or forgotten, each with its name.
 
-    name: str
-    match: bytes
-    genesis: bytes
-    path: Path
-
-
-def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Unstored]:
-    """Yield the matches with only a transcript, the last written first.
-
+    :param files: all transcripts of the home.
     :param kept: all matches in the store.
     """
     known = {each.match for each in kept}
-    files = {match: path for match, path in files_by_match(home).items() if match not in known}
     ids = short_ids([*files, *known])
-    for match, path in files.items():
-        # A file that came from elsewhere may be called anything.
-        name = path.stem if is_name(path.stem) else ids[match]
-        yield Unstored(name, match, transcript_files.genesis_of(path) or b"", path)
+    for match, file in files.items():
+        if match not in known:
+            # A file that came from elsewhere may be called anything.
+            yield (file.path.stem if is_name(file.path.stem) else ids[match]), file
 
 
 def transcript_named(home: Home, text: str) -> Path:
@@ -246,10 +247,10 @@ def transcript_named(home: Home, text: str) -> Path:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
     kept = files_by_match(home)
     if wanted != LAST and (named := meant(text, [(match, "") for match in kept])) is not None:
-        return kept[named]
+        return kept[named].path
     if not home.store.exists():
         if wanted == LAST and kept:
-            return next(iter(kept.values()))
+            return next(iter(kept.values())).path
         reason: Parts = (f"there is no file {text} here, and no transcript in ", home.path, " has that name")
         if wanted == LAST:
             reason = ("no match is kept in ", home.path)
@@ -261,8 +262,8 @@ def transcript_named(home: Home, text: str) -> Path:
         played, unfinished = {each.match for each in finished}, {each.match for each in matches if not each.over}
         newest = next((each for each in kept if each not in unfinished), None)
         is_watched = newest is not None and newest not in played
-        if newest is not None and is_watched and (not finished or written(kept[newest])[0] > finished[0].created):
-            return kept[newest]
+        if newest is not None and is_watched and (not finished or written(kept[newest].path)[0] > finished[0].created):
+            return kept[newest].path
         matches = finished or matches
     stored = find(matches, text)
     if stored.match not in kept:
@@ -272,7 +273,7 @@ def transcript_named(home: Home, text: str) -> Path:
         if stored.over:  # a backup holds matches without their transcripts
             missing = (f"the transcript of {name} is not here", "Write it again")
         raise NodeError(ErrorCode.NO_MATCH, missing[0], choices=((save, missing[1]),))
-    return kept[stored.match]
+    return kept[stored.match].path
 
 
 def roster_index(stored: StoredMatch) -> int:
@@ -281,12 +282,7 @@ def roster_index(stored: StoredMatch) -> int:
     :raises MalformedGenesisError: if the genesis is malformed.
     :raises StoreError: if genesis, seed and match do not belong together.
     """
-    roster = parse_genesis(stored.genesis).roster
-    key = MatchKey(stored.seed).public
-    me = next((author for author, record in enumerate(roster) if record.join.match_key == key), None)
-    if me is None or match_id(stored.genesis) != stored.match:
-        raise DamagedMatchError("its seed or its genesis is that of another match")
-    return me
+    return _seat(stored)[0]
 
 
 def owner(stored: StoredMatch) -> bytes:
@@ -295,7 +291,17 @@ def owner(stored: StoredMatch) -> bytes:
     :raises MalformedGenesisError: if the genesis is malformed.
     :raises StoreError: if genesis, seed and match do not belong together.
     """
-    return parse_genesis(stored.genesis).roster[roster_index(stored)].join.identity
+    return _seat(stored)[1].join.identity
+
+
+def _seat(stored: StoredMatch) -> tuple[int, JoinRecord]:
+    # Signatures are checked when the match is played on or shown.
+    roster = unchecked_genesis(stored.genesis).roster
+    key = MatchKey(stored.seed).public
+    seat = next(((author, record) for author, record in enumerate(roster) if record.join.match_key == key), None)
+    if seat is None or match_id(stored.genesis) != stored.match:
+        raise DamagedMatchError("its seed or its genesis is that of another match")
+    return seat
 
 
 def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
@@ -369,7 +375,7 @@ def has_bots(store: Store, match: bytes) -> bool:
 
 def _genesis(stored: StoredMatch) -> Genesis | None:
     try:
-        return parse_genesis(stored.genesis)
+        return unchecked_genesis(stored.genesis)  # signatures are checked when the match is told
     except MalformedGenesisError:
         return None
 
@@ -384,13 +390,17 @@ def has_frozen(store: Store, match: bytes) -> bool:
     return False
 
 
-def other_owner(home: Home, stored: StoredMatch) -> str:
-    """Return the fingerprint of the key with which a match was begun, if the home has another key now; else, or if the
-    home's key is not readable without a passphrase, an empty text."""
-    with suppress(KeyFileError, OSError, MalformedGenesisError, StoreError):
-        if (begun := owner(stored)) != Identity.load(home.identity).public:
-            return fingerprint(begun)
-    return ""
+def other_owners(home: Home, matches: Iterable[StoredMatch]) -> dict[bytes, str]:
+    """Return the matches that were begun with another key than the home has now: the fingerprint of that key by the id
+    of the match. There are none if the home's key is not readable without a passphrase."""
+    found: dict[bytes, str] = {}
+    with suppress(KeyFileError, OSError):
+        own = Identity.load(home.identity).public
+        for stored in matches:
+            with suppress(MalformedGenesisError, StoreError):
+                if (begun := owner(stored)) != own:
+                    found[stored.match] = fingerprint(begun)
+    return found
 
 
 def check_owner(home: Home, stored: StoredMatch, identity: Identity) -> None:

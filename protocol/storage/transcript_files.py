@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
 from protocol.files import NotOwnError, read_own
@@ -25,13 +25,17 @@ _HEADER: Final = GENESIS + 64
 """Bytes within which the header of every transcript ends."""
 
 
-def match_of(path: Path) -> bytes | None:
-    """Return the id of a transcript's match, by its header; None if the file is no transcript or unreadable."""
-    genesis = genesis_of(path)
-    return match_id(genesis) if genesis is not None else None
+class TranscriptFile(NamedTuple):
+    """A transcript that lies in a home."""
+
+    match: bytes
+    """The id of its match."""
+    path: Path
+    genesis: bytes
+    """Unchecked, as it stands in the header."""
 
 
-def genesis_of(path: Path) -> bytes | None:
+def _genesis_of(path: Path) -> bytes | None:
     """Return the genesis in the header of a transcript, unchecked; None if the file is no transcript or unreadable."""
     try:
         opened = open_transcript(read_own(path, _HEADER))
@@ -43,20 +47,20 @@ def genesis_of(path: Path) -> bytes | None:
     return None if opened.is_proof else opened.genesis
 
 
-def transcripts(home: Home, digits: str = "") -> Iterator[tuple[bytes, Path]]:
-    """Yield the transcripts of a home, each with the id of its match.
+def transcripts(home: Home, digits: str = "") -> Iterator[TranscriptFile]:
+    """Yield the transcripts of a home. What is no transcript, or cannot be read, is passed over.
 
     :param digits: look only at files whose name holds these.
     """
     folder, start = home.matches, f"*{digits}" if digits else ""
     for path in sorted(folder.glob(f"{start}*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ():
-        if (match := match_of(path)) is not None:
-            yield match, path
+        if (genesis := _genesis_of(path)) is not None:
+            yield TranscriptFile(match_id(genesis), path, genesis)
 
 
 def transcript_of(home: Home, match: bytes) -> Path | None:
     """Return the transcript of a match, if it lies in a home; else None."""
-    found = [path for each, path in transcripts(home, match.hex()[:SHORT_ID]) if each == match]
+    found = [each.path for each in transcripts(home, match.hex()[:SHORT_ID]) if each.match == match]
     return max(found, key=written, default=None)
 
 
@@ -83,5 +87,5 @@ def transcript_path(home: Home, match: bytes, begun: int, rules: str) -> Path:
 
 def files_about(home: Home, match: bytes) -> tuple[Path, ...]:
     """Return the files of a match outside the store: transcripts, and proofs of misconduct in it."""
-    own = (path for each, path in transcripts(home, match.hex()[:SHORT_ID]) if each == match)
+    own = (each.path for each in transcripts(home, match.hex()[:SHORT_ID]) if each.match == match)
     return (*own, *home.proofs(match))

@@ -170,6 +170,33 @@ def parse_join_record(value: Value) -> JoinRecord:
 
     :raises MalformedGenesisError: for anything else.
     """
+    record = _unchecked_record(value)
+    _check_signatures(record)
+    return record
+
+
+def _check_signatures(record: JoinRecord) -> None:
+    """Check the keys of a join record, and both signatures.
+
+    :raises MalformedGenesisError: if one of them is wrong.
+    """
+    join = record.join
+    try:
+        certified = PublicKey(join.identity).verifies(record.identity_signature, record.data)
+        possessed = PublicKey(join.match_key).verifies(record.match_signature, record.data)
+        if join.purse is not None:
+            PublicKey(join.purse.key)
+    except ValueError as error:
+        raise MalformedGenesisError(str(error)) from None
+    if not (certified and possessed):
+        raise MalformedGenesisError("a signature of a player's entry is wrong")
+
+
+def _unchecked_record(value: Value) -> JoinRecord:
+    """Return a join record of the right form. Its keys and signatures can be anything.
+
+    :raises MalformedGenesisError: if it has another form.
+    """
     if type(value) is not tuple or len(value) != 3 or not all(type(part) is bytes for part in value):
         raise MalformedGenesisError("a player's entry is not three byte strings")
     data, identity_signature, match_signature = cast("tuple[bytes, bytes, bytes]", value)
@@ -207,15 +234,6 @@ def parse_join_record(value: Value) -> JoinRecord:
         pledge,
         purse,
     )
-    try:
-        certified = PublicKey(join.identity).verifies(identity_signature, data)
-        possessed = PublicKey(join.match_key).verifies(match_signature, data)
-        if purse is not None:
-            PublicKey(purse.key)
-    except ValueError as error:
-        raise MalformedGenesisError(str(error)) from None
-    if not (certified and possessed):
-        raise MalformedGenesisError("a signature of a player's entry is wrong")
     check_keys((join,))
     return JoinRecord(data, identity_signature, match_signature, join)
 
@@ -255,6 +273,19 @@ def parse_genesis(data: bytes) -> Genesis:
     :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is wrong, or
         identities or match keys are not all different.
     """
+    genesis = unchecked_genesis(data)
+    for record in genesis.roster:
+        _check_signatures(record)
+    return genesis
+
+
+def unchecked_genesis(data: bytes) -> Genesis:
+    """Return the genesis with these bytes without a look at its signatures, which take most of the time.
+
+    So nobody need have signed what it says: it is for lists, and for what is checked later.
+
+    :raises MalformedGenesisError: for anything else that :func:`parse_genesis` refuses.
+    """
     if len(data) > GENESIS:
         raise MalformedGenesisError(f"the beginning of a match has at most {GENESIS} bytes")
     try:
@@ -266,7 +297,7 @@ def parse_genesis(data: bytes) -> Genesis:
     _, table, options, patience, roster = fields
     if type(roster) is not tuple or not 2 <= len(roster) <= PLAYERS:
         raise MalformedGenesisError(f"a match has 2 to {PLAYERS} players")
-    records = tuple(parse_join_record(record) for record in roster)
+    records = tuple(_unchecked_record(record) for record in roster)
     if any(record.join.table != table for record in records):
         raise MalformedGenesisError("a player's entry is for another table")
     identities = [record.join.identity for record in records]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date, datetime
 from pathlib import Path
 
@@ -16,16 +16,19 @@ from cli.front import build
 from cli.settings import Settings
 from cli.text.match_list import listed
 from p2pdice import PRESETS
+from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
+from protocol.files import write_whole
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import StoredMatch
 from protocol.storage.transcript_files import transcript_of
+from protocol.wire.canonical import encode
 from protocol.wire.genesis import Genesis, match_id
 from protocol.wire.rulesets import ruleset_label
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
-from tests.simulation.world import UNHURRIED, World, genesis, join_record
+from tests.simulation.world import IDENTITIES, UNHURRIED, World, genesis, join_record
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
@@ -79,6 +82,25 @@ def kept(home: Home, seed: int, *, formed: bool, over: bool, table: str = "") ->
         store.mark_over(match_id(data), (1,))
     store.close()
     return match_id(data).hex()
+
+
+def test_lists_check_no_signature_and_what_claims_to_does(here: Run, tmp_path: Path) -> None:
+    """Most of the time for a long list went into the signatures of matches that nobody had asked about."""
+    made, seeds = genesis(CLASSIC, 2, b"unsigned")
+    data = made._replace(roster=tuple(each._replace(match_signature=bytes(64)) for each in made.roster)).encoded()
+    home = Home(tmp_path / "home")
+    write_whole(home.matches / "watched.p2pdice", encode((TRANSCRIPT_TAG, data)))
+    for command in ("matches", "history"):
+        assert f"{ruleset_label(CLASSIC)}: player 0 and player 1" in here(command).stdout
+    assert here("verify", "watched").returncode == here("replay", "watched").returncode == ExitCode.ALTERED
+    IDENTITIES[made.roster[0].join.identity].save(home.identity)
+    with closing(archive.open_store(home)) as store:
+        store.add_seed(made.roster[0].join.match_key, seeds[0])
+        store.add_match(match_id(data), data, made.roster[0].join.match_key, created=0, port=0, table="Friday")
+        store.mark_formed(match_id(data))
+    assert "unfinished" in here("resume", "--list").stdout
+    for words in (("matches", "save", "last"), ("resume", "last")):
+        assert "a signature of a player's entry is wrong" in here(*words).stderr
 
 
 def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newest_first(

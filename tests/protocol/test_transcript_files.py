@@ -15,7 +15,7 @@ from protocol.errors import NodeError
 from protocol.files import write_whole
 from protocol.storage.archive import transcript_named
 from protocol.storage.home import Home
-from protocol.storage.transcript_files import match_of, transcript_of, transcript_path, transcripts
+from protocol.storage.transcript_files import TranscriptFile, transcript_of, transcript_path, transcripts
 from tests.protocol.test_archive import stored
 from tests.simulation.world import World
 
@@ -91,9 +91,7 @@ def test_proofs_and_unreadable_files_are_no_transcripts(home: Home, played: Worl
     path = put(home, played)
     write_whole(home.matches / "x.p2pdice", b"\x92\xb4p2pdice/2/transcript\xc6\xff\xff\xff\xff")
     write_whole(home.matches / "y.p2pdice", b"")
-    assert list(transcripts(home)) == [(match(played), path)]
-    assert match_of(home.matches / "x.p2pdice") is None
-    assert match_of(home.path / "missing") is None
+    assert list(transcripts(home)) == [TranscriptFile(match(played), path, played.data)]
 
 
 # Naming one
