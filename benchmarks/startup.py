@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from benchmarks.matches import played
+from p2pdice import PRESETS
+from tests.simulation.world import played
 
 
 def milliseconds(command: list[str], repeat: int) -> float:
@@ -36,7 +37,7 @@ def main() -> None:
     script = str(Path(sysconfig.get_path("scripts")) / ("p2pdice.exe" if sys.platform == "win32" else "p2pdice"))
     with tempfile.TemporaryDirectory(prefix="p2pdice-bench-") as folder:
         transcript = Path(folder, "match.p2pdice")
-        transcript.write_bytes(played(2))
+        transcript.write_bytes(played(PRESETS["classic"], 2))
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
             "p2pdice --version": [script, "--version"],

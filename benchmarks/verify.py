@@ -19,9 +19,10 @@ from unittest.mock import patch
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from benchmarks.matches import played
+from p2pdice import PRESETS
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import PublicKey
+from tests.simulation.world import played
 
 Check = tuple[Ed25519PublicKey, bytes, bytes]
 """A key, a signature, and what was signed."""
@@ -64,7 +65,7 @@ def main() -> None:
     parser.add_argument("--players", type=int, default=4)
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
-    transcripts = [path.read_bytes() for path in options.files] or [played(options.players)]
+    transcripts = [path.read_bytes() for path in options.files] or [played(PRESETS["classic"], options.players)]
     for data in transcripts:
         shares = []
         checks = checked(data)

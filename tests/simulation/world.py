@@ -96,11 +96,11 @@ def genesis(
     players: int,
     seed: bytes,
     patience: Patience = UNHURRIED,
-    sitting: Sequence[tuple[Identity, Purse]] = (),
+    sitting: Sequence[tuple[Identity, Purse | None]] = (),
 ) -> tuple[Genesis, tuple[bytes, ...]]:
     """Return a genesis and the match seeds by roster index.
 
-    :param sitting: who plays, if they bring purses.
+    :param sitting: who plays, each with the purse that they bring, if they are not drawn from the seed.
     """
     made = [join_record(seed, number, identity=who, purse=purse) for number, (who, purse) in enumerate(sitting)]
     made = made or [join_record(seed, number) for number in range(players)]
