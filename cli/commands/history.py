@@ -96,7 +96,8 @@ def history(
 ) -> None:
     """Look back at the matches that you finished or watched.
 
-    Without a subcommand, it lists them, the newest first. With "stats" it counts wins, bluffs, calls and dice.
+    Without a subcommand, it lists them, the newest first, as their transcripts say. With "stats" it verifies them, and
+    counts wins, bluffs, calls and dice.
     """
     if ctx.invoked_subcommand is not None:
         if (player, rules, since, until, as_json) != (None, None, None, None, False):
