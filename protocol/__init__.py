@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from protocol.errors import ProtocolError as ProtocolError
     from protocol.errors import RefuseCode as RefuseCode
     from protocol.files import check_own as check_own
-    from protocol.files import keeps_nothing_private as keeps_nothing_private
     from protocol.files import own_opener as own_opener
+    from protocol.files import probe_openness as probe_openness
     from protocol.files import read_outside as read_outside
     from protocol.files import read_own as read_own
     from protocol.files import write_whole as write_whole

@@ -29,7 +29,7 @@ _REMEDY: Final = "move it away, or choose another folder with --home DIR"
 class NotOwnError(LocalError, PermissionError):
     """A file of a home is not its owner's own. The text says why, and what to do.
 
-    :param is_open: other accounts can read it, and that is all.
+    :param is_open: the only fault is that other accounts can read it.
     """
 
     def __init__(self, path: Path, problem: str, remedy: str = _REMEDY, *, is_open: bool = False) -> None:
@@ -76,7 +76,7 @@ def check_owner(path: Path, found: os.stat_result) -> None:
     # Windows keeps a user's profile private by access lists; owner and mode bits say nothing there.
     if sys.platform == "win32" or found.st_uid == os.geteuid():
         return
-    made = made_in(path if stat.S_ISDIR(found.st_mode) else path.parent)
+    made = probe_modes(path if stat.S_ISDIR(found.st_mode) else path.parent)
     if made is None or made.st_uid != found.st_uid:
         raise NotOwnError(path, "belongs to another account")
 
@@ -115,8 +115,15 @@ def read_outside(path: Path, limit: int) -> bytes:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, for its owner to read. A file or link that is there before is replaced.
 
-    :raises OSError: if it cannot be written. Then that file is in its place.
+    :raises OSError: if it cannot be written; it names this file. Then the one that was there is in its place.
     """
+    try:
+        _write_whole(path, data)
+    except OSError as error:  # which names a draft, or nothing if the disk is full
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # A name of its own: the owner may keep a file under any name that could be guessed here.
     descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
@@ -132,13 +139,13 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
-def keeps_nothing_private(folder: Path) -> bool:
-    """Tell whether other accounts can open whatever is made in a folder, whatever is done about it."""
-    made = made_in(folder) if sys.platform != "win32" else None
+def probe_openness(folder: Path) -> bool:
+    """Make a file in a folder, as :func:`probe_modes` does, and tell whether it is open to other accounts even so."""
+    made = probe_modes(folder) if sys.platform != "win32" else None
     return made is not None and bool(made.st_mode & OTHERS)
 
 
-def made_in(folder: Path) -> os.stat_result | None:
+def probe_modes(folder: Path) -> os.stat_result | None:
     """Make a file in a folder, and return its owner and mode as the disk keeps them; None if none can be made there.
 
     Some disks keep neither: exFAT, those of Windows below Linux, some of other machines. All files look alike there.
@@ -175,7 +182,7 @@ def _check(path: Path, found: os.stat_result, *, is_secret: bool) -> None:
         raise NotOwnError(path, "has another name somewhere else (a hard link)")
     check_owner(path, found)
     is_open = sys.platform != "win32" and bool(found.st_mode & OTHERS)
-    if is_secret and is_open and not keeps_nothing_private(path.parent):
+    if is_secret and is_open and not probe_openness(path.parent):
         raise NotOwnError(path, "can be read by others", "close it with chmod 600", is_open=True)
 
 

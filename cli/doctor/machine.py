@@ -84,12 +84,12 @@ def _folder(home: Path) -> Iterator[Finding]:
 
 
 def _modes(home: Path) -> Finding:
-    from protocol import keeps_nothing_private
+    from protocol import probe_openness
 
     if not home.exists():
         return Finding("home", State.OK, (home, " will be made when you first play"))
     if sys.platform != "win32" and home.stat().st_mode & 0o077:
-        if keeps_nothing_private(home):
+        if probe_openness(home):
             says: Parts = (home, " is on a disk that keeps no file from other accounts")
             remedy = "If others use this machine, choose a folder on another disk with --home DIR"
             return Finding("home", State.WARNING, says, remedy)

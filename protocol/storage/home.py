@@ -18,8 +18,8 @@ from protocol.files import (
     check_own,
     check_own_folder,
     check_owner,
-    keeps_nothing_private,
     own_opener,
+    probe_openness,
 )
 
 STORE_FILE: Final = "store.sqlite3"
@@ -116,13 +116,13 @@ def close_to_others(folder: Path) -> Parts:
         _close(folder.resolve())  # the home may be a link: it is named by its owner
     left = folder.stat().st_mode
     is_open = bool(left & OTHERS)
-    keeps_nothing = is_open and keeps_nothing_private(folder)
-    if left & _WRITERS and not (left & stat.S_ISVTX or keeps_nothing) and os.access(folder, os.W_OK):
+    is_always_open = is_open and probe_openness(folder)
+    if left & _WRITERS and not (left & stat.S_ISVTX or is_always_open) and os.access(folder, os.W_OK):
         remedy = "take that right away with chmod go-w, or choose another folder with --home DIR"
         raise NotOwnError(folder, "can be written to by other accounts of this machine", remedy)
     own = [name for name in names if name not in foreign]
     _look_over(folder, own)
-    if keeps_nothing:
+    if is_always_open:
         return _left_open(folder)
     if is_open:
         why = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else ""

@@ -7,7 +7,8 @@ One process at a time has the home and writes: it holds a lock, which the system
 can read the store meanwhile, and back it up. A store of an older version is converted when it is opened to write, as a
 whole or not at all.
 
-To read a store, SQLite writes beside it. Where it cannot, as the disk is full or read-only, a copy in memory is read.
+To read a store, SQLite writes beside it. Where it cannot, because the disk is full or read-only, a copy is read: in
+memory, if the system has a folder there or the log is empty, else in the folder for temporary files.
 """
 
 from __future__ import annotations
@@ -47,7 +48,13 @@ _BESIDE: Final = ("", "-wal", "-shm", "-journal", "-newest", "-lock", "-lock-jou
 """What is added to the name of a store for each file that belongs to it. SQLite opens some of them by itself."""
 
 _LITTLE: Final = 1 << 20
-"""Bytes: a disk with less room is full. SQLite does not tell so of every file that it cannot make longer."""
+"""Bytes: a disk with less room is full. SQLite does not always report a full disk as SQLITE_FULL."""
+
+_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder with a new name is made there
+"""The folder whose files are in memory, on Linux. The disk of temporary files may be the one that is full."""
+
+_READINGS: Final = 100
+"""How often files that change are read, before it is an error that they never stay the same."""
 
 _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 """Errors of ``sqlite3``. The second comes if it cannot read SQLite's own complaint about a damaged schema; the third,
@@ -629,7 +636,8 @@ def _opened_to_read(path: Path) -> sqlite3.Connection:
     """Open a database to read it; if it cannot be read where it is, a copy in memory. One that is missing is empty.
 
     :raises sqlite3.Error: if it cannot be read.
-    :raises OSError: if it cannot be copied.
+    :raises FullDiskError: if there is room for a copy nowhere.
+    :raises OSError: if it cannot be read.
     """
     if path.exists():
         database = sqlite3.connect(_uri(path, "rw"), timeout=_PATIENCE, isolation_level=None, uri=True)
@@ -637,7 +645,7 @@ def _opened_to_read(path: Path) -> sqlite3.Connection:
             _version(database)
         except sqlite3.OperationalError as error:
             database.close()
-            if _is_busy(error) or _state_of_disk(path.parent, error) is None:
+            if _is_busy(error) or _state_of_disk(path, error) is None:
                 raise
         except BaseException:
             database.close()
@@ -648,16 +656,52 @@ def _opened_to_read(path: Path) -> sqlite3.Connection:
     try:
         log = path.with_name(f"{path.name}-wal")
         if log.exists() and log.stat().st_size:
-            with tempfile.TemporaryDirectory() as folder:
-                for each in (path, log):
-                    shutil.copyfile(each, Path(folder) / each.name)
-                _copy(sqlite3.connect(Path(folder) / path.name), memory)
+            with _copied(path, log) as copy:
+                _copy(sqlite3.connect(copy), memory)
         elif path.exists():
             _copy(sqlite3.connect(f"{_uri(path, 'ro')}&immutable=1", uri=True), memory)
     except BaseException:
         memory.close()
         raise
     return memory
+
+
+@contextlib.contextmanager
+def _copied(path: Path, log: Path) -> Iterator[Path]:
+    """Copy a store and its log, as they were at one moment, for as long as the block lasts.
+
+    :raises FullDiskError: if there is room for them nowhere.
+    :raises OSError: if they cannot be read.
+    """
+    contents = _at_one_moment(path, log)
+    for place in (_IN_MEMORY, None):
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=place)))
+                for each, content in zip((path, log), contents, strict=True):
+                    (folder / each.name).write_bytes(content)
+            except OSError:
+                continue
+            yield folder / path.name
+            return
+    full = FullDiskError("cannot read ", path, ": nothing can be written beside it, and there is no room for a copy")
+    full.hint = "make room on that disk, or set TMPDIR to a folder on another one"
+    raise full
+
+
+def _at_one_moment(*paths: Path) -> list[bytes]:
+    """Return what is in files between two moments when another process wrote to them.
+
+    :raises OSError: if they cannot be read, or change all the time.
+    """
+    found = None
+    for _ in range(_READINGS):
+        # What is the same in two readings was there in between, when the last file had been read and the first was
+        # to be read again.
+        before, found = found, [path.read_bytes() if path.exists() else b"" for path in paths]
+        if found == before:
+            return found
+    raise OSError(errno.EBUSY, "another process writes to it all the time", str(paths[0]))
 
 
 def _uri(path: Path, mode: str) -> str:
@@ -677,18 +721,21 @@ def _is_busy(error: Exception) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def _state_of_disk(folder: Path, error: Exception) -> type[StoreError] | None:
-    """Return the error for a disk that is full or read-only, if that is why something failed."""
+def _state_of_disk(path: Path, error: Exception) -> type[StoreError] | None:
+    """Return the error for a disk that is full or a folder that is read-only, if that is why a file was not usable."""
     name, number = getattr(error, "sqlite_errorname", ""), getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT) or name == "SQLITE_FULL":
         return FullDiskError
-    if number in (errno.EROFS, errno.EACCES):
+    if number == errno.EROFS:
         return ReadOnlyError
-    if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
+    is_unclear = name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY"))
+    if is_unclear or number == errno.EACCES:
         with contextlib.suppress(OSError):
-            if not os.access(folder, os.W_OK):
+            if path.exists() and not os.access(path, os.R_OK):
+                return None
+            if not os.access(path.parent, os.W_OK):
                 return ReadOnlyError
-            if shutil.disk_usage(folder).free < _LITTLE:
+            if is_unclear and shutil.disk_usage(path.parent).free < _LITTLE:
                 return FullDiskError
     return None
 
@@ -698,11 +745,12 @@ def failure(action: str, path: Path, error: Exception) -> StoreError:
 
     :param action: what cannot be done with the file.
     """
-    if (disk := _state_of_disk(path.parent, error)) is not None:
+    unusable = Path(getattr(error, "filename", None) or path)
+    if (disk := _state_of_disk(unusable, error)) is not None:
         state = "the disk is full" if disk is FullDiskError else "its folder is read-only"
         return disk(f"{action} ", path, f": {state}")
     if isinstance(error, OSError):  # the reason says what to do
-        return StoreError(f"{action} ", Path(error.filename or path), f": {error.strerror or error}")
+        return StoreError(f"{action} ", unusable, f": {error.strerror or error}")
     name = getattr(error, "sqlite_errorname", "")
     # A statement that this program wrote fails as such if a table is missing, or is another one.
     is_damaged = (

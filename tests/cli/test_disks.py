@@ -5,11 +5,13 @@ The disks are real, but for those that keep no modes: few systems let a test mou
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,10 +20,11 @@ from typing import Any
 import pytest
 
 from cli.exits import ExitCode
+from protocol.storage import store as stores
 from protocol.storage.home import Home
-from protocol.storage.store import Store
+from protocol.storage.store import FullDiskError, Store, StoreError, failure
 from tests.cli.conftest import Run
-from tests.disks import fill, make_read_only, needs_mounts, small_disk
+from tests.disks import STRANGER, fill, make_read_only, needs_mounts, needs_root, small_disk
 from tests.programs import ROOT
 
 READING = (
@@ -38,13 +41,19 @@ READING = (
     "matches save last -o {elsewhere}/transcript",
     "report last --out {elsewhere}/report.html",
 )
-WRITING = (
-    "identity new --yes",
-    "matches forget last --yes",
-    "host --bots 1 --ui line",
-    "people trust {fingerprint}",
-    "matches save last",
-)
+STORE = ": {state}. "
+WRITING = {
+    "identity new --yes": STORE,
+    "matches forget last --yes": STORE,
+    "host --bots 1 --ui line": STORE,
+    "people trust {fingerprint}": STORE,
+    "matches save last": ".p2pdice: {cause}. ",
+}
+"""Commands, and how the sentence ends in which each says what it cannot write."""
+STATES = {
+    "full": ("the disk is full", "no space left on device"),
+    "read-only": ("its folder is read-only", "read-only file system"),
+}
 
 
 @pytest.fixture(params=["at rest", "with a log"])
@@ -79,10 +88,6 @@ def content(home: Home) -> dict[Path, bytes]:
     return {path: data for path in files if (data := path.read_bytes())}
 
 
-def state(home: Home) -> str:
-    return "the disk is full" if (home.path.parent / "filler").exists() else "is read-only"
-
-
 @needs_mounts
 @pytest.mark.parametrize("command", READING)
 def test_what_only_reads_reads(here: Run, home: Home, played: Path, tmp_path: Path, command: str) -> None:
@@ -107,7 +112,9 @@ def test_what_writes_says_that_the_disk_is_full_or_read_only(
     done = here(*command.format(fingerprint=fingerprint).split(), "--home", str(home.path))
     assert done.returncode == ExitCode.FAILURE
     said = done.stderr.replace("\n", " ").lower()
-    assert state(home) in said or "no space left on device" in said or "read-only file system" in said
+    state, cause = STATES["full" if (home.path.parent / "filler").exists() else "read-only"]
+    assert WRITING[command].format(state=state, cause=cause) in said
+    assert ".part" not in said
     assert "damaged" not in said
     assert "backup" not in said
     assert "inside p2pdice" not in said
@@ -132,6 +139,89 @@ def test_what_a_crash_left_in_the_log_is_read_from_a_read_only_disk(tmp_path: Pa
             with closing(sqlite3.connect(f"file:{disk}/store.sqlite3?mode=ro&immutable=1", uri=True)) as alone:
                 tables = alone.execute("SELECT name FROM sqlite_schema WHERE name = 'choices'").fetchall()
                 assert not tables or not alone.execute("SELECT * FROM choices").fetchall()
+
+
+@pytest.fixture
+def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The store of a crashed process, on a full disk that holds the temporary files of this machine, too."""
+    with closing(Store(tmp_path / "home" / "store.sqlite3")) as store, small_disk(tmp_path / "disk") as disk:
+        store.add_choice(b"m" * 32, 1, "3x5")
+        for name in ("store.sqlite3", "store.sqlite3-wal"):
+            shutil.copyfile(tmp_path / "home" / name, disk / name)
+        fill(disk)
+        monkeypatch.setattr(tempfile, "tempdir", str(disk))
+        yield disk / "store.sqlite3"
+
+
+@needs_mounts
+def test_a_full_disk_is_read_if_the_temporary_files_are_on_it(full: Path) -> None:
+    with closing(Store(full, is_reader=True)) as reader:
+        assert reader.choices(b"m" * 32) == {1: "3x5"}
+
+
+@needs_mounts
+def test_where_no_copy_fits_anywhere_one_is_told_what_to_set(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_IN_MEMORY", full.parent / "none")
+    with pytest.raises(FullDiskError, match="no room for a copy") as raised:
+        Store(full, is_reader=True)
+    assert "TMPDIR" in raised.value.hint
+
+
+@needs_mounts
+def test_a_store_that_changes_while_it_is_copied_is_copied_anew(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may empty its log into the store between the reading of the two."""
+    old, log = full.read_bytes(), full.with_name(f"{full.name}-wal")
+    new = full.parent.with_name("new")
+    new.write_bytes(old)
+    new.with_name("new-wal").write_bytes(log.read_bytes())
+    with closing(sqlite3.connect(new)) as emptied:
+        emptied.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    read = Path.read_bytes
+    seen: list[bytes] = []
+
+    def reading(path: Path) -> bytes:
+        found = read(path)
+        if path == full and not seen:
+            seen.append(found)
+            (full.parent / "filler").unlink()
+            full.write_bytes(read(new))
+            log.write_bytes(b"")
+            fill(full.parent)
+        return found
+
+    monkeypatch.setattr(Path, "read_bytes", reading)
+    with closing(Store(full, is_reader=True)) as reader:
+        assert reader.choices(b"m" * 32) == {1: "3x5"}
+    assert seen == [old]
+
+
+def test_a_file_that_another_program_has_locked_is_no_read_only_folder(tmp_path: Path) -> None:
+    """As on Windows, where this error is all that is known."""
+    path = tmp_path / "store.sqlite3"
+    path.touch()
+    error = failure("cannot use", path, PermissionError(errno.EACCES, "Permission denied", str(path)))
+    assert type(error) is StoreError
+    assert str(error) == f"cannot use {path}: Permission denied"
+
+
+@needs_root
+@pytest.mark.parametrize("is_folder_closed", [False, True])
+def test_a_file_that_one_may_not_read_is_not_called_a_read_only_folder(is_folder_closed: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "store.sqlite3"
+        Store(path).close()
+        for each in (path.parent, *path.parent.iterdir()):
+            os.chown(each, STRANGER, STRANGER)
+        path.chmod(0)
+        path.parent.chmod(0o500 if is_folder_closed else 0o700)
+        os.setresuid(STRANGER, STRANGER, 0)
+        try:
+            with pytest.raises(StoreError) as raised:
+                Store(path, is_reader=True)
+        finally:
+            os.setresuid(0, 0, 0)
+    assert type(raised.value) is StoreError
+    assert "unable to open" in str(raised.value) or "Permission denied" in str(raised.value)
 
 
 WITHOUT_MODES = """
