@@ -297,7 +297,10 @@ def _make_store(path: Path, folder: Path) -> Path:
     for each in (copy, draft):
         each.touch(mode=0o600)
     shutil.copyfile(path, copy)
-    look(copy)
+    try:
+        look(copy)
+    except BackupError as error:  # it is about the file that was given
+        raise BackupError(*(path if part == copy else part for part in error.parts)) from None
     with _reading(path), closing(sqlite3.connect(draft, isolation_level=None)) as database:
         Store.make(database)
         _take_rows(database, copy)

@@ -315,6 +315,22 @@ def test_a_backup_that_was_altered_changes_nothing(home: Home, tmp_path: Path, d
     assert not new.store.exists()
 
 
+def test_a_backup_that_has_changed_by_now_is_the_one_that_is_named(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "backup"
+    backup.back_up(home, path)
+
+    def copy_another(_source: Path, target: Path) -> None:
+        target.write_bytes(b"no backup")
+
+    monkeypatch.setattr(shutil, "copyfile", copy_another)
+    with pytest.raises(BackupError) as raised:
+        backup.restore(Home(tmp_path / "new"), path)
+    assert str(raised.value).startswith(f"{path} ")
+    assert ".restore." not in str(raised.value)
+
+
 @pytest.mark.parametrize("made", [-1, 99_999_999_999_999_999])
 def test_a_backup_made_at_any_time_has_a_date(home: Home, tmp_path: Path, made: int) -> None:
     backup.back_up(home, tmp_path / "backup")
