@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -44,7 +45,9 @@ class PrivateFileHandler(RotatingFileHandler):
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=own_opener)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Say nothing: where the disk is full or read-only, the player has heard of it by other ways."""
+        """Say nothing of a disk that is full or read-only: the player has heard of it by other ways."""
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
 
 
 def log_path(home: Path) -> Path:

@@ -24,12 +24,17 @@ _WITHOUT_WAITING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY",
 _AS_IT_IS: Final = _WITHOUT_WAITING | getattr(os, "O_NOFOLLOW", 0)
 
 _REMEDY: Final = "move it away, or choose another folder with --home DIR"
+_READ_ONLY_REMEDY: Final = (
+    "its disk is read-only, so copy the folder to another disk, close the copy with chmod -R go-rwx, and name it with"
+    " --home DIR"
+)
+_DUPLICATE_REMEDY: Final = f"if a program that removes duplicate files did it, put a copy in its place; else {_REMEDY}"
 
 
 class NotOwnError(LocalError, PermissionError):
     """A file of a home is not its owner's own. The text says why, and what to do.
 
-    :param is_open: the only fault is that other accounts can read it.
+    :param is_open: the only fault is that other accounts can read it, and chmod can mend that.
     """
 
     def __init__(self, path: Path, problem: str, remedy: str = _REMEDY, *, is_open: bool = False) -> None:
@@ -78,7 +83,7 @@ def check_owner(path: Path, found: os.stat_result) -> None:
         return
     made = probe_modes(path if stat.S_ISDIR(found.st_mode) else path.parent)
     if made is None or made.st_uid != found.st_uid:
-        raise NotOwnError(path, "belongs to another account")
+        raise NotOwnError(path, "belongs to another account", _READ_ONLY_REMEDY if _is_read_only(path) else _REMEDY)
 
 
 def own_opener(path: str, flags: int) -> int:
@@ -179,11 +184,18 @@ def _check(path: Path, found: os.stat_result, *, is_secret: bool) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise NotOwnError(path, f"is {_kind(found.st_mode)}, not a file")
     if found.st_nlink > 1:
-        raise NotOwnError(path, "has another name somewhere else (a hard link)")
+        raise NotOwnError(path, "has another name somewhere else (a hard link)", _DUPLICATE_REMEDY)
     check_owner(path, found)
     is_open = sys.platform != "win32" and bool(found.st_mode & OTHERS)
     if is_secret and is_open and not probe_openness(path.parent):
+        if _is_read_only(path):
+            raise NotOwnError(path, "can be read by others", _READ_ONLY_REMEDY)
         raise NotOwnError(path, "can be read by others", "close it with chmod 600", is_open=True)
+
+
+def _is_read_only(path: Path) -> bool:
+    """Tell whether the disk of a file is read-only, so that nothing can be found out about its modes, nor mended."""
+    return sys.platform != "win32" and bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def _require_file(path: Path, mode: int) -> None:

@@ -224,6 +224,29 @@ def test_a_file_that_one_may_not_read_is_not_called_a_read_only_folder(is_folder
     assert "unable to open" in str(raised.value) or "Permission denied" in str(raised.value)
 
 
+@needs_mounts
+@pytest.mark.parametrize("fault", ["can be read by others", "belongs to another account"])
+def test_on_a_read_only_disk_nobody_is_told_to_do_what_cannot_be_done(
+    here: Run, demo: dict[str, Any], tmp_path: Path, fault: str
+) -> None:
+    """Whether such a disk keeps modes cannot be found out."""
+    with small_disk(tmp_path / "disk") as disk:
+        home = Home(disk / "home")
+        shutil.copytree(Path(demo["folder"]) / "ada", home.path)
+        if "account" in fault:
+            os.chown(home.identity, STRANGER, STRANGER)
+        else:
+            home.identity.chmod(0o644)
+        make_read_only(disk)
+        done = here("identity", "--home", str(home.path))
+    assert done.returncode == ExitCode.FAILURE
+    said = done.stderr.replace("\n", " ")
+    assert f"{fault}; its disk is read-only, so copy the folder to another disk" in said
+    assert "--home DIR" in said
+    assert "run: chmod" not in said
+    assert "move it away" not in said
+
+
 WITHOUT_MODES = """
 import os
 

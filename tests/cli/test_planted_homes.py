@@ -62,7 +62,7 @@ def plant(kind: str, path: Path, precious: Path) -> None:
 KINDS = ["a link", "a hard link", "a pipe", pytest.param("a file of another account", marks=needs_root)]
 REASONS = {
     "a link": "It is a link, which is not followed",
-    "a hard link": "It has another name somewhere else",
+    "a hard link": "It has another name somewhere else (a hard link)",
     "a pipe": "It is a pipe, not a file",
     "a file of another account": "It belongs to another account",
 }
@@ -79,6 +79,7 @@ def test_a_planted_file_is_refused_by_its_name(here: Run, home: Home, precious: 
         assert f"{planted}: {REASONS[kind]}" in done.stderr
         assert "move it away, or choose another folder with --home DIR" in done.stderr.replace("\n", " ")
         assert "yours alone" not in done.stderr
+        assert ("removes duplicate files" in done.stderr.replace("\n", " ")) == (kind == "a hard link")
     assert precious.read_bytes() == PRECIOUS
     assert kind == "a pipe" or planted.read_bytes() == (b"" if "account" in kind else PRECIOUS)
     assert stat.S_IMODE(home.path.stat().st_mode) == 0o700

@@ -162,6 +162,21 @@ def test_text_of_a_peer_is_escaped_in_the_log(log: logging.Logger, tmp_path: Pat
     assert all(character.isprintable() or character == "\n" for character in written.replace(os.linesep, "\n"))
 
 
+def test_a_warning_that_cannot_be_put_together_is_not_lost_without_a_word(
+    log: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.warning("from %s to %d", "here")
+    assert "not enough arguments for format string" in capsys.readouterr().err
+
+
+def test_a_log_that_cannot_be_written_disturbs_nobody(
+    log: logging.Logger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Home(tmp_path).log.mkdir()
+    log.warning("from here")
+    assert capsys.readouterr().err == ""
+
+
 def test_a_peer_who_provokes_warnings_fills_no_disk(log: logging.Logger, tmp_path: Path) -> None:
     for _ in range(4 * LOG_BYTES // 1000):
         log.warning("x" * 1000)
