@@ -61,6 +61,10 @@ class Settings:
             complain(f"{shown(said)}.")
         return home
 
+    def private_home_if_any(self) -> Path | None:
+        """The same; None if there is none."""
+        return None if self.home_if_any is None else self.private_home()
+
     def forbid_color(self) -> None:
         """Switch colour off here and in all child processes."""
         self.is_color_forbidden = True

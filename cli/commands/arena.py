@@ -165,7 +165,7 @@ def arena(
         raise typer.BadParameter("it is not text.", param_hint="--seed")
     plan = _plan(bots, rules or ["classic"], changes, players or [2], games, seed, move_ms, gauntlet)
     settings = ctx.ensure_object(Settings)
-    home = settings.private_home() if out is None or settings.home_if_any else None
+    home = settings.private_home() if out is None else settings.private_home_if_any()
     if home is not None:
         open_log(home)  # what programs print to standard error would break the bar
     _try_out(plan)

@@ -140,7 +140,8 @@ def check(
 
     command = _command(ctx)
     settings = ctx.ensure_object(Settings)
-    log = open_log(settings.private_home()) if settings.home_if_any else None
+    home = settings.private_home_if_any()
+    log = None if home is None else open_log(home)
     reports: list[Report] = []
 
     def tell(trial: Trial) -> None:

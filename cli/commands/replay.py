@@ -105,7 +105,8 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
     examined = examine(data)
     report = Report(path, examined.verdict)
     if examined.history is not None:
-        names = archive.rules_names(Home(settings.private_home())) if settings.home_if_any else {}
+        home = settings.private_home_if_any()
+        names = {} if home is None else archive.rules_names(Home(home))
         rules = names.get(ruleset_hash(examined.history.genesis.ruleset), "")
         return path, data, Replay(examined, path, rules)
     if examined.verdict.verdict in (Judgement.ALTERED, Judgement.OTHER_VERSION):

@@ -173,8 +173,8 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
     from protocol import Home, StoreError
     from protocol.storage import archive
 
-    home = Home(settings.home_if_any or Path())
-    if settings.home_if_any is None or not home.store.exists():
+    path = settings.home_if_any
+    if path is None or not (home := Home(path)).store.exists():
         return lambda _: ()
     try:
         store = stack.enter_context(archive.read_store(home))

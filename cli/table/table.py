@@ -7,7 +7,6 @@ keys can do nothing that words cannot. There are three kinds: :class:`~cli.table
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -226,7 +225,7 @@ class Table(ABC):
         if (ruleset := self.board.ruleset) is None:
             self._say(self._where_the_rules_are())
         else:  # the face breaks the lines
-            self._say(explain(ruleset, described(ruleset, self.board.rules_name), sys.maxsize))
+            self._say(explain(ruleset, described(ruleset, self.board.rules_name), None))
 
     def _where_the_rules_are(self) -> str:
         command = command_line("rules") if self.board.ruleset is None else rules_command(self.board.ruleset)

@@ -104,17 +104,24 @@ PALIFICO: Final = (
 )
 
 
-def explain(ruleset: Ruleset, title: str, columns: int = WIDTH) -> str:
-    """Return the page: a headline, paragraphs of at most so many columns, and a worked round."""
+def explain(ruleset: Ruleset, title: str, columns: int | None = WIDTH) -> str:
+    """Return the page: a headline, paragraphs, and a worked round.
+
+    :param columns: the width of the paragraphs; None if each is one line.
+    """
+
+    def fitted(text: str) -> str:
+        return text if columns is None else wrapped(text, columns + 1)
+
     title = title[:1].upper() + title[1:]
     parts = [title, "=" * len(title)]
     for heading, sentences in _sections(ruleset):
         text = " ".join(filter(None, sentences))
-        parts += ["", wrapped(f"{heading} {text}", columns + 1)]
+        parts += ["", fitted(f"{heading} {text}")]
     options = " ".join(f"{name}={value}" for name, value in ruleset.options())
-    parts += ["", wrapped(f"Options: {options}", columns + 1)]
+    parts += ["", fitted(f"Options: {options}")]
     parts += ["", "A worked round." if worked_rounds(ruleset) == 1 else "Two worked rounds."]
-    parts += [wrapped(line, columns + 1) for line in worked(ruleset)]
+    parts += map(fitted, worked(ruleset))
     return "\n".join(parts)
 
 
