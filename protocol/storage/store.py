@@ -54,7 +54,7 @@ _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder with a new name is
 """The folder whose files are in memory, on Linux. The disk of temporary files may be the one that is full."""
 
 _READINGS: Final = 100
-"""How often files that change are read, before it is an error that they never stay the same."""
+"""How often files are read that another process changes meanwhile. Then it is an error."""
 
 _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 """Errors of ``sqlite3``. The second comes if it cannot read SQLite's own complaint about a damaged schema; the third,
@@ -636,7 +636,7 @@ def _opened_to_read(path: Path) -> sqlite3.Connection:
     """Open a database to read it; if it cannot be read where it is, a copy in memory. One that is missing is empty.
 
     :raises sqlite3.Error: if it cannot be read.
-    :raises FullDiskError: if there is room for a copy nowhere.
+    :raises FullDiskError: if no folder has room for a copy.
     :raises OSError: if it cannot be read.
     """
     if path.exists():
@@ -670,7 +670,7 @@ def _opened_to_read(path: Path) -> sqlite3.Connection:
 def _copied(path: Path, log: Path) -> Iterator[Path]:
     """Copy a store and its log, as they were at one moment, for as long as the block lasts.
 
-    :raises FullDiskError: if there is room for them nowhere.
+    :raises FullDiskError: if no folder has room for them.
     :raises OSError: if they cannot be read.
     """
     contents = _at_one_moment(path, log)
@@ -690,14 +690,13 @@ def _copied(path: Path, log: Path) -> Iterator[Path]:
 
 
 def _at_one_moment(*paths: Path) -> list[bytes]:
-    """Return what is in files between two moments when another process wrote to them.
+    """Return the contents of files, all as they were at one moment. One that is missing is empty.
 
     :raises OSError: if they cannot be read, or change all the time.
     """
     found = None
     for _ in range(_READINGS):
-        # What is the same in two readings was there in between, when the last file had been read and the first was
-        # to be read again.
+        # If two readings in a row are equal, this is what all files held between them.
         before, found = found, [path.read_bytes() if path.exists() else b"" for path in paths]
         if found == before:
             return found
@@ -722,7 +721,7 @@ def _is_busy(error: Exception) -> bool:
 
 
 def _state_of_disk(path: Path, error: Exception) -> type[StoreError] | None:
-    """Return the error for a disk that is full or a folder that is read-only, if that is why a file was not usable."""
+    """Return the error for a full disk or a read-only folder, if a file cannot be used because of it."""
     name, number = getattr(error, "sqlite_errorname", ""), getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT) or name == "SQLITE_FULL":
         return FullDiskError
