@@ -141,7 +141,8 @@ class Session(ABC):
         if signed.message.match == history.match:
             sender, now = self.authors[identity], self._runtime.loop.time()
             author = signed.message.author
-            if author != sender and self._passed_on.bucket((sender, author), now).admits(now):
+            is_passed_on = author != sender and author < history.roster_size  # of others there would be no end
+            if is_passed_on and self._passed_on.bucket((sender, author), now).admits(now):
                 self._runtime.mesh.excuse(identity)
             self.feed(Received(sender, signed))
 

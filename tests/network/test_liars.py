@@ -233,3 +233,32 @@ async def test_a_restarted_player_signs_again_although_two_of_six_flood_and_show
     await back.until_true(lambda: back.node._mesh.is_linked(one.node.identity.public))
     throw(one, [truthful(one, each, number) for number in range(100, 110) for each in closed_steps(one)], back)
     await back.until_true(lambda: other.name in are_out(back))  # by the votes of all four who are honest
+
+
+async def test_what_a_player_passes_on_costs_nothing_up_to_the_budget_of_each_author_of_the_match(
+    people: Company,
+) -> None:
+    """Of authors who are none there was no end, and each had a budget."""
+    receiver, other, sender = await stopped(people, 3, after_bids(2), patience=WAITING)
+    excused = 0
+
+    def excuse(identity: bytes) -> None:
+        nonlocal excused
+        assert identity == sender.node.identity.public
+        excused += 1
+
+    receiver.node._mesh.excuse = excuse  # type: ignore[method-assign]
+    place, author = place_of(sender), match_of(other).me
+    assert author is not None
+    genuine = signed(other, place, Kind.RESIGN, ())._replace(signature=bytes(64))
+
+    def by(author: int, number: int) -> Signed:
+        message = genuine.message._replace(author=author, step=place.step + number)
+        return genuine._replace(data=message.encoded())
+
+    last = match_of(receiver).history.roster_size
+    throw(sender, [by(number % 50 + last, number) for number in range(300)], receiver)
+    throw(sender, [by(author, number) for number in range(300)], receiver)
+    await receiver.until_true(lambda: excused >= limits.PASSED_ON_BURST)
+    await asyncio.sleep(0.5)
+    assert limits.PASSED_ON_BURST <= excused < limits.PASSED_ON_BURST + 2 * limits.PASSED_ON_RATE

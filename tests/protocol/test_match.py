@@ -212,27 +212,29 @@ def test_two_players_without_a_link_play_through_the_third(seed: int) -> None:
 def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_not_passed_on() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(120, 15))
     world.cut(1, 2)
+    world.cut(1, 4)
     relay, victim, liar = 0, 1, 2
     match = world.machines[relay].match
     while not (match._links._cut.get(victim) and match.history.position.step > match.history.position.locked + 1):
         assert world.step()
-    history, key = match.history, MatchKey(world.seeds[liar])
+    history = match.history
     place = history.place(history.position.step - 1)
 
     entries = history.closed(place.step)
     assert entries is not None
 
-    def passed_on(rounds: range, at: float) -> int:
+    def passed_on(rounds: range, at: float, author: int = liar) -> int:
         count = 0
         for number in rounds:
             body = (number, entries, -1)
-            vote = sign(Message(history.match, place.step, place.tip, liar, Kind.ABSENT, body), key)
-            effects = match.handle(Received(liar, vote), at)
+            message = Message(history.match, place.step, place.tip, author, Kind.ABSENT, body)
+            effects = match.handle(Received(author, sign(message, MatchKey(world.seeds[author]))), at)
             count += sum(isinstance(effect, PassOn) and victim in effect.authors for effect in effects)
         return count
 
     now = world.now + 10
     assert passed_on(range(300), now) == limits.PASS_ON_BURST
+    assert passed_on(range(1), now, author=4) == 1
     assert passed_on(range(300, 400), now + 2) == 2 * limits.PASS_ON_RATE
     useless = 10 * limits.VOTE_ROUNDS_AHEAD
     assert passed_on(range(useless, useless + 10), now + 10) == 0
