@@ -1,7 +1,8 @@
 """Ctrl-Z: a program that has the whole terminal can be left for the shell, and goes on with its screen as it was.
 
 The system stops a program by SIGTSTP, and lets it go on by SIGCONT. A program that has changed the terminal puts it
-back in order before it stops. Windows has neither signal, and nothing here does anything there.
+back in order before it stops. Where SIGTSTP is ignored, nobody could let the program go on, and it stays ignored.
+Windows has neither signal, and nothing here does anything there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from cli.table.writer import PATIENCE
@@ -36,7 +37,7 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
 
     :param writer: takes the output of the application.
     """
-    if sys.platform == "win32":
+    if sys.platform == "win32" or _is_ignored():
         yield
         return
     import asyncio
@@ -60,16 +61,19 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
             task.add_done_callback(stopping.discard)
 
     def continued() -> None:
-        # SIGSTOP leaves no time to put the terminal in order, and a shell has set it to what suits a shell.
+        # SIGSTOP leaves no time to put the terminal in order, and a shell may have set it to what suits a shell. The
+        # application itself restores at its end what it found at its start: nothing is to be restored here.
         if not stopping:
-            modes.enter_context(app.input.raw_mode())
+            app.input.raw_mode().__enter__()
             app.renderer.reset(leave_alternate_screen=True)
             app.invalidate()
 
-    with ExitStack() as modes, noticing(continued):
+    with noticing(continued):
         loop.add_signal_handler(signal.SIGTSTP, asked)
-        modes.callback(loop.remove_signal_handler, signal.SIGTSTP)
-        yield
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGTSTP)
 
 
 @contextmanager
@@ -103,7 +107,7 @@ def leaving(stream: TextIO, leave: str, enter: str) -> Iterator[None]:
         stop_here()
         os.write(stream.fileno(), enter.encode(stream.encoding, "replace"))
 
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+    if sys.platform == "win32" or _is_ignored() or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGTSTP, asked)
@@ -111,6 +115,10 @@ def leaving(stream: TextIO, leave: str, enter: str) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTSTP, before)
+
+
+def _is_ignored() -> bool:
+    return sys.platform != "win32" and signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN
 
 
 def stop_here() -> None:

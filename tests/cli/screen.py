@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,13 @@ IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); fr
 """Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
 
 
-SHELL = (
-    "import fcntl, os, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
-    "os.execvp('bash', ['bash', '--norc', '--noprofile', '--noediting', '-i'])"
-)
+SHELL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 """The same for a shell in the place of the program."""
+BASH = ("bash", "--norc", "--noprofile", "--noediting", "-i")
+"""Puts the terminal in order whenever a program has stopped or ended."""
+DASH = ("dash", "-i")
+"""Leaves the terminal as a program leaves it."""
+ENTERS_THE_SCREEN, LEAVES_THE_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
 class Paper(pyte.HistoryScreen):
@@ -245,8 +247,8 @@ class Shell(Terminal):
 
     _begin = SHELL
 
-    def __init__(self, home: Path, *arguments: str) -> None:
-        super().__init__(home, PS1="shell> ", TERM="xterm")
+    def __init__(self, home: Path, *arguments: str, shell: Sequence[str] = BASH) -> None:
+        super().__init__(home, *shell, PS1="shell> ", TERM="xterm")
         self.until_last_line("shell>")
         self.command = shlex.join((sys.executable, *MODULE, *arguments))
         self.type(f"{self.command}\r")
@@ -258,8 +260,23 @@ class Shell(Terminal):
     def until_stopped(self) -> None:
         """Watch until the shell tells that the program is stopped, and can be typed at."""
         self.wait_for(lambda: self.program().status() == psutil.STATUS_STOPPED, "a stopped program")
+        self.until_shell()
+
+    def until_shell(self) -> None:
+        """Watch until the shell asks for a command, at a terminal that is in order."""
         self.wait_for(lambda: self.last_line() == "shell>" and self.is_sane(), "the shell")
 
-    def until_keys_are_read_one_by_one(self) -> None:
-        """Watch until the program on the full screen takes keys."""
-        self.wait_for(lambda: not self.is_sane(), "a program that takes keys")
+    def go_on(self, text: str) -> None:
+        """Let the stopped program go on, and watch until it has painted the full screen again, with this text.
+
+        What it had painted before, and what the shell echoes, does not count: keys would still go to the shell.
+        """
+        entered = self.raw.count(ENTERS_THE_SCREEN)
+        self.type("fg\r")
+        self.wait_for(
+            lambda: (
+                self.raw.count(ENTERS_THE_SCREEN) > entered
+                and text.encode() in self.raw[self.raw.rfind(ENTERS_THE_SCREEN) :]
+            ),
+            f"{text!r} painted again",
+        )

@@ -12,18 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.screen import Shell
+from tests.cli.screen import DASH, IN_FOREGROUND, LEAVES_THE_SCREEN, Shell, Terminal
 from tests.cli.test_replay import SMALL, play
 
 if sys.platform == "win32":
     pytest.skip("jobs of a shell are POSIX", allow_module_level=True)
-if shutil.which("bash") is None:
-    pytest.skip("a shell with job control is needed", allow_module_level=True)
+if None in (shutil.which("bash"), shutil.which("dash")):
+    pytest.skip("shells with job control are needed", allow_module_level=True)
 
 pytestmark = pytest.mark.multicast
 
 Open = Callable[..., Shell]
-LEAVES_THE_SCREEN = b"\x1b[?1049l"
 SHOWS_THE_CURSOR, HIDES_THE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 
 
@@ -31,7 +30,7 @@ SHOWS_THE_CURSOR, HIDES_THE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 def shell(tmp_path: Path) -> Iterator[Open]:
     """Open shells from which a program is started."""
     with ExitStack() as stack:
-        yield lambda *arguments: stack.enter_context(Shell(tmp_path / "home", *arguments))
+        yield lambda *arguments, **more: stack.enter_context(Shell(tmp_path / "home", *arguments, **more))
 
 
 def by_key(shell: Shell) -> None:
@@ -60,14 +59,46 @@ def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Cal
         host.until_stopped()
         if stop is not without_warning:
             assert host.raw.count(LEAVES_THE_SCREEN) >= time
-        host.type("fg\r")
-        host.until_keys_are_read_one_by_one()
-        host.until_display("> /zz", "Ada")
+        host.go_on("/zz")
         host.type("\x1b")
         host.wait_for(lambda: host.display()[-1].endswith(">"), "an empty line")
     assert not any("^Z" in line or "fg" in line for line in host.display())
     host.type("\x04")
-    host.wait_for(lambda: host.last_line() == "shell>" and host.is_sane(), "the shell")
+    host.until_shell()
+
+
+@pytest.mark.parametrize("stop", [by_key, by_signal])
+def test_a_terminal_that_no_shell_repairs_is_in_order_at_the_end(
+    shell: Open, stop: Callable[[Shell], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "match.p2pdice"
+    path.write_bytes(play(SMALL).machines[0].transcript)
+    reader = shell("replay", str(path), "--ui", "screen", shell=DASH)
+    reader.until_display("Enter goes on")
+    for _ in range(2):
+        stop(reader)
+        reader.until_stopped()
+        reader.go_on("Enter goes on")
+    reader.type("quit\r")
+    reader.until_shell()
+
+
+class WithoutJobs(Terminal):
+    """A terminal whose shell does not know jobs, and says so to the programs that it starts."""
+
+    _begin = f"import signal; signal.signal(signal.SIGTSTP, signal.SIG_IGN); {IN_FOREGROUND}"
+
+
+def test_where_nobody_could_let_it_go_on_nothing_stops_it(tmp_path: Path) -> None:
+    path = tmp_path / "match.p2pdice"
+    path.write_bytes(play(SMALL).machines[0].transcript)
+    with WithoutJobs(tmp_path / "home", "replay", str(path), "--ui", "screen") as reader:
+        reader.until_display("Enter goes on")
+        left = reader.raw.count(LEAVES_THE_SCREEN)  # by the curtain
+        reader.type("\x1a")
+        reader.type("\r")
+        reader.until_display("Round 1")
+        assert reader.raw.count(LEAVES_THE_SCREEN) == left
 
 
 @HOW
@@ -80,13 +111,11 @@ def test_a_replay_on_the_full_screen_is_stopped_and_goes_on(
     reader.until_display("Enter goes on")
     stop(reader)
     reader.until_stopped()
-    reader.type("fg\r")
-    reader.until_keys_are_read_one_by_one()
-    reader.until_display("Enter goes on")
+    reader.go_on("Enter goes on")
     reader.type("\r")
     reader.until_display("Round 1")
     reader.type("quit\r")
-    reader.wait_for(lambda: reader.last_line() == "shell>" and reader.is_sane(), "the shell")
+    reader.until_shell()
 
 
 def test_lines_are_asked_for_again_after_a_stop(shell: Open) -> None:
