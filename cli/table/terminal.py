@@ -65,7 +65,7 @@ def output_of(writer: Writer | None) -> Output:
         """Its own escape sequences pass it by: see ``write_raw``."""
 
         def write(self, data: str) -> None:
-            # The renderer moves down by carriage returns. Of a text, prompt_toolkit shows such a character as ^M.
-            super().write("\r".join(map(harmless, data.split("\r"))))
+            # The renderer moves down by line breaks, and writes them alone.
+            super().write(harmless(data) if data.strip("\r\n") else data)
 
     return Painted.from_pty(cast("TextIO", writer), term=os.environ.get("TERM"))

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 import pyte
@@ -39,26 +39,45 @@ BASH = ("bash", "--norc", "--noprofile", "--noediting", "-i")
 """Puts the terminal in order whenever a program has stopped or ended."""
 DASH = ("dash", "-i")
 """Leaves the terminal as a program leaves it."""
+ESCAPED = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
+"""What :func:`cli.render.escape` makes of a character."""
+FULL_SCREEN = 1049 << 5
+"""The full screen, among the modes of a screen of pyte."""
 ENTERS_THE_SCREEN, LEAVES_THE_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
 class Paper(pyte.HistoryScreen):
-    """What is painted, and what was written beyond the right edge."""
+    """What is painted, and what was written beyond the right edge of the full screen."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self.beyond: list[str] = []
+        self._is_pulled = False
+        """The window has another size, and what comes was painted for the one before."""
         super().__init__(columns, lines, history=1000)
 
     def draw(self, data: str) -> None:
-        if self.cursor.x + get_cwidth(data) > self.columns:
+        is_full = FULL_SCREEN in self.mode
+        if is_full and not self._is_pulled and self.cursor.x + get_cwidth(data) > self.columns:
             self.beyond.append(data)
         super().draw(data)
+
+    def resize(self, lines: int | None = None, columns: int | None = None) -> None:
+        self._is_pulled = True
+        super().resize(lines, columns)
+
+    def erase_in_display(self, how: int = 0, *args: Any, **options: Any) -> None:
+        self._is_pulled = False
+        super().erase_in_display(how, *args, **options)
 
 
 class Terminal(Program):
     """A process in a pseudo-terminal, and the screen that its output paints."""
 
     _begin = IN_FOREGROUND
+    shows_foreign_text: ClassVar = False
+    """Whether others have written some of what is shown, so that something in it may be escaped."""
+    is_alone: ClassVar = True
+    """Whether no other program writes there, whose lines the terminal breaks."""
 
     def __init__(self, home: Path, *arguments: str, size: tuple[int, int] = (COLUMNS, LINES), **variables: str) -> None:
         self._columns, self._lines = size
@@ -103,6 +122,18 @@ class Terminal(Program):
         self._rows = []
         if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
             self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
+
+    def __exit__(self, kind: type[BaseException] | None, *more: Any) -> None:
+        super().__exit__(kind, *more)
+        if kind is None:
+            self._check_painting()
+
+    def _check_painting(self) -> None:
+        """Check that the program has painted nothing that it had to make visible itself, and all within the edges."""
+        if not self.shows_foreign_text and (escaped := ESCAPED.findall(self._written())):
+            raise self.failure(f"{escaped[:5]} were painted")
+        if self.is_alone and (beyond := self._screen.beyond):
+            raise self.failure(f"{beyond[:5]} were painted beyond the edge")
 
     def close(self) -> None:
         self.thaw()
@@ -202,11 +233,6 @@ class Terminal(Program):
         """
         return self._written().split(TURN)[1:]
 
-    @property
-    def beyond(self) -> list[str]:
-        """What was written where the line had no more room."""
-        return self._screen.beyond
-
     def asked(self) -> str:
         """Return what was written behind the last announcement of a turn."""
         return self._turns()[-1]
@@ -246,6 +272,7 @@ class Shell(Terminal):
     """A person before a shell with job control, from which they start a program."""
 
     _begin = SHELL
+    is_alone = False
 
     def __init__(self, home: Path, *arguments: str, shell: Sequence[str] = BASH) -> None:
         super().__init__(home, *shell, PS1="shell> ", TERM="xterm")
