@@ -161,7 +161,7 @@ class Board:
         match event:
             case TableOpened():
                 self._clear()
-                self.name, self.join_line = event.name, event.join_line
+                self.name, self.join_line, self.seats = event.name, event.join_line, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
                 self.code = event.code if event.is_reachable else ""
             case CodeMade():

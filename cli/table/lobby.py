@@ -56,9 +56,9 @@ def _fitted(head: list[Line], people: list[Line], tail: list[Line], columns: int
     if len(head) + len(people) + len(tail) <= height:
         return [*head, *people, *tail]
     head, tail = ([line for line in lines if line] for lines in (head, tail))
-    room = min(max(height - len(head) - len(tail), 1), len(people))
-    shown = people[:room]
-    shown[-1] = with_more(shown[-1], len(people) - room, columns)
+    shown = people[: max(height - len(head) - len(tail), 1)]
+    if shown:
+        shown[-1] = with_more(shown[-1], len(people) - len(shown), columns)
     return [*head, *shown, *tail][:height]
 
 

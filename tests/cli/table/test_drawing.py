@@ -251,6 +251,15 @@ def test_a_lobby_shows_who_is_there_and_what_another_laptop_types(size: tuple[in
     assert "type start" in shown
 
 
+def test_a_table_is_drawn_at_any_size_before_anybody_sits_there() -> None:
+    board = Board()
+    board.take(TableOpened("Friday", JOIN_LINE, (), True, code="417-tiger-olive", seats=3, ruleset=CLASSIC))
+    assert drawn(board, (80, 24)).count("free") == 3
+    for columns in range(1, 81):
+        for lines in range(1, 25):
+            drawn(board, (columns, lines))
+
+
 def opened_with_a_code(qr: str = "") -> Board:
     board = Board()
     board.qr = qr
