@@ -183,7 +183,7 @@ def command_line(*words: str) -> str:
 
         line = list2cmdline(("p2pdice", *words))
         shown = harmless(line).replace("\n", _visible(ord("\n")))
-        return line if shown == line else f"{shown}  (which cannot be typed: a name has characters that are not seen)"
+        return line if shown == line else f"{shown}  (cannot be typed here: the name contains invisible characters)"
     return " ".join(map(_for_shell, ("p2pdice", *words)))
 
 
@@ -222,7 +222,7 @@ def shown_path(path: PurePath) -> str:
     if isinstance(path, PureWindowsPath):
         text = "\\".join(map(escape, str(path).split("\\")))
         return f'"{text}"' if set(text) & _SPLITTING else text
-    if _UNSAFE.search(str(path)):
+    if _UNSAFE.search(str(path)) or harmless(str(path)) != str(path):
         return _for_shell(str(path))
     if (own := os.environ.get("HOME")) and path.is_relative_to(own):
         return f"~/{path.relative_to(own)}"
@@ -232,7 +232,7 @@ def shown_path(path: PurePath) -> str:
 _SPLITTING: Final = frozenset(" '&();<>|")
 """Signs in a path that end a word of the shells of Windows, or begin a quotation."""
 _UNSAFE: Final = re.compile(r"[^\w@%+=:,./-]")
-"""What stands for itself in no POSIX shell, or in no terminal."""
+"""What does not stand for itself in every POSIX shell."""
 
 
 def shown(text: str | Parts) -> str:

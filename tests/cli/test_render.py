@@ -56,6 +56,14 @@ def test_invisible_characters_are_made_visible(unseen: str) -> None:
     assert escape(f"Ada{unseen}").startswith("Ada\\")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no shell there can spell it")
+@pytest.mark.parametrize("unseen", "\u3164\u1160\u1161\u034f\u2800\u202e")
+def test_a_path_with_invisible_characters_is_spelled_for_the_shell(unseen: str) -> None:
+    shown = shown_path(Path(f"/tmp/a{unseen}b"))
+    spelled = "".join(f"\\{byte:03o}" for byte in unseen.encode())
+    assert shown == harmless(shown) == f"$'/tmp/a{spelled}b'"
+
+
 @given(ANYTHING | HOSTILE, ANYTHING | HOSTILE)
 def test_different_texts_look_different(one: str, other: str) -> None:
     assert (escape(one) == escape(other)) == (one == other)
@@ -104,7 +112,7 @@ def test_a_printed_command_is_printable_and_read_back_by_the_shell(words: list[s
 def test_a_command_that_no_shell_of_windows_can_spell_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert command_line("verify", "a b") == 'p2pdice verify "a b"'
-    assert command_line("verify", "a\u202eb").startswith(r"p2pdice verify a\u202eb  (which cannot be typed")
+    assert command_line("verify", "a\u202eb").startswith(r"p2pdice verify a\u202eb  (cannot be typed here")
 
 
 @given(ANYTHING | HOSTILE)
