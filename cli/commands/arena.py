@@ -27,6 +27,7 @@ from cli.output import complain, painting, say
 from cli.render import counted, escape, sentence, shown_path
 from cli.rulesets import SetOption, chosen_ruleset
 from cli.settings import Settings
+from cli.table.suspending import hiding_cursor
 from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
@@ -308,7 +309,8 @@ def _bar(games: int) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import Progress as Bar
 
     shown = (TextColumn("games"), BarColumn(), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn(True))
-    with Bar(*shown, console=painting(sys.stderr), transient=True, speed_estimate_period=30) as bar:
+    bar = Bar(*shown, console=painting(sys.stderr), transient=True, speed_estimate_period=30)
+    with hiding_cursor(sys.stderr), bar:
         task = bar.add_task("games", total=games)
 
         def told(now: Progress) -> None:

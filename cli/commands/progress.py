@@ -7,19 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from cli.commands.judging import takes_long
 from cli.output import painting
 from cli.render import harmless
 from cli.settings import wants_color
-from cli.table.suspending import leaving
+from cli.table.suspending import hiding_cursor
 
 if TYPE_CHECKING:
     from rich.status import Status
-
-_SHOW_CURSOR: Final = "\x1b[?25h"
-_HIDE_CURSOR: Final = "\x1b[?25l"
 
 
 class Progress:
@@ -33,16 +30,14 @@ class Progress:
     def __enter__(self) -> Progress:
         if wants_color(self._stream):
             self._status = painting(self._stream).status("")
-            self._status.start()
-            self._stack.enter_context(leaving(self._stream, _SHOW_CURSOR, _HIDE_CURSOR))
+            self._stack.enter_context(hiding_cursor(self._stream))
+            self._stack.enter_context(self._status)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._stack.close()
-        if self._status is not None:
-            self._status.stop()
 
     def line(self, text: str) -> None:
         """Print a line that stays."""

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from cli.table.writer import PATIENCE
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from prompt_toolkit.application import Application
 
     from cli.table.writer import Writer
+
+_SHOW_CURSOR: Final = "\x1b[?25h"
+_HIDE_CURSOR: Final = "\x1b[?25l"
 
 
 def ask_to_stop() -> None:
@@ -90,6 +93,20 @@ def noticing(continued: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGCONT)
+
+
+@contextmanager
+def hiding_cursor(stream: TextIO) -> Iterator[None]:
+    """Let a program be stopped that hides the cursor of its terminal: the shell gets it back meanwhile.
+
+    To be entered before the cursor is hidden, and left after it is shown again.
+    """
+    try:
+        with leaving(stream, _SHOW_CURSOR, _HIDE_CURSOR):
+            yield
+    finally:
+        if sys.platform != "win32":  # it may just have been stopped, and have hidden the cursor once more
+            os.write(stream.fileno(), _SHOW_CURSOR.encode())
 
 
 @contextmanager
