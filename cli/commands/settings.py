@@ -117,8 +117,11 @@ def path() -> None:
     if sys.stdout.isatty():
         say(shown_path(file_path()))
     else:
-        output = unguarded(sys.stdout).buffer
-        output.write(os.fsencode(f"{file_path()}\n"))
+        output = unguarded(sys.stdout)
+        if sys.platform == "win32":  # whose names of files are text: a pipe has it in the code page of its reader
+            output.write(f"{file_path()}\n")
+        else:
+            output.buffer.write(os.fsencode(f"{file_path()}\n"))
         output.flush()
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.boundary import report
+from cli.commands import settings as settings_command
 from cli.commands.nickname import nickname
 from cli.exits import ExitCode, Failure
 from cli.foreign_text import LARGEST_FILE
 from cli.front import build
+from cli.output import Outlet
 from cli.preferences import SETTINGS, File, Preferences, preferences, settled, typed
 from cli.settings import Settings
 from tests.cli.conftest import Run
@@ -208,6 +210,15 @@ def test_commands_without_settings_do_not_fail_because_of_them(here: Run, p2pdic
     done = p2pdice("host", **variables)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert f"{wrong}, line 1: this is not TOML" in done.stderr
+
+
+def test_a_pipe_of_windows_gets_the_path_in_its_own_code_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("P2PDICE_CONFIG", "Zoë.toml")
+    pipe = BytesIO()
+    monkeypatch.setattr(sys, "stdout", Outlet(TextIOWrapper(pipe, encoding="cp1252", newline="\r\n")))
+    settings_command.path()
+    assert pipe.getvalue() == "Zoë.toml\r\n".encode("cp1252")
 
 
 def test_no_test_reads_the_settings_of_its_user(tmp_path: Path) -> None:
