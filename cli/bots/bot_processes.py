@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import cli
-from cli.bots.programs import own_group
+from cli.bots.programs import forbid_vfork, own_group
 from cli.exits import ExitCode
 from protocol import own_opener
 
@@ -87,6 +87,7 @@ async def start_house_bot(
     root = str(Path(cli.__file__).parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    forbid_vfork()
     with _appended(log) as complaints:
         process = await asyncio.create_subprocess_exec(
             sys.executable,

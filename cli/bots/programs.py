@@ -205,9 +205,13 @@ def kill_programs() -> None:
 atexit.register(kill_programs)
 
 
-# For a moment a child is in this process's group still. If Ctrl-Z stops it just then, vfork never returns: this process
-# can neither be stopped nor go on. Python documents the switch.
-setattr(subprocess, "_USE_VFORK", False)  # noqa: B010
+def forbid_vfork() -> None:
+    """Let this process start others without vfork, from now on. To be called before a bot is started.
+
+    For a moment a child is in this process's group still. If Ctrl-Z stops it just then, vfork never returns: this
+    process can neither be stopped nor go on. Python documents the switch.
+    """
+    setattr(subprocess, "_USE_VFORK", False)  # noqa: B010
 
 
 def own_group() -> dict[str, Any]:
@@ -222,6 +226,7 @@ async def start_program(command: Sequence[str]) -> Program:
 
     :raises ProgramError: if that is not possible.
     """
+    forbid_vfork()
     # Programs in Python that forget to flush are the most frequent mistake. Where our keys are is not their business.
     kept = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -431,3 +432,17 @@ def test_the_last_words_of_a_program_are_waited_for(p2pdice: Run) -> None:
     program = "import os, sys, time; os.close(1); time.sleep(0.5); sys.stderr.write('the cause\\n')"
     done = p2pdice("bot", "check", "--", sys.executable, "-c", program)
     assert "does not say hello: it has ended, and wrote: the cause" in " ".join(done.stderr.split())
+
+
+def test_vfork_is_given_up_when_a_bot_starts_and_by_no_import() -> None:
+    script = """if True:
+        import asyncio, subprocess, sys
+        from cli.bots.programs import start_program
+        async def start():
+            (await start_program([sys.executable, "-c", ""])).kill()
+        print(subprocess._USE_VFORK)
+        asyncio.run(start())
+        print(subprocess._USE_VFORK)
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    assert done.stdout.split() == ["True", "False"]
