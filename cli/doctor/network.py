@@ -21,7 +21,7 @@ _CARRIER: Final = ip_network("100.64.0.0/10")
 """Shared addresses of carriers (RFC 6598), which some VPNs use as well."""
 _SHOWN: Final = 4
 """Addresses of other machines; one machine may have several."""
-BY_HAND: Final = "tables are not found by themselves, but the line that the host sees works"
+BY_HAND: Final = "tables are not found automatically, but the line that the host sees works"
 
 
 async def network(interface: str | None, port: int, seconds: float, peers: Iterable[Address]) -> AsyncIterator[Finding]:
@@ -90,14 +90,16 @@ async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
     except (OSError, DiscoveryUnavailable) as error:
         remedy = f"Without it {BY_HAND}"
         return [Finding("multicast", State.WARNING, f"cannot be used here: {error}", remedy)]
+    found: list[Finding] = []
     if heard.left_out:
-        says = f"{listing(heard.left_out)} {'takes' if len(heard.left_out) == 1 else 'take'} no multicast"
-        found = [Finding("multicast", State.WARNING, says, f"Among people whom it leads to, {BY_HAND}")]
-    elif heard.itself:
-        found = [Finding("multicast", State.OK, "this machine hears its own packets")]
-    else:
+        only = len(heard.left_out) == 1
+        says = f"{listing(heard.left_out)} {'does' if only else 'do'} not support multicast"
+        there = "that network" if only else "those networks"
+        found.append(Finding("multicast", State.WARNING, says, f"On {there}, {BY_HAND}"))
+    if not heard.itself:
         remedy = f"A firewall stops UDP port 5353: let it through. Until then {BY_HAND}"
-        found = [Finding("multicast", State.WARNING, "this machine does not hear its own packets", remedy)]
+        found.append(Finding("multicast", State.WARNING, "this machine does not hear its own packets", remedy))
+    found = found or [Finding("multicast", State.OK, "this machine hears its own packets")]
     return [*found, _others(heard)]
 
 

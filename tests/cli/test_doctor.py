@@ -250,6 +250,16 @@ def test_a_machine_that_does_not_hear_itself_is_seen(
     assert (first.check, first.state) == ("multicast", state)
 
 
+def test_an_interface_without_multicast_does_not_hide_a_firewall(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def listened(*_: object) -> Heard:
+        return Heard(False, (), (), (), ("docker0",))
+
+    monkeypatch.setattr("protocol.listen_around", listened)
+    left_out, stopped, _ = asyncio.run(networks._multicast(None, 0))
+    assert left_out.says == "docker0 does not support multicast"
+    assert str(stopped.remedy).startswith("A firewall stops UDP port 5353")
+
+
 @pytest.mark.parametrize(("text", "says"), [("ENABLED=yes\n", "ufw may be on"), ("ENABLED=no\n", "neither ufw nor")])
 def test_the_state_of_ufw_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "ufw.conf").write_text(text)

@@ -53,7 +53,7 @@ def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
         with Program(*MODULE, "doctor", "--json", "--wait", "0.5", home=tmp_path / "b", prefix=wire.on(1)) as doctor:
             assert doctor.end() == 0
             found = findings(doctor.shown())["multicast"]
-    assert (found["state"], found["says"]) == ("warning", "en1 and en2 take no multicast")
+    assert (found["state"], found["says"]) == ("warning", "en1 and en2 do not support multicast")
     assert "the line that the host sees works" in found["remedy"]
 
 
