@@ -86,7 +86,8 @@ def _misused(error: Any) -> int | None:
     """
     if not hasattr(error, "format_message"):
         return 1 if type(error).__name__ == "Abort" else None
-    if error.ctx is None or error.message != error.ctx.get_help():
+    ctx = getattr(error, "ctx", None)
+    if ctx is None or error.message != ctx.get_help():
         error.message = harmless(error.message).replace("\n", "\\x0a")  # it quotes what was typed as it is
     error.show(file=sys.stderr)
     return int(error.exit_code)

@@ -10,11 +10,13 @@ from importlib import import_module
 from io import StringIO
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from pkgutil import walk_packages
+from typing import Any
 
 import pytest
+import typer
 
 import protocol
-from cli.boundary import as_failure, report
+from cli.boundary import _misused, as_failure, report
 from cli.exits import ExitCode, Failure
 from protocol import ErrorCode, PeerError, ProtocolError, RefuseCode
 from protocol.crypto.keys import KeyFileError
@@ -53,6 +55,30 @@ def test_an_expected_error_has_its_exit_code(error: Exception, code: ExitCode) -
 
 def test_an_unexpected_error_is_no_failure_that_anybody_wrote_a_sentence_for() -> None:
     assert as_failure(ZeroDivisionError("division by zero")) is None
+
+
+def complaints_of_typer() -> list[Exception]:
+    """Return one exception of each class that Typer has for words that it cannot take."""
+    with typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None))) as ctx:
+        given = {"NoArgsIsHelpError": (ctx,), "BadOptionUsage": ("--x", "is wrong")}
+        classes: list[Any] = [next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")]
+        for each in classes:
+            classes += [one for one in each.__subclasses__() if one not in classes]
+        return [each(*given.get(each.__name__, ("is wrong",))) for each in classes]
+
+
+@pytest.mark.parametrize("error", complaints_of_typer(), ids=lambda error: type(error).__name__)
+def test_whatever_typer_complains_of_is_said_and_has_the_exit_code_of_typer(
+    error: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _misused(error) == error.exit_code
+    assert error.format_message() in "".join(capsys.readouterr())
+
+
+def test_an_abort_of_typer_is_told_from_errors_of_our_own() -> None:
+    assert _misused(typer.Abort()) == ExitCode.FAILURE
+    assert _misused(Failure("It is so.")) is None
+    assert _misused(ValueError("is wrong")) is None
 
 
 HOSTILE = "go away\x1b[2J\u202e"
