@@ -178,10 +178,10 @@ class TerminalLines(PipedInput):
 
     async def __aenter__(self) -> Self:
         self._stack.enter_context(overheard(self.tell, sys.stdout.encoding))
-        self._stack.enter_context(noticing(self._return))
+        self._stack.enter_context(noticing(self._prompt_again))
         return self
 
-    def _return(self) -> None:
+    def _prompt_again(self) -> None:
         """Prompt again: a shell has written after the last prompt, and the line that was begun there is gone."""
         self._prompted, self._is_due = "", True
         self.refresh()

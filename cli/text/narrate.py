@@ -6,7 +6,7 @@ Everything that a peer wrote is escaped. The events of the game are in :mod:`cli
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from cli.render import bid, capital, clause, command_line, counted, escape, hand, listing, number, sentence, shown_path
 from cli.rulesets import described
@@ -18,9 +18,6 @@ from p2pdice import Exact, Liar
 from p2pdice import events as game
 from protocol import RefuseCode
 from protocol import events as node
-
-if TYPE_CHECKING:
-    pass
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
