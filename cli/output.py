@@ -1,7 +1,7 @@
 """Output: the one way to the terminal, and sentences for a terminal or a pipe.
 
 :func:`guard` puts an :class:`Outlet` in place of standard output and standard error. Whatever prints, the libraries and
-Python itself included, prints through it, and nothing passes that could move a cursor, turn a line around or hide.
+Python itself included, prints through it: no control, direction-changing or invisible character gets through.
 Those who paint with escape sequences of their own take the stream behind it from :func:`unguarded`, and pass all text
 through :func:`cli.render.harmless` themselves. A test knows them by name.
 """

@@ -29,8 +29,9 @@ Examples:
 NAMES: Final = """\b
 MATCH is a name from the first column of the list (the day and the table),
 "last" for the newest match, or the first digits of a match's id, which the
-top line of the screen shows. The same names work for resume, replay and
-verify; there "last" is the newest match to resume, or that is finished.
+top line of the screen shows. The same names work for other commands: for
+resume, "last" is your newest unfinished match; for verify and replay, the
+newest finished one.
 """
 EPILOG: Final = f"""{EXAMPLES}
 {NAMES}Nothing can be forgotten while another p2pdice uses the home.

@@ -213,7 +213,7 @@ class LiveTable(Table):
         if is_over:
             self._wish = wish
             self.pace.skip()
-            self._say("The match is over. You go on as soon as you have seen its end.")
+            self._say("The match is over. Once its end has been shown, the next one starts for you.")
         return is_over
 
     def _hurry(self, _rest: str) -> None:

@@ -559,7 +559,7 @@ async def test_a_player_whose_view_lags_behind_the_end_goes_again_when_they_have
     table.line._again = go_again
     match = cast("Any", table.line._node).match
     match.id, match.is_ended = bytes.fromhex("ab" * 32), True
-    assert table.types("again host") == ["The match is over. You go on as soon as you have seen its end."]
+    assert table.types("again host") == ["The match is over. Once its end has been shown, the next one starts for you."]
     await asyncio.sleep(0)
     assert not wishes
     told(table, node.MatchResult("ab" * 32, ((0,), (1,)), table.line.board.players, Path("x"), True))

@@ -180,7 +180,7 @@ def test_a_spectator_who_lags_behind_the_end_may_ask_for_a_seat(terminal: Open) 
     host.until('Type "again"')
     assert "The match is over" not in watcher.shown()
     watcher.type("again\r")
-    watcher.until("The match is over. You go on as soon as you have seen its end.")
+    watcher.until("The match is over. Once its end has been shown, the next one starts for you.")
     watcher.until("The transcript is", "Waiting for Ada to open the table again.")
     assert 'Type "again"' not in watcher.shown()
 
