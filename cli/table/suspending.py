@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
 from cli.table.writer import PATIENCE
@@ -40,7 +40,7 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
 
     :param writer: takes the output of the application.
     """
-    if sys.platform == "win32" or _is_ignored():
+    if sys.platform == "win32":
         yield
         return
     import asyncio
@@ -71,12 +71,12 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
             app.renderer.reset(leave_alternate_screen=True)
             app.invalidate()
 
-    with noticing(continued):
-        loop.add_signal_handler(signal.SIGTSTP, asked)
-        try:
-            yield
-        finally:
-            loop.remove_signal_handler(signal.SIGTSTP)
+    with ExitStack() as stack:
+        stack.enter_context(noticing(continued))
+        if not _is_ignored():
+            loop.add_signal_handler(signal.SIGTSTP, asked)
+            stack.callback(loop.remove_signal_handler, signal.SIGTSTP)
+        yield
 
 
 @contextmanager
