@@ -118,7 +118,7 @@ def path() -> None:
         say(shown_path(file_path()))
     else:
         output = unguarded(sys.stdout)
-        if sys.platform == "win32":  # whose names of files are text: a pipe has it in the code page of its reader
+        if sys.platform == "win32":  # whose file names are text: a pipe gets it in the system's code page
             output.write(f"{file_path()}\n")
         else:
             output.buffer.write(os.fsencode(f"{file_path()}\n"))
