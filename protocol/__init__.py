@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from protocol.wire.nicknames import check_nickname as check_nickname
     from protocol.wire.nicknames import is_marked_as_bot as is_marked_as_bot
     from protocol.wire.nicknames import is_shown as is_shown
+    from protocol.wire.nicknames import table_name_flaw as table_name_flaw
     from protocol.wire.purses import Frozen as Frozen
     from protocol.wire.purses import Purse as Purse
     from protocol.wire.rulesets import is_rules_name as is_rules_name

@@ -85,7 +85,7 @@ class TableJoined:
     ruleset: Ruleset
     seats: int
     rules_name: str = ""
-    """A name for house rules that was heard on this network: any text. Empty if none is known."""
+    """A name for house rules: the owner's own, else the one that a host last gave them. Empty if none is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,11 @@ TABLE_NAME_CHARACTERS: Final = 40
 """At most 160 bytes, where an entry of a TXT record has 255."""
 RULES_CHARACTERS: Final = 40
 """The name of a ruleset or the start of its hash, as a table advertises it."""
+RULES_NAME_CHARACTERS: Final = 31
+"""The name of house rules. In an advertisement a space and eight digits of their hash follow."""
+RULES_NAMES_REMEMBERED: Final = 256
+"""Names of house rules that hosts of other tables have given; those learned first are forgotten first. Enforced by
+storage/store.py."""
 
 # Lobbies. Enforced by node/host.py and match/lobby.py.
 

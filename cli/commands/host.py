@@ -219,12 +219,11 @@ def table_name(name: str) -> str:
 
     :raises typer.BadParameter: with the reason.
     """
-    from protocol import looks_like_a_code, parse_address
-    from protocol.limits import TABLE_NAME_CHARACTERS
+    from protocol import looks_like_a_code, parse_address, table_name_flaw
 
     name = unicodedata.normalize("NFC", name).strip()
-    if not (1 <= len(name) <= TABLE_NAME_CHARACTERS and name.isprintable()):
-        raise typer.BadParameter(f"a table's name has 1 to {TABLE_NAME_CHARACTERS} printable characters.")
+    if problem := table_name_flaw(name):
+        raise typer.BadParameter(f"a table's name {problem}.")
     if "/" in name:
         raise typer.BadParameter('a table\'s name must not contain "/", which stands in join lines.')
     if looks_like_a_code(name):

@@ -30,6 +30,7 @@ from protocol.wire.genesis import (
     parse_ruleset,
 )
 from protocol.wire.nicknames import NicknameError, check_nickname, is_table_name
+from protocol.wire.rulesets import is_rules_name
 from protocol.wire.table_id import admits
 
 NO_TABLE: Final = "no table is open at this address"
@@ -162,7 +163,8 @@ class HostedTable:
         """Return the frame that describes this table."""
         settings = self.settings
         players = tuple((record.join.nickname, record.join.identity) for record in self.records)
-        return Table(settings.name, settings.ruleset.options(), settings.seats, tuple(settings.patience), players)
+        rules, called = settings.ruleset.options(), "" if settings.ruleset.name else settings.rules_name
+        return Table(settings.name, rules, settings.seats, tuple(settings.patience), players, called)
 
     @property
     def is_too_large(self) -> bool:
@@ -209,6 +211,8 @@ class Lobby:
         parse_patience(table.patience)
         if not is_table_name(table.name):
             raise MalformedGenesisError("the table has a name that cannot be shown")
+        if table.rules_name and (ruleset.name or not is_rules_name(table.rules_name)):
+            raise MalformedGenesisError("the rules have a name that cannot be theirs")
         _check_names(name for name, _ in table.players)
         if len({identity for _, identity in table.players}) != len(table.players):
             raise MalformedGenesisError("somebody has two seats at the table")

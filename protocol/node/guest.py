@@ -104,6 +104,7 @@ class Guest:
         assert frame is not None
         assert self._seat.ruleset is not None
         name = next((name for name, identity in frame.players if identity == host), "?")
+        self._runtime.learn_rules_name(self._seat.ruleset, frame.rules_name)
         self._runtime.tell(
             TableJoined(
                 frame.name,

@@ -13,7 +13,6 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Final, NamedTuple
 
-from p2pdice import Ruleset
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import looks_like_a_code, looks_like_a_part_of_a_code
@@ -30,7 +29,7 @@ from protocol.net.sightings import Sighting
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import MalformedGenesisError
 from protocol.wire.nicknames import is_table_name
-from protocol.wire.rulesets import name_in, ruleset_label
+from protocol.wire.rulesets import ruleset_label
 from protocol.wire.table_id import TABLE_ID_BYTES, is_private
 
 FINDING: Final = 3.0
@@ -237,15 +236,6 @@ class Locator:
         names = {each.advertisement.name for each in self._sighted(match)} - {_anonymous(match)}
         return names.pop() if len(names) == 1 else ""
 
-    def rules_name(self, ruleset: Ruleset) -> str:
-        """Return the name under which tables advertise these house rules; empty if there are several or none.
-
-        Anybody can advertise anything, so nothing proves the name.
-        """
-        tables = self._discovery.tables() if self._discovery is not None else ()
-        names = {name_in(each.advertisement.rules, ruleset) for each in tables} - {""}
-        return names.pop() if len(names) == 1 else ""
-
     def _sighted(self, match: bytes) -> tuple[Sighting, ...]:
         tables = self._discovery.tables() if self._discovery is not None else ()
         return tuple(each for each in tables if each.advertisement.id == match.hex())
@@ -383,7 +373,7 @@ def running_match(match: Match, name: str, number: int = 0) -> Advertisement:
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
         name = _anonymous(match.history.match)
-    rules = ruleset_label(genesis.ruleset)  # without a name: not all players know one, and all tell the same
+    rules = ruleset_label(genesis.ruleset)  # without a name: players may call them differently, and all tell the same
     identifier = match.history.match.hex()
     return Advertisement(identifier, name, rules, players, players, PLAYING, PROTOCOL_VERSION, number)
 

@@ -61,8 +61,8 @@ from protocol.wire.genesis import (
     match_id,
     parse_genesis,
 )
-from protocol.wire.nicknames import NicknameError, check_nickname, is_table_name
-from protocol.wire.rulesets import is_rules_name, ruleset_hash
+from protocol.wire.nicknames import NicknameError, check_nickname, table_name_flaw
+from protocol.wire.rulesets import rules_name_flaw, ruleset_hash
 from protocol.wire.table_id import open_table_id, private_table_id
 
 log = logging.getLogger(__name__)
@@ -214,12 +214,14 @@ class Node:
         :raises NodeError: if the name cannot be advertised, this node can listen nowhere, its table is already open,
             or its match is not over.
         """
-        if not is_table_name(settings.name):
+        if problem := table_name_flaw(settings.name):
             raise NodeError(
-                ErrorCode.FAILED, f"{settings.name!r} cannot be a table's name", "use up to 40 printable characters"
+                ErrorCode.FAILED, f"{settings.name!r} cannot be a table's name", f"a table's name {problem}"
             )
-        if settings.rules_name and not is_rules_name(settings.rules_name):
-            raise NodeError(ErrorCode.FAILED, f"{settings.rules_name!r} cannot be a name of rules")
+        if settings.rules_name and (problem := rules_name_flaw(settings.rules_name)):
+            raise NodeError(
+                ErrorCode.FAILED, f"{settings.rules_name!r} cannot be a name of rules", f"a name of rules {problem}"
+            )
         self._active.leave_behind()
         await self._presence.listen(self._port)
         if settings.rules_name and settings.ruleset.name is None:

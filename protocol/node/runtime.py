@@ -85,16 +85,21 @@ class Runtime:
         return [address for address in candidates if address not in own]
 
     def rules_name(self, ruleset: Ruleset) -> str:
-        """Return the name of house rules: the one that is heard on the network now and remembered, or the last that
-        this home has heard or given; empty if there is none."""
-        if ruleset.name:
+        """Return the name of house rules: the owner's own, or the last that a host has given; empty if there is none
+        or the store cannot tell."""
+        try:
+            return "" if ruleset.name else self.store.rules_names().get(ruleset_hash(ruleset), "")
+        except StoreError as error:  # no reason not to play
+            log.warning("cannot tell what rules are called: %s", error)
             return ""
-        digest, heard = ruleset_hash(ruleset), self.locator.rules_name(ruleset)
-        known = self.store.rules_names().get(digest, "")
-        if heard in ("", known):
-            return known
-        self.store.name_rules(digest, heard)
-        return heard
+
+    def learn_rules_name(self, ruleset: Ruleset, name: str) -> None:
+        """Remember what the host of a table calls its house rules, unless the owner has named them."""
+        if name and name != self.rules_name(ruleset):
+            try:
+                self.store.learn_rules_name(ruleset_hash(ruleset), name)
+            except StoreError as error:  # no reason not to play
+                log.warning("cannot remember that rules are called %r: %s", name, error)
 
     # Effects of a pass of the loop
 

@@ -46,7 +46,8 @@ from protocol.node.refusals import LEFT
 from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
-from protocol.storage.match_names import calendar, rules_word
+from protocol.storage.archive import own_rules_word
+from protocol.storage.match_names import calendar
 from protocol.storage.transcript_files import transcript_path
 from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
@@ -231,8 +232,7 @@ class Session(ABC):
     @property
     def _transcript_path(self) -> Path:
         history = self.match.history
-        ruleset = history.genesis.ruleset
-        word = rules_word(ruleset, self._runtime.rules_name(ruleset))
+        word = own_rules_word(self._runtime.store, history.genesis.ruleset)
         return transcript_path(self._runtime.home, history.match, self.occasion.begun, word)
 
     def _accuse(self, effect: Accuse) -> None:

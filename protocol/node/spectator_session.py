@@ -204,6 +204,7 @@ class SpectatorSession:
             self._runtime.tell(self._runtime.lobby_changed(before, frame))
             return
         assert lobby.ruleset is not None
+        self._runtime.learn_rules_name(lobby.ruleset, frame.rules_name)
         rules = self._runtime.rules_name(lobby.ruleset)
         self._runtime.tell(TableWatched(frame.name, self._host(lobby, frame), lobby.ruleset, frame.seats, rules))
         self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))

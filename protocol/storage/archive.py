@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
@@ -45,6 +46,9 @@ from protocol.wire.genesis import (
 from protocol.wire.nicknames import is_marked_as_bot
 from protocol.wire.purses import Frozen, MalformedPurseError, Purse
 from protocol.wire.rulesets import ruleset_hash
+
+if TYPE_CHECKING:
+    from p2pdice import Ruleset
 
 
 def open_store(home: Home) -> Store:
@@ -177,9 +181,16 @@ def transcript_path(home: Home, store: Store, stored: StoredMatch) -> Path:
 
     :raises MalformedGenesisError: if the genesis is none.
     """
-    ruleset = parse_genesis(stored.genesis).ruleset
-    word = rules_word(ruleset, store.rules_names().get(ruleset_hash(ruleset), ""))
+    word = own_rules_word(store, parse_genesis(stored.genesis).ruleset)
     return transcript_files.transcript_path(home, stored.match, stored.created, word)
+
+
+def own_rules_word(store: Store, ruleset: Ruleset) -> str:
+    """Return the word for a ruleset in the name of a file. House rules without a name of the owner's have none there,
+    whatever others call them, and so it is if the store cannot tell."""
+    with suppress(StoreError):
+        return rules_word(ruleset, store.rules_names(own=True).get(ruleset_hash(ruleset), ""))
+    return rules_word(ruleset)
 
 
 def files_by_match(home: Home) -> dict[bytes, TranscriptFile]:

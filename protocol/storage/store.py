@@ -28,7 +28,7 @@ from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.errors import Choices, ErrorCode, LocalError
 from protocol.files import check_own, own_opener
-from protocol.limits import ADDRESSES_REMEMBERED
+from protocol.limits import ADDRESSES_REMEMBERED, RULES_NAMES_REMEMBERED
 from protocol.storage import people, purses
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
 from protocol.storage.newest import Note, Noted
@@ -77,7 +77,9 @@ CREATE TABLE addresses (
     identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
     PRIMARY KEY (identity, host, port)
 ) WITHOUT ROWID;
-CREATE TABLE rules_names (hash BLOB PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE rules_names (
+    number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, name TEXT NOT NULL, own INTEGER NOT NULL
+);
 {";".join((*people.SCHEMA, *purses.SCHEMA))}
 """
 """The present tables. A change of them needs an upgrade in :mod:`protocol.storage.upgrades`.
@@ -449,12 +451,30 @@ class Store:
         return tuple(self._read(query, (identity,), (str, int)))
 
     def name_rules(self, digest: bytes, name: str) -> None:
-        """Keep what people call the house rules with this hash, instead of an earlier name."""
-        self._write("INSERT OR REPLACE INTO rules_names VALUES (?, ?)", (digest, name))
+        """Keep what the owner calls the house rules with this hash, instead of an earlier name."""
+        self._write("INSERT OR REPLACE INTO rules_names (hash, name, own) VALUES (?, ?, 1)", (digest, name))
 
-    def rules_names(self) -> dict[bytes, str]:
-        """Return the names of house rules by the hash of each: any text."""
-        return dict(self._read("SELECT hash, name FROM rules_names", (), (bytes, str)))
+    def learn_rules_name(self, digest: bytes, name: str) -> None:
+        """Keep what somebody else calls the house rules with this hash, unless the owner has named them; the newest
+        such names are kept."""
+        self._write(
+            "INSERT INTO rules_names (hash, name, own) VALUES (?, ?, 0) "
+            "ON CONFLICT (hash) DO UPDATE SET name = excluded.name WHERE NOT own",
+            (digest, name),
+        )
+        self._write(
+            "DELETE FROM rules_names WHERE NOT own AND number NOT IN "
+            "(SELECT number FROM rules_names WHERE NOT own ORDER BY number DESC LIMIT ?)",
+            (RULES_NAMES_REMEMBERED,),
+        )
+
+    def rules_names(self, *, own: bool = False) -> dict[bytes, str]:
+        """Return the names of house rules by the hash of each: any text.
+
+        :param own: only those that the owner has given.
+        """
+        query = "SELECT hash, name FROM rules_names WHERE own >= ?"
+        return dict(self._read(query, (int(own),), (bytes, str)))
 
     def write(self, match: bytes, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction; when this returns they are on the disk.

@@ -155,7 +155,10 @@ def _draw_outlines(database: sqlite3.Connection) -> None:
 
 def _to_9(database: sqlite3.Connection) -> None:
     """Keep the names of house rules. Names of players count as alike by Unicode's table of confusable characters."""
-    database.execute("CREATE TABLE rules_names (hash BLOB PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID")
+    database.execute(
+        "CREATE TABLE rules_names ("
+        " number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, name TEXT NOT NULL, own INTEGER NOT NULL)"
+    )
     _draw_outlines(database)
 
 

@@ -7,7 +7,8 @@ type   name      fields
 2      WELCOME   aim
 3      REFUSE    code, reason; the same in all versions of the protocol
 4      JOIN      join record
-5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining
+5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining, name of the
+                 rules or empty
 6      PROPOSE   genesis
 7      MESSAGE   signed bytes, signature
 8      NEED      match, step, tip, cursor: send me that step's messages and all later ones, skipping the first *cursor*
@@ -39,7 +40,7 @@ from protocol.crypto.code_exchange import ELEMENT_BYTES
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.short_code import NUMBERS
 from protocol.errors import PeerError
-from protocol.limits import PLAYERS, SHOWN_PURSE, TEXT_CHARACTERS
+from protocol.limits import PLAYERS, RULES_NAME_CHARACTERS, SHOWN_PURSE, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.messages import read_pair, spell_pair
 from protocol.wire.table_id import TABLE_ID_BYTES
@@ -118,6 +119,8 @@ class Table(NamedTuple):
     seats: int
     patience: Value
     players: tuple[tuple[str, bytes], ...]
+    rules_name: str = ""
+    """What the host calls house rules; empty if nothing. It is for people, and nobody signs it."""
 
 
 class Propose(NamedTuple):
@@ -321,9 +324,16 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
             return Refuse(code, reason)
         case _Type.JOIN, (tuple() as record,):
             return JoinTable(record)
-        case _Type.TABLE, (str() as name, tuple() as rules, int() as seats, tuple() as patience, tuple() as players):
-            if _is_text(name) and 2 <= seats <= PLAYERS and len(players) <= PLAYERS and _are_players(players):
-                return Table(name, rules, seats, patience, cast("tuple[tuple[str, bytes], ...]", players))
+        case _Type.TABLE, (
+            str() as name,
+            tuple() as rules,
+            int() as seats,
+            tuple() as patience,
+            tuple() as players,
+            str() as called,
+        ) if _is_text(name) and len(called) <= RULES_NAME_CHARACTERS:
+            if 2 <= seats <= PLAYERS and len(players) <= PLAYERS and _are_players(players):
+                return Table(name, rules, seats, patience, cast("tuple[tuple[str, bytes], ...]", players), called)
         case _Type.PROPOSE, (bytes() as genesis,):
             return Propose(genesis)
         case _Type.NEED, (bytes() as match, int() as step, bytes() as tip, int() as cursor):

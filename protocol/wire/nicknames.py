@@ -121,9 +121,22 @@ def check_nickname(name: str) -> str:
     return name
 
 
+def table_name_flaw(name: str) -> str:
+    """Return the rule for a table's name that ``name`` breaks, as the rest of a sentence; empty if none.
+
+    It has 1 to 40 characters that people can be shown (:func:`flaw`).
+    """
+    return label_flaw(name, TABLE_NAME_CHARACTERS)
+
+
 def is_table_name(name: str) -> bool:
-    """Tell whether a table can have this name: 1 to 40 characters that people can be shown (:func:`flaw`)."""
-    return 0 < len(name) <= TABLE_NAME_CHARACTERS and not flaw(name)
+    """Tell whether a table can have this name (:func:`table_name_flaw`)."""
+    return not table_name_flaw(name)
+
+
+def label_flaw(text: str, longest: int) -> str:
+    """Return the rule that a text of 1 to ``longest`` characters for people breaks, as :func:`flaw` does."""
+    return flaw(text) if 0 < len(text) <= longest else f"must have 1 to {longest} characters"
 
 
 def flaw(text: str) -> str:

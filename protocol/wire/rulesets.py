@@ -6,14 +6,13 @@ choose.
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Final
 
 from p2pdice import PRESETS, Ruleset
 from protocol.crypto.hashing import tagged_hash
-from protocol.limits import RULES_CHARACTERS
+from protocol.limits import RULES_NAME_CHARACTERS
 from protocol.wire.canonical import encode
-from protocol.wire.nicknames import is_unseen
+from protocol.wire.nicknames import label_flaw
 
 _UNNAMED: Final = "house rules"
 _DIGITS: Final = 8
@@ -37,24 +36,28 @@ def ruleset_label(ruleset: Ruleset, name: str = "") -> str:
     return ruleset.name or f"{name or _UNNAMED} {ruleset_hash(ruleset).hex()[:_DIGITS]}"
 
 
-def name_in(label: str, ruleset: Ruleset) -> str:
-    """Return the name that a label gives to house rules; empty if it gives none, or is a label of other rules."""
-    name = label[: -_DIGITS - 1]
-    return name if is_rules_name(name) and label == ruleset_label(ruleset, name) else ""
+def rules_name_flaw(name: str) -> str:
+    """Return the rule for a name of house rules that ``name`` breaks, as the rest of a sentence; empty if none.
+
+    It has 1 to 31 characters that people can be shown (:func:`protocol.wire.nicknames.flaw`), spaces only between
+    words, and is not the name of a preset.
+
+    >>> rules_name_flaw("friday"), rules_name_flaw("Classic")
+    ('', 'must not be "classic", which has a meaning already')
+    """
+    if problem := label_flaw(name, RULES_NAME_CHARACTERS):
+        return problem
+    if name != " ".join(name.split()):
+        return "must have no spaces at its ends and no two in a row"
+    if (known := name.casefold()) in (*PRESETS, _UNNAMED):
+        return f'must not be "{known}", which has a meaning already'
+    return ""
 
 
 def is_rules_name(name: str) -> bool:
-    """Tell whether house rules can have this name: up to 31 characters that can be seen, in NFC, and not the name of
-    a preset.
+    """Tell whether house rules can have this name (:func:`rules_name_flaw`).
 
-    >>> is_rules_name("friday"), is_rules_name("Classic"), is_rules_name("House rules"), is_rules_name(" ")
-    (True, False, False, False)
+    >>> is_rules_name("friday"), is_rules_name("House rules"), is_rules_name(" ")
+    (True, False, False)
     """
-    return (
-        1 <= len(name) <= RULES_CHARACTERS - _DIGITS - 1
-        and name == " ".join(name.split())
-        and unicodedata.is_normalized("NFC", name)
-        and name.isprintable()
-        and not any(map(is_unseen, name))
-        and name.casefold() not in (*PRESETS, _UNNAMED)
-    )
+    return not rules_name_flaw(name)

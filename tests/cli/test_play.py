@@ -94,9 +94,9 @@ def test_house_rules_are_called_by_the_name_of_their_file_wherever_it_is_known(
     assert "like" not in host.shown() + guest.shown()
     play_together(host, guest)
     assert_one_fair_match(here, host, guest)
-    for name, player in (("Ada", host), ("Ben", guest)):
+    for name, player, named in (("Ada", host, "-friday-"), ("Ben", guest, "-house-rules-")):
         home = ("--home", str(tmp_path / name))
-        assert "-friday-" in transcript(player.shown()).name
+        assert named in transcript(player.shown()).name
         assert "  friday: " in here("matches", *home).stdout
         assert "  friday: " in here("history", "--rules", "Friday", *home).stdout
         assert f"by the house rules called {rules}." in here("replay", "last", *home).stdout
@@ -251,6 +251,11 @@ def test_a_pace_that_is_none_is_told_which_there_are(here: Run, pace: str) -> No
 
 def test_a_name_that_would_be_taken_for_a_join_line_is_refused_with_the_character(here: Run) -> None:
     assert 'must not contain "/"' in here("host", "Fri/day").stderr
+
+
+def test_a_name_that_others_could_not_be_shown_is_refused_with_the_rule(here: Run) -> None:
+    said = here("host", "\u1019\u103c\u102d\u102f\u1037").stderr
+    assert "a table's name must not have more than 2 combining marks on a character." in " ".join(said.split())
 
 
 def test_a_name_that_would_be_taken_for_a_short_code_is_refused(here: Run) -> None:

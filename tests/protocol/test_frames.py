@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.limits import PLAYERS, TEXT_CHARACTERS
+from protocol.limits import PLAYERS, RULES_NAME_CHARACTERS, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.frames import (
     Carried,
@@ -53,7 +53,13 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(Refuse, TEXT, TEXT),
     st.builds(JoinTable, SMALL),
     st.builds(
-        Table, TEXT, SMALL, st.integers(2, PLAYERS), SMALL, st.lists(st.tuples(TEXT, HASH), max_size=PLAYERS).map(tuple)
+        Table,
+        TEXT,
+        SMALL,
+        st.integers(2, PLAYERS),
+        SMALL,
+        st.lists(st.tuples(TEXT, HASH), max_size=PLAYERS).map(tuple),
+        st.text(st.characters(codec="utf-8"), max_size=RULES_NAME_CHARACTERS),
     ),
     st.builds(Propose, st.binary(max_size=99)),
     st.builds(Carried, st.binary(max_size=300), st.binary(min_size=60, max_size=66)),
@@ -142,10 +148,13 @@ ZEROS = bytes(32)
         (2, "1", (b"", "")),
         (3, "full", 7),
         (4, b"record"),
-        (5, "table", (), 1, (), ()),
-        (5, "table", (), 11, (), ()),
-        (5, "table", (), 2, (), (("ann", b"short"),)),
-        (5, "table", (), 2, (), (("ann", ZEROS),) * 11),
+        (5, "table", (), 1, (), (), ""),
+        (5, "table", (), 11, (), (), ""),
+        (5, "table", (), 2, (), (("ann", b"short"),), ""),
+        (5, "table", (), 2, (), (("ann", ZEROS),) * 11, ""),
+        (5, "table", (), 2, (), ()),
+        (5, "table", (), 2, (), (), b""),
+        (5, "table", (), 2, (), (), "x" * 32),
         (6, "genesis"),
         (7, b"data"),
         (7, b"data", "signature"),

@@ -12,7 +12,7 @@ from protocol.consensus.settlements import Evidence
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey
 from protocol.limits import FROZEN, PURSE, SOUL_BYTES, SOULS, STAKES_GENESIS
-from protocol.match.lobby import GuestTable, HostedTable, NotAdmittedError, TableSettings
+from protocol.match.lobby import GuestTable, HostedTable, Lobby, NotAdmittedError, TableSettings
 from protocol.wire.canonical import Value, encode
 from protocol.wire.frames import Table, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, Patience, make_join_record
@@ -256,6 +256,18 @@ def test_a_guest_does_not_take_any_word_of_the_host(changes: dict[str, object]) 
     with pytest.raises(MalformedGenesisError):
         seat.update(word)
     assert seat.shown == before
+
+
+@pytest.mark.parametrize("name", ["a\u202eb", "\u3164", " ", "Perudo", "house rules", "\u0301a"])
+def test_nobody_sits_down_by_rules_with_a_name_that_cannot_be_theirs(name: str) -> None:
+    hosted, _ = seated()
+    rules = PRESETS["classic"].with_options({"dice": "3"}).options()
+    word = hosted.frame()._replace(ruleset=rules, rules_name="friday")
+    Lobby(hosted.id, HOST.join.identity).update(word)
+    with pytest.raises(MalformedGenesisError, match="the rules have a name"):
+        Lobby(hosted.id, HOST.join.identity).update(word._replace(rules_name=name))
+    with pytest.raises(MalformedGenesisError, match="the rules have a name"):
+        Lobby(hosted.id, HOST.join.identity).update(word._replace(ruleset=PRESETS["classic"].options()))
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "a\u202eb", "\u3164", " a"])

@@ -13,7 +13,6 @@ import pytest
 import pytest_asyncio
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
-from p2pdice import PRESETS
 from protocol.errors import NodeError
 from protocol.match.match import Match
 from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
@@ -23,7 +22,6 @@ from protocol.node.locator import A_CODE, SETTLING, Locator, running_match, tabl
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import Genesis, JoinRecord, Patience
-from protocol.wire.rulesets import ruleset_label
 from protocol.wire.table_id import private_table_id
 from tests.network.company import CLASSIC, HOST, company
 from tests.network.namespaces import HAS_OWN_NETWORK
@@ -161,24 +159,6 @@ def test_names_ignore_case_unless_that_tells_two_tables_apart(
         Sighting(replace(table, name=name), ((HOST, 7000),), name) for name in ("Friday", "FRIDAY", "Straße", "Café")
     ]
     assert tuple(each.advertisement.name for each in tables_called(known, typed)) == names
-
-
-async def test_house_rules_have_the_name_that_is_heard_unless_two_are(
-    opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement
-) -> None:
-    house = PRESETS["classic"].with_options({"dice": "3"})
-    said = [ruleset_label(house, "friday"), "classic", ruleset_label(house)]
-    monkeypatch.setattr(
-        Discovery, "tables", lambda _: [Sighting(replace(table, rules=each), ((HOST, 1),), each) for each in said]
-    )
-    guest = await opens()
-    await guest.start()
-    assert guest.rules_name(house) == "friday"
-    assert guest.rules_name(house.with_options({"dice": "4"})) == guest.rules_name(PRESETS["classic"]) == ""
-    said.append(ruleset_label(house, "perudo"))  # a lie that is heard by nobody
-    assert guest.rules_name(house) == "friday"
-    said.append(ruleset_label(house, "harmless"))
-    assert guest.rules_name(house) == ""
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("Fridy", 'did you mean "Friday"?'), ("Zürich", "")])

@@ -459,11 +459,35 @@ async def test_a_node_with_a_full_disk_falls_silent_says_so_and_closes_cleanly(
         await agree(host, guest, back)
 
 
-@pytest.mark.parametrize("name", ["", "a" * 41, "a\nb", "\x1b[2J"])
-async def test_a_table_takes_a_name_that_can_be_advertised(people: Company, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("", "1 to 40 characters"),
+        ("a" * 41, "1 to 40 characters"),
+        ("a\nb", "(U+000A)"),
+        ("\x1b[2J", "(U+001B)"),
+        ("\u1019\u103c\u102d\u102f\u1037", "must not have more than 2 combining marks on a character"),
+        ("\u0301a", "must not begin with a combining mark"),
+    ],
+)
+async def test_a_name_that_cannot_be_advertised_is_refused_with_the_rule(people: Company, name: str, rule: str) -> None:
     host = await people.sit("A")
-    with pytest.raises(NodeError, match="table's name"):
+    with pytest.raises(NodeError, match="table's name") as caught:
         await host.node.host(TableSettings(name, CLASSIC, 2))
+    assert rule in caught.value.hint
+
+
+async def test_a_name_of_rules_that_cannot_be_advertised_is_refused_with_the_rule(people: Company) -> None:
+    host = await people.sit("A")
+    for name, rule in (
+        ("a" * 32, "1 to 31 characters"),
+        ("\u1019\u103c\u102d\u102f\u1037", "must not have more than 2 combining marks on a character"),
+        ("Perudo", 'must not be "perudo"'),
+        ("a  b", "no two in a row"),
+    ):
+        with pytest.raises(NodeError, match="name of rules") as caught:
+            await host.node.host(TableSettings("Friday", CLASSIC.with_options({"dice": "1"}), 2, rules_name=name))
+        assert rule in caught.value.hint
 
 
 @pytest.mark.parametrize("clock", [-5.0, 1e15])

@@ -3,13 +3,17 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from p2pdice import PRESETS, Ruleset
+from protocol.net.advertisement import LOBBY, Advertisement
 from protocol.wire.genesis import parse_ruleset
-from protocol.wire.rulesets import is_rules_name, name_in, ruleset_hash, ruleset_label
+from protocol.wire.nicknames import is_table_name
+from protocol.wire.rulesets import is_rules_name, ruleset_hash, ruleset_label
 from tests.p2pdice.rulesets import rulesets
+
+HOUSE = PRESETS["classic"].with_options({"dice": "3"})
 
 
 def test_presets_have_different_hashes_and_their_names_as_labels() -> None:
@@ -29,23 +33,40 @@ def test_a_ruleset_survives_the_wire(ruleset: Ruleset) -> None:
     assert len(ruleset_label(ruleset)) <= 40
 
 
-@given(rulesets(), rulesets(), st.text())
-def test_a_label_names_only_its_own_rules_and_with_nothing_but_a_name(one: Ruleset, other: Ruleset, name: str) -> None:
-    label = ruleset_label(one, name)
-    assert name_in(label, one) in ("", name)
-    assert name_in(label, one) == "" or is_rules_name(name)
-    if one != other:
-        assert name_in(label, other) == ""
-    assert name_in(ruleset_label(one), one) == ""
+HARD = "ab \u1019\u103c\u102d\u102f\u0301\u1161\u3164\U0001f3b2"
+NAMES = st.text(st.sampled_from(HARD) | st.characters(), max_size=35)
+
+
+@given(rulesets().filter(lambda ruleset: ruleset.name is None), NAMES, NAMES)
+@example(HOUSE, "Friday", "\u1019\u103c\u102d\u102f\u1037")
+@example(HOUSE, "Friday", "a\u1161")
+@example(HOUSE, "Friday", "\u0301a")
+def test_whatever_may_name_a_table_and_its_rules_can_be_advertised(ruleset: Ruleset, table: str, name: str) -> None:
+    if is_table_name(table) and is_rules_name(name):
+        told = Advertisement("00c0ffee" * 4, table, ruleset_label(ruleset, name), 1, 4, LOBBY, 2)
+        assert told.to_txt()["rules"].startswith(f"{name} ")
 
 
 @pytest.mark.parametrize(
     "name",
-    ["perudo", "PERUDO", "house rules", "", " ", " a", "a\tb", "\x1b[2J", "\u202eyadirf", "cafe\u0301", "x" * 32],
+    [
+        "perudo",
+        "PERUDO",
+        "house rules",
+        "",
+        " ",
+        " a",
+        "a\tb",
+        "\x1b[2J",
+        "\u202eyadirf",
+        "cafe\u0301",
+        "x" * 32,
+        "a  b",
+        "\u3164",
+        "a\u1161",
+    ],
 )
 def test_a_preset_or_what_cannot_be_shown_names_no_house_rules(name: str) -> None:
-    house = PRESETS["classic"].with_options({"dice": "3"})
     assert not is_rules_name(name)
-    assert name_in(ruleset_label(house, name), house) == ""
     assert is_rules_name("Café am Freitag mit dice=3")
-    assert len(ruleset_label(house, "x" * 31)) == 40
+    assert len(ruleset_label(HOUSE, "x" * 31)) == 40

@@ -82,6 +82,22 @@ def test_what_was_written_is_on_the_disk_before_anything_is_sent(store: Store) -
     assert [store._db.execute(f"PRAGMA {name}").fetchone()[0] for name in asked] == ["wal", 2, 1]
 
 
+def test_names_of_rules_that_others_give_are_bounded_and_replace_no_name_of_ones_own(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.storage.store.RULES_NAMES_REMEMBERED", 5)
+    own, theirs = b"o" * 32, [bytes([number]) * 32 for number in range(9)]
+    store.learn_rules_name(own, "theirs")
+    store.name_rules(own, "mine")
+    for digest in theirs:
+        store.learn_rules_name(digest, "theirs")
+    store.learn_rules_name(theirs[-1], "theirs, too")
+    store.learn_rules_name(own, "theirs")
+    kept = dict.fromkeys(theirs[-5:], "theirs") | {theirs[-1]: "theirs, too"}
+    assert store.rules_names() == {own: "mine", **kept}
+    assert store.rules_names(own=True) == {own: "mine"}
+
+
 def test_formed_matches_come_first_then_the_newest(store: Store) -> None:
     for number in (1, 2, 3):
         store.add_match(bytes([number]) * 32, b"genesis", KEY.public, number, 7000)

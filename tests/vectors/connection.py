@@ -96,7 +96,8 @@ _EXPLAINED: Final = (
     "The guest listens at port 7002 and wants a seat. Table id and token are empty: any table that is open.",
     "It may sit down. The host names its table.",
     "The guest's join record: its data, the signature of the identity key, that of the match key.",
-    "Name, rules, seats and patience of the table, then who sits there, in the order of joining.",
+    "Name, rules, seats and patience of the table, then who sits there, in the order of joining. These rules have "
+    "no other name: the last field is empty.",
     "All seats are taken, so the host proposes the match. First it says what it holds for step 0: nothing, and no "
     "votes. The guest does not know this match yet and ignores that.",
     "The genesis. Its hash is the match id and T_0. The guest comes before the host in it, as its key is smaller.",

@@ -44,7 +44,7 @@ def frames() -> tuple[Frame, ...]:
         Welcome(TableAim(b"", "")),
         Refuse("full", "all seats are taken"),
         JoinTable(roster[1].wire),
-        Table("Friday", played.genesis.ruleset.options(), 4, tuple(played.genesis.patience), players),
+        Table("Friday", played.genesis.ruleset.options(), 4, tuple(played.genesis.patience), players, "friday"),
         Propose(played.data),
         Carried(*messages[0].wire),
         Need(match, 1, messages[3].message.tip, 0),
