@@ -70,10 +70,6 @@ _ALIKE: Final = (
 """The first of each passes for the others: small capitals, Hebrew, Thai, Devanagari, Chinese characters, kana."""
 
 
-_PASSES: Final = 5
-"""A capital may pass for another one, and its small letter for a third."""
-
-
 @cache
 def _shapes() -> dict[int, str]:
     """Return what each character passes for."""
@@ -99,9 +95,13 @@ def outline(name: str) -> str:
     """
     shapes = _ASCII_SHAPES if name.isascii() else _shapes()
     shown = plain = unicodedata.normalize("NFKD", name)
-    for _ in range(_PASSES):
-        shown = unicodedata.normalize("NFKD", shown.translate(shapes).casefold())
-    return "".join(filter(str.isalnum, shown)) or plain.casefold()  # a name of signs alone
+    # Folding case can produce a character that is itself in the table, so the mapping is repeated.
+    while (mapped := unicodedata.normalize("NFKD", shown.translate(shapes).casefold())) != shown:
+        shown = mapped
+    if seen := "".join(filter(str.isalnum, shown)):
+        return seen
+    folded = plain.casefold()  # a name of signs alone
+    return folded if folded == name else outline(folded)
 
 
 def outlines(name: str) -> frozenset[str]:
