@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
+from itertools import dropwhile
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -76,19 +77,16 @@ def _without_mark(name: str) -> str:
 
 def _fitting(name: str, room: int, end: str) -> str | None:
     """Return as much of a name as fits, with ``end`` behind it; None if that is no nickname."""
-    from protocol import NicknameError, check_nickname
-
-    seen = "".join(each if _is_seen(each) else " " for each in unicodedata.normalize("NFC", name)).lstrip(" _-.!~*")
-    try:
-        return check_nickname(" ".join(seen.split())[:room].strip() + end)
-    except NicknameError:
-        return None
+    seen = (each if _is_nickname(f"1{each}2") else " " for each in unicodedata.normalize("NFC", name))
+    begun = "".join(dropwhile(lambda each: not _is_nickname(each), seen))
+    fitting = " ".join(begun.split())[:room].strip() + end
+    return fitting if _is_nickname(fitting) else None
 
 
-def _is_seen(character: str) -> bool:
+def _is_nickname(name: str) -> bool:
     from protocol import NicknameError, check_nickname
 
     try:
-        return bool(check_nickname(f"1{character}2" if character != " " else "1 2"))
+        return check_nickname(name) == name
     except NicknameError:
         return False

@@ -112,10 +112,12 @@ def check_nickname(name: str) -> str:
     if len(scripts) > 1:
         raise NicknameError(f"a nickname must be in one script, not in {' and '.join(sorted(scripts))}")
     if not name[0].isalnum() or name[0] in _SIGNS:
-        raise NicknameError("a nickname must begin with a letter or a number: marks of the screen stand before names")
+        raise NicknameError(
+            "a nickname must begin with a letter or a number, because the table puts its own signs in front of names"
+        )
     mark = _BOT_MARK.search(name)
     if mark is not None and outline((mark["owner"] or mark["level"] or "").partition(" ")[0]) == "you":
-        raise NicknameError("the mark of a bot must not seem to say who you are")
+        raise NicknameError("a bot's mark must not look like the word 'you'")
     if any(unicodedata.category(each) in ("Ps", "Pe") for each in (name[: mark.start()] if mark is not None else name)):
         raise NicknameError('a nickname must not have brackets, but for a mark such as "(bot)" at its end')
     return name
@@ -172,7 +174,7 @@ def _script(letter: str) -> str:
 
 BOT_MARKS: Final = (" (bot)", " (⚙)")
 """The shortest mark at the end of a bot's nickname; and the one behind a name in another script, as names mix none."""
-_BOT_MARK: Final = re.compile(r" \((?:(?:(?P<owner>[^()]+)'s )?(?:(?P<level>[a-z]+) )?bot|⚙)\)$")
+_BOT_MARK: Final = re.compile(r" \((?:(?:(?P<owner>[^()]+)'s )?(?:(?P<level>[a-z]+) )?bot|⚙)\)\Z")
 """A longer one also says whose bot it is, or how well it plays."""
 _SIGNS: Final = "\u01c3\ua78f\u1427\u3007"
 """Letters and a number that pass for signs: ``!``, twice a dot in the middle, and a circle."""
@@ -180,4 +182,4 @@ _SIGNS: Final = "\u01c3\ua78f\u1427\u3007"
 
 def is_marked_as_bot(name: str) -> bool:
     """Tell whether a nickname has the mark of a bot. Anybody can give themselves one."""
-    return name.endswith(("bot)", BOT_MARKS[-1]))
+    return _BOT_MARK.search(name) is not None

@@ -454,6 +454,11 @@ def test_whatever_a_bot_calls_itself_it_gets_a_nickname_that_nobody_else_has(
     assert given_name not in taken
 
 
+@pytest.mark.parametrize("name", ["★ Star", "· Star", "ǃStar", "%Star", "@ star", "(Star)", "[!] Star", "~*Star"])
+def test_a_bot_whose_name_begins_with_a_sign_keeps_the_rest(name: str) -> None:
+    assert bot_nickname(name).casefold() == "star (bot)"
+
+
 def test_bots_of_the_house_are_not_called_like_others() -> None:
     assert house_names(2, ["ada", "Dan"]) == ["Ben", "Cleo"]
     assert len(house_names(9, ["Ada", "Ben"])) == 9

@@ -31,7 +31,15 @@ from protocol.wire.genesis import (
     parse_patience,
     parse_ruleset,
 )
-from protocol.wire.nicknames import UNSEEN, NicknameError, check_nickname, check_written, flaw, is_unseen
+from protocol.wire.nicknames import (
+    UNSEEN,
+    NicknameError,
+    check_nickname,
+    check_written,
+    flaw,
+    is_marked_as_bot,
+    is_unseen,
+)
 from tests.simulation.world import TABLE, genesis, join_record, match_seed
 
 IDENTITY = Identity.generate()
@@ -103,9 +111,9 @@ def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
         ("Zoe (trusted)", "brackets"),
         ("Zoe (you) (bot)", "brackets"),
         ("(bot)", "begin"),
-        ("Zoe (you bot)", "who you are"),
-        ("Zoe (Y0u's bot)", "who you are"),
-        ("Zoe (you, a's bot)", "who you are"),
+        ("Zoe (you bot)", "the word 'you'"),
+        ("Zoe (Y0u's bot)", "the word 'you'"),
+        ("Zoe (you, a's bot)", "the word 'you'"),
         ("✓ Zoe", "begin"),
         ("○ Zoe", "begin"),
         ("· Zoe", "begin"),
@@ -118,6 +126,25 @@ def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
 def test_a_name_that_misleads_the_eye_is_refused(name: str, reason: str) -> None:
     with pytest.raises(NicknameError, match=reason):
         check_nickname(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("Ada (bot)", True),
+        ("Ada (mind bot)", True),
+        ("Ada (Zoe's mind bot)", True),
+        ("Шанс (⚙)", True),
+        ("Talbot)", False),
+        ("Zoe (Talbot)", False),
+        ("Zoe (a robot)", False),
+        ("Ada(bot)", False),
+        ("Ada (bot) 2", False),
+        ("Ada (bot)\n", False),
+    ],
+)
+def test_a_bot_is_marked_by_what_a_nickname_may_have_and_by_nothing_like_it(name: str, is_one: bool) -> None:
+    assert is_marked_as_bot(name) == is_one
 
 
 def test_every_shown_character_takes_room_on_a_terminal() -> None:
