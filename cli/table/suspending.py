@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
-from cli.table.writer import PATIENCE
-
 if TYPE_CHECKING:
     import asyncio
 
@@ -46,6 +44,8 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
     import asyncio
 
     from prompt_toolkit.application.run_in_terminal import in_terminal
+
+    from cli.table.writer import PATIENCE
 
     loop = asyncio.get_running_loop()
     stopping: set[asyncio.Task[None]] = set()
