@@ -7,7 +7,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -58,7 +58,8 @@ class Dialer:
     Addresses are hints, and anybody may have given them: a proposal, a join record, an advertisement. So connections
     are begun at a bounded rate, together and to each address, and few are under way at once
     (:mod:`protocol.limits`, *Dialling*). Above the rate of all, and with too many under way, an attempt waits for its
-    turn; to an address that was dialled too often, it fails.
+    turn. Only one attempt of each :meth:`dial` is in that queue, so a peer with many addresses delays no other. An
+    attempt to an address that was dialled too often fails.
 
     :param credentials: this node's identity for TLS.
     :param paces: what peers may send, if the node counts that over other links, too.
@@ -87,11 +88,12 @@ class Dialer:
         chosen = list(dict.fromkeys(dialled))[:ADDRESSES_PER_PEER]
         if not chosen:
             raise DialError("no address is known")
-        link = await _first(self._dial_host(address, accept) for address in chosen)
-        link.start(handler, self._paces.of(link))
+        queue = asyncio.Lock()
+        link = await _first(self._dial_host(address, accept, queue) for address in chosen)
+        link.start(handler, self._paces.for_link(link))
         return link
 
-    async def _dial_host(self, address: Address, accept: Accept) -> Link:
+    async def _dial_host(self, address: Address, accept: Accept, queue: asyncio.Lock) -> Link:
         where = format_address(address)
         try:
             async with asyncio.timeout(self.limits.handshake):
@@ -103,18 +105,20 @@ class Dialer:
             _check_own_network(where, address[0])
             raise DialError(f"no machine is known by the name {address[0]}") from error
         return await _first(
-            self._connect_in_turn(where, family, name, accept) for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
+            self._connect_in_turn(where, family, name, accept, queue) for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
         )
 
-    async def _connect_in_turn(self, where: str, family: int, name: Any, accept: Accept) -> Link:
+    async def _connect_in_turn(self, where: str, family: int, name: Any, accept: Accept, queue: asyncio.Lock) -> Link:
         loop = asyncio.get_running_loop()
         now = loop.time()
         if not ip_address(name[0]).is_loopback and not self._each.bucket(name[0], now).admits(now):
             raise DialError(f"{where} was dialled too often in the last seconds")
-        async with self._under_way:
-            async with self._turn:  # those who wait keep their order
-                await asyncio.sleep(self._all.wait(loop.time()))
-                self._all.take()
+        async with AsyncExitStack() as held:
+            async with queue:
+                await held.enter_async_context(self._under_way)
+                async with self._turn:  # those who wait keep their order
+                    await asyncio.sleep(self._all.wait(loop.time()))
+                    self._all.take()
             try:
                 async with asyncio.timeout(self.limits.handshake):
                     return await self._connect(where, family, name, accept)

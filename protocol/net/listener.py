@@ -167,7 +167,7 @@ class Listener:
             return
         if self._may_stay(link):
             self._links.append(link)
-            link.start(self._handler, self.paces.of(link), self._closed)
+            link.start(self._handler, self.paces.for_link(link), self._closed)
         else:
             link.refuse()
 

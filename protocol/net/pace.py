@@ -38,7 +38,7 @@ class Paces:
         }
         self._bytes: Buckets[bytes | str] = Buckets(limits.catch_up_rate, limits.catch_up_burst, PEERS_PACED)
 
-    def of(self, peer: Peer) -> Pace | None:
+    def for_link(self, peer: Peer) -> Pace | None:
         """Return what counts the frames of a new link; None if they need no counting."""
         return Pace(self, peer) if peer.is_on_own_machine in self._messages else None
 

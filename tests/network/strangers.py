@@ -12,6 +12,7 @@ from protocol.limits import FRAME
 from protocol.net.addresses import Address
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.framing import FrameSplitter, frame_header
+from tests.programs import PATIENCE
 
 
 class Stranger:
@@ -66,15 +67,24 @@ class Trap:
 
     def __init__(self, *, hangs_up: bool = False) -> None:
         self._hangs_up = hangs_up
+        self.port = 0
         self.dialled = 0
         self.open: set[asyncio.StreamWriter] = set()
         self.most_at_once = 0
 
-    async def set_up(self) -> int:
-        """Return the port."""
-        self.server = await asyncio.start_server(self._hold, "0.0.0.0", 0, backlog=1000)
-        port: int = self.server.sockets[0].getsockname()[1]
-        return port
+    @classmethod
+    @asynccontextmanager
+    async def set_up(cls, *, hangs_up: bool = False) -> AsyncIterator[Trap]:
+        """Accept connections for the length of a block, after which all of them are cut."""
+        trap = cls(hangs_up=hangs_up)
+        server = await asyncio.start_server(trap._hold, "0.0.0.0", 0, backlog=1000)
+        trap.port = server.sockets[0].getsockname()[1]
+        try:
+            yield trap
+        finally:
+            server.close()
+            for writer in trap.open:
+                writer.transport.abort()
 
     async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.dialled += 1
@@ -86,7 +96,8 @@ class Trap:
         self.open.discard(writer)
         writer.close()
 
-    def close(self) -> None:
-        self.server.close()
-        for writer in self.open:
-            writer.transport.abort()
+    async def until_dialled(self, times: int) -> None:
+        """Wait until so many connections have come."""
+        async with asyncio.timeout(PATIENCE):
+            while self.dialled < times:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)

@@ -19,7 +19,7 @@ from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.crypto.short_code import ShortCode
 from protocol.crypto.tls import credentials
-from protocol.events import CodeTried, Notice
+from protocol.events import CodeTried, Notice, TableClosed
 from protocol.net.addresses import Address
 from protocol.net.advertisement import LOBBY, Advertisement
 from protocol.net.dialer import Dialer
@@ -206,23 +206,27 @@ async def test_proposals_with_invented_players_make_a_guest_dial_no_faster_than_
     assert host.node._active.hosting is not None
     table, seat = host.node._active.hosting.table, guest.node._active.joining._seat
     assert seat is not None
-    trap, numbers = Trap(hangs_up=hangs_up), count(1)
-    port = await trap.set_up()
-    loop = asyncio.get_running_loop()
-    begun = loop.time()
-    for _ in range(limits.PROPOSALS):
-        others = [
-            invented(table.id, tuple((elsewhere(next(numbers) if machines > 1 else 1), port) for _ in range(machines)))
-            for _ in range(3)
-        ]
-        roster = sorted((*table.records[:1], seat.own, *others), key=lambda each: each.join.identity)
-        genesis = Genesis(table.id, CLASSIC, table.settings.patience, tuple(roster))
-        host.node._runtime.post(guest.node.identity.public, Propose(genesis.encoded()))
-    await guest.until_true(lambda: trap.dialled > 0)
-    await asyncio.sleep(2)
-    took = loop.time() - begun
-    trap.close()
-    assert trap.dialled <= limits.DIAL_BURST + limits.DIAL_RATE * took
+    shown, numbers = table.frame(), count(1)
+    async with Trap.set_up(hangs_up=hangs_up) as trap:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        for _ in range(limits.PROPOSALS):
+            others = [
+                invented(
+                    table.id,
+                    tuple((elsewhere(next(numbers) if machines > 1 else 1), trap.port) for _ in range(machines)),
+                )
+                for _ in range(3)
+            ]
+            roster = sorted((*table.records[:1], seat.own, *others), key=lambda each: each.join.identity)
+            players = tuple((each.join.nickname, each.join.identity) for each in roster)
+            genesis = Genesis(table.id, CLASSIC, table.settings.patience, tuple(roster))
+            host.node._runtime.post(guest.node.identity.public, shown._replace(seats=len(roster), players=players))
+            host.node._runtime.post(guest.node.identity.public, Propose(genesis.encoded()))
+        await guest.until_true(lambda: trap.dialled > 0 or guest.told(TableClosed) != [])
+        await asyncio.sleep(2)
+        took = loop.time() - begun
+    assert 0 < trap.dialled <= limits.DIAL_BURST + limits.DIAL_RATE * took
     if machines == 1:
         assert trap.dialled <= limits.DIAL_BURST_PER_ADDRESS + limits.DIAL_RATE_PER_ADDRESS * took
     assert trap.most_at_once <= limits.DIALS

@@ -6,11 +6,13 @@ import asyncio
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 
 import pytest
 
 from protocol.crypto.tls import credentials
 from protocol.limits import (
+    ADDRESSES_PER_PEER,
     DIAL_BURST_PER_ADDRESS,
     DIAL_RATE_PER_ADDRESS,
     DIALS,
@@ -119,51 +121,64 @@ async def test_few_connections_are_under_way_at_once_and_who_gives_up_frees_the_
     elsewhere: Callable[[int], str],
 ) -> None:
     """Whatever for: all that a node dials goes through one dialer."""
-    trap = Trap()
-    port = await trap.set_up()
-    dialer = Dialer(credentials(identity()), Limits(handshake=PATIENCE))
+    async with Trap.set_up() as trap:
+        dialer = Dialer(credentials(identity()), Limits(handshake=PATIENCE))
 
-    def dialling(*numbers: int) -> list[asyncio.Task[Link]]:
-        return [asyncio.create_task(dialer.dial([(elsewhere(each), port)], Recorder())) for each in numbers]
+        def dialling(*numbers: int) -> list[asyncio.Task[Link]]:
+            return [asyncio.create_task(dialer.dial([(elsewhere(each), trap.port)], Recorder())) for each in numbers]
 
-    async def until_dialled(count: int) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while trap.dialled < count:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        attempts = dialling(*range(1, DIALS + 6))
+        await trap.until_dialled(DIALS)
+        await asyncio.sleep(0.2)
+        assert trap.dialled == DIALS
+        for attempt in attempts:
+            attempt.cancel()
+        await asyncio.gather(*attempts, return_exceptions=True)
+        last = dialling(DIALS + 6)
+        await trap.until_dialled(DIALS + 1)
+        assert trap.most_at_once <= DIALS
+        last[0].cancel()
+        await asyncio.gather(*last, return_exceptions=True)
 
-    attempts = dialling(*range(1, DIALS + 6))
-    await until_dialled(DIALS)
-    await asyncio.sleep(0.2)
-    assert trap.dialled == DIALS
-    for attempt in attempts:
-        attempt.cancel()
-    await asyncio.gather(*attempts, return_exceptions=True)
-    last = dialling(DIALS + 6)
-    await until_dialled(DIALS + 1)
-    assert trap.most_at_once <= DIALS
-    last[0].cancel()
-    await asyncio.gather(*last, return_exceptions=True)
-    trap.close()
+
+async def test_a_peer_waits_for_a_turn_behind_one_address_of_each_other_and_not_behind_all(
+    elsewhere: Callable[[int], str],
+) -> None:
+    """Proposals can name hundreds of addresses, and a player of the match who is cut off must be dialled soon."""
+    peers = 16
+    async with Trap.set_up(hangs_up=True) as crowd, Trap.set_up(hangs_up=True) as player:
+        dialer = Dialer(credentials(identity()), Limits(handshake=PATIENCE))
+        hosts = iter(map(elsewhere, count(1)))
+        attempts = [
+            asyncio.create_task(dialer.dial([(next(hosts), crowd.port) for _ in range(ADDRESSES_PER_PEER)], Recorder()))
+            for _ in range(peers)
+        ]
+        await asyncio.sleep(0.05)
+        before = crowd.dialled
+        attempts.append(asyncio.create_task(dialer.dial([(next(hosts), player.port)], Recorder())))
+        await player.until_dialled(1)
+        assert crowd.dialled <= before + DIALS + 2 * peers < peers * ADDRESSES_PER_PEER
+        for attempt in attempts:
+            attempt.cancel()
+        await asyncio.gather(*attempts, return_exceptions=True)
 
 
 async def test_an_address_that_was_dialled_too_often_is_passed_over_and_another_is_not(
     elsewhere: Callable[[int], str],
 ) -> None:
-    trap = Trap(hangs_up=True)
-    port = await trap.set_up()
-    dialer = Dialer(credentials(identity()), SHORT)
+    async with Trap.set_up(hangs_up=True) as trap:
+        dialer = Dialer(credentials(identity()), SHORT)
 
-    async def problem(number: int) -> str:
-        with pytest.raises(DialError) as caught:
-            await dialer.dial([(elsewhere(number), port)], Recorder())
-        return str(caught.value)
+        async def problem(number: int) -> str:
+            with pytest.raises(DialError) as caught:
+                await dialer.dial([(elsewhere(number), trap.port)], Recorder())
+            return str(caught.value)
 
-    loop = asyncio.get_running_loop()
-    begun = loop.time()
-    problems = await asyncio.gather(*(problem(1) for _ in range(2 * DIAL_BURST_PER_ADDRESS)))
-    assert sum("broke off" in each for each in problems) <= DIAL_BURST_PER_ADDRESS + DIAL_RATE_PER_ADDRESS * (
-        loop.time() - begun
-    )
-    assert any("dialled too often" in each for each in problems)
-    assert "broke off" in await problem(2)
-    trap.close()
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        problems = await asyncio.gather(*(problem(1) for _ in range(2 * DIAL_BURST_PER_ADDRESS)))
+        assert sum("broke off" in each for each in problems) <= DIAL_BURST_PER_ADDRESS + DIAL_RATE_PER_ADDRESS * (
+            loop.time() - begun
+        )
+        assert any("dialled too often" in each for each in problems)
+        assert "broke off" in await problem(2)

@@ -21,7 +21,7 @@ class Peer:
 
 
 def link(paces: Paces, key: bytes, host: str) -> Pace:
-    pace = paces.of(Peer(key, (host, 7000)))
+    pace = paces.for_link(Peer(key, (host, 7000)))
     assert pace is not None
     return pace
 
@@ -89,4 +89,4 @@ def test_long_frames_are_counted_by_their_bytes_over_all_links() -> None:
 
 
 def test_programs_of_this_machine_are_not_counted() -> None:
-    assert Paces(Limits()).of(Peer(ADA, ("127.0.0.1", 7000), is_on_own_machine=True)) is None
+    assert Paces(Limits()).for_link(Peer(ADA, ("127.0.0.1", 7000), is_on_own_machine=True)) is None
