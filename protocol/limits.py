@@ -20,7 +20,8 @@ KIB: Final = 1024
 
 LINKS_PER_ADDRESS: Final = 3
 """Links that strangers at one address may hold, so that one machine cannot take every place. Links from this machine
-are exempt; they count towards :data:`LINKS_OUTSIDE_ROSTER`."""
+are exempt; they count towards :data:`LINKS_OUTSIDE_ROSTER`. IPv6 addresses count whole, as all machines of a LAN may
+share their first 64 bits. A machine with many of them meets :data:`LINKS_OUTSIDE_ROSTER`, and loses its links first."""
 LINKS_OUTSIDE_ROSTER: Final = 16
 """Links that all strangers together may hold. An idle TLS link costs some 30 KiB; a table and its spectators need no
 more."""
@@ -40,7 +41,7 @@ HANDSHAKES: Final = 16
 """TLS handshakes under way at once. One more ends the oldest of the address that has most of them."""
 HANDSHAKE_RATE: Final = 5.0
 """Handshakes a second that one address of another machine may begin. Each takes one to two milliseconds of computing,
-and a stranger's are all in vain. A player who returns after a cut dials less often."""
+and a stranger gains nothing by them. A player who returns after a cut dials less often."""
 HANDSHAKE_BURST: Final = 20
 """Handshakes that one address may begin at once: the players of one machine may all come at the same moment."""
 HANDSHAKE_COST: Final = 0.005
@@ -68,7 +69,8 @@ ACCEPT_PAUSE: Final = 0.05
 REFUSAL_PAUSE: Final = 0.005
 """Seconds without accepting after a connection from an address that is over its rate."""
 ADDRESSES_WATCHED: Final = 256
-"""Addresses whose handshakes are counted. The one that has not come for longest is forgotten first."""
+"""Addresses, or places, that are counted: where handshakes, packets, exchanges of short codes and spectators come from,
+and what this node dials. One is forgotten only when nothing of its allowance is used; further ones share one."""
 BACKLOG: Final = 64
 """Connections that the system keeps waiting to be accepted. Further ones must knock again."""
 KEYS_REMEMBERED: Final = 4096
@@ -98,15 +100,14 @@ FIRST_FRAMES: Final = 4
 """Frames of each link that never wait, though they count: enough for a greeting and a request for a seat, or all of a
 short code's exchange. So a stranger who is over the rate holds up nobody who comes from the same place."""
 PEERS_PACED: Final = 256
-"""Players, and places of strangers, whose messages are counted. The one that was silent for longest is forgotten
-first."""
+"""Players, and places of strangers, whose messages are counted; see :data:`ADDRESSES_WATCHED` for further ones."""
 CATCH_UP_RATE: Final = 512 * KIB
 """Bytes a second of one peer's frames that are longer than :data:`FRAME_BEFORE_WELCOME`. Only answers to NEED are. They
 count here and not as messages, as each carries hundreds of them."""
 CATCH_UP_BURST: Final = 4 * KIB * KIB
 """Bytes of such frames at once: the history of a long match of ten players comes in one go."""
 FRAMES_AT_ONCE: Final = 16
-"""Frames of one peer that are handled in one pass of the event loop. Then it is the turn of the other links, and what
+"""Frames of one link that are handled in one pass of the event loop. Then it is the turn of the other links, and what
 this node signs leaves."""
 THROTTLE: Final = 0.2
 """Seconds without reading when a peer is over its rate: long enough to let a few messages through at once."""
@@ -144,7 +145,7 @@ DIAL_RATE: Final = 20.0
 """Connections a second that a node begins, all together. Others tell it whom to dial and where: proposals name
 players, and players name addresses."""
 DIAL_BURST: Final = 100
-"""Connections that a node begins at once: one for each address of nine players, who have up to eleven."""
+"""Connections that a node begins at once: nine players with up to eleven addresses each."""
 DIAL_RATE_PER_ADDRESS: Final = 4.0
 """Connections a second to one address of another machine: nine players of one machine that are all away, each dialled
 every three seconds. A player who names a third machine as their own must not make others besiege it."""
@@ -220,7 +221,7 @@ NEED_RATE: Final = 8.0
 NEED_BURST: Final = 8
 """Answers to one peer at once."""
 ASKERS: Final = 64
-"""Peers whose requests are counted. The one that has not asked for longest is forgotten first."""
+"""Peers whose requests are counted; see :data:`ADDRESSES_WATCHED` for further ones."""
 WASTE_RATE: Final = 50.0
 """Useless messages a second in one peer's answers, those that bring the history no further. Each takes a few tenths of
 a millisecond, as its signature must be checked. Above it that peer is asked for no more pages."""
@@ -265,8 +266,7 @@ is a new author every time."""
 FLOOR_BURST: Final = 20
 """Words that are heard in all at once: as when everybody cheers at the end."""
 FLOORS: Final = 16
-"""Tables and matches whose words are counted: a node hears of three at a time at most. The one that has been silent for
-longest is forgotten first."""
+"""Tables and matches whose words are counted: a node hears of three at a time at most."""
 SPEAKERS: Final = 64
 """Authors whose last word is remembered: many more than sit together in an evening. The one who has been silent for
 longest is forgotten first."""
@@ -329,12 +329,12 @@ CODE_RATE: Final = 8.0
 ones wait for their turn: they are all answered within two seconds, as only so many links may wait."""
 CODE_BURST: Final = 10
 """Exchanges at once: everybody at the table types the code."""
-CODE_RATE_PER_ADDRESS: Final = 0.1
-"""Exchanges a second with those who come from one place that are forgotten if they came to nothing: by a wrong proof,
-or none. A place where more has come to nothing has its turn after all others."""
-CODE_BURST_PER_ADDRESS: Final = 5
-"""Such exchanges that a place may have behind it and still be served in the order of coming: people mistype a code, and
-lose a connection."""
+CODE_RATE_PER_PLACE: Final = 0.1
+"""How many failed exchanges of one place are forgotten per second: those with a wrong proof, or none. A place with more
+of them has its turn after all others."""
+CODE_BURST_PER_PLACE: Final = 5
+"""Failed exchanges after which a place is still served in the order of coming: people mistype a code, and lose a
+connection."""
 CODE_BREAKS: Final = 5
 """Exchanges broken off for one code after which the host is told, once: some people lose a connection."""
 CODE_SEARCH: Final = 20.0

@@ -32,9 +32,17 @@ class Bucket:
         >>> bucket.wait(0), bucket.wait(0.5)
         (0.5, 0.0)
         """
+        self._fill(now)
+        return max(0.0, (1 - self._level) / self._rate)
+
+    def is_full(self, now: float) -> bool:
+        """Tell whether nothing is left of all that was counted."""
+        self._fill(now)
+        return self._level >= self._burst
+
+    def _fill(self, now: float) -> None:
         self._level = min(self._burst, self._level + (now - self._since) * self._rate)
         self._since = now
-        return max(0.0, (1 - self._level) / self._rate)
 
     def take(self, units: float = 1) -> None:
         """Count an event. A cost above the units left becomes a debt, which delays the next event."""
@@ -62,7 +70,8 @@ class Buckets(Generic[Key]):
 
     :param rate: units a second, for each.
     :param burst: units that each bucket holds, and begins with.
-    :param most: how many buckets are kept. The one that has not been used for longest is forgotten first.
+    :param most: how many buckets are kept. Only a full one is forgotten, as a new one would be the same. If none is
+        full, newcomers share one bucket.
     """
 
     def __init__(self, rate: float, burst: float, most: int) -> None:
@@ -70,6 +79,7 @@ class Buckets(Generic[Key]):
         self._burst = burst
         self._most = most
         self._buckets: dict[Key, Bucket] = {}
+        self._shared = Bucket(rate, burst, 0)
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -81,8 +91,12 @@ class Buckets(Generic[Key]):
         >>> [buckets.bucket(name, now).admits(now) for name, now in (("Ada", 0), ("Ada", 0), ("Ben", 0), ("Ada", 1))]
         [True, False, True, True]
         """
-        bucket = self._buckets.pop(key, None) or Bucket(self._rate, self._burst, now)
-        self._buckets[key] = bucket
-        if len(self._buckets) > self._most:
-            del self._buckets[next(iter(self._buckets))]
+        if (bucket := self._buckets.pop(key, None)) is None:
+            if len(self._buckets) >= self._most:
+                full = next((each for each, old in self._buckets.items() if old.is_full(now)), None)
+                if full is None:
+                    return self._shared
+                del self._buckets[full]
+            bucket = Bucket(self._rate, self._burst, now)
+        self._buckets[key] = bucket  # the last: the search for a full one begins with those that rested longest
         return bucket

@@ -105,7 +105,8 @@ class Dialer:
             _check_own_network(where, address[0])
             raise DialError(f"no machine is known by the name {address[0]}") from error
         return await _first(
-            self._connect_in_turn(where, family, name, accept, queue) for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
+            self._connect_in_turn(where, family, name, accept, queue)
+            for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
         )
 
     async def _connect_in_turn(self, where: str, family: int, name: Any, accept: Accept, queue: asyncio.Lock) -> Link:

@@ -4,8 +4,8 @@ Three wrong proofs close a code. Nothing that depends on the code is sent before
 counted before it is answered, so a guest who breaks off has learned nothing.
 
 An exchange costs some computing, so they are paced. Nobody is refused for that: those who come too fast wait for their
-turn. First come those whose place (:func:`~protocol.net.addresses.origin`) has the fewest exchanges behind it that came
-to nothing. So a peer that begins exchanges and breaks them off waits behind guests who have the code.
+turn. First come those whose place (:func:`~protocol.net.addresses.origin`) has the fewest failed exchanges. So a peer
+that begins exchanges and breaks them off waits behind guests who have the code.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CLOSED = "the short code of this table is closed after too many wrong tries: ask
 BUSY = "the short code of this table has too many callers right now: try again in a few seconds"
 WRONG = "the short code is wrong"
 BREAKING_OFF = (
-    "Somebody keeps beginning to prove that they know the short code, and breaks off. They learn nothing by that, and "
-    "others have their turn first. The long join line works as well."
+    "Somebody keeps starting to enter the short code and then hanging up. This tells them nothing, and other guests go "
+    "first. The long join line still works."
 )
 BEGUN = "the match at this table has begun"
 OVER = "the match at this table is over: ask the host to open the table again, and for its new short code"
@@ -64,10 +64,10 @@ class CodeDesk:
         self._table = table
         now = runtime.loop.time()
         self._pace = Bucket(limits.CODE_RATE, limits.CODE_BURST, now)
-        self._to_nothing: Buckets[str] = Buckets(
-            limits.CODE_RATE_PER_ADDRESS, limits.CODE_BURST_PER_ADDRESS, limits.ADDRESSES_WATCHED
+        self._failures: Buckets[str] = Buckets(
+            limits.CODE_RATE_PER_PLACE, limits.CODE_BURST_PER_PLACE, limits.ADDRESSES_WATCHED
         )
-        """How many exchanges of each place may still come to nothing, before others have their turn first."""
+        """How many exchanges of each place may still fail before others have their turn first."""
         self._places: dict[bytes, str] = {}
         """Of the peers that are welcome to an exchange and have not begun it."""
         self._waiting: dict[bytes, _Caller] = {}
@@ -156,7 +156,7 @@ class CodeDesk:
                 self._next = self._runtime.loop.call_later(wait, self._answer_next)
                 return
             identity = min(
-                self._waiting, key=lambda each: self._to_nothing.bucket(self._waiting[each].place, now).wait(now)
+                self._waiting, key=lambda each: self._failures.bucket(self._waiting[each].place, now).wait(now)
             )
             self._answer(identity, self._waiting.pop(identity), now)
 
@@ -165,7 +165,7 @@ class CodeDesk:
             self._runtime.refuse(identity, RefuseCode.REFUSED, CLOSED)
             return
         self._pace.take()
-        self._to_nothing.bucket(caller.place, now).take()
+        self._failures.bucket(caller.place, now).take()
         exchange = CodeExchange(self.code, identity, self._runtime.identity.public, self._table.id, is_host=True)
         try:
             exchange.take(caller.element)
@@ -177,7 +177,7 @@ class CodeDesk:
 
     def _judge(self, identity: bytes, begun: _Exchange, frame: CodeProof) -> None:
         if begun.exchange.is_proven_by(frame.proof):
-            self._to_nothing.bucket(begun.place, self._runtime.loop.time()).put_back()
+            self._failures.bucket(begun.place, self._runtime.loop.time()).put_back()
             self._runtime.post(identity, CodeProof(begun.exchange.proof, self._table.token))
             return
         self.tries_left -= 1

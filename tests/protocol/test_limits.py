@@ -20,7 +20,7 @@ from protocol.match.catch_up import CatchUp
 from protocol.match.effects import Effect, Needed, Send
 from protocol.match.match import Match
 from protocol.net.addresses import Address
-from protocol.net.dialer import Accept, Dialer, DialError
+from protocol.net.dialer import Dialer, DialError
 from protocol.net.join_line import parse_join_line
 from protocol.net.link import Link
 from protocol.net.mesh import Mesh
@@ -49,7 +49,7 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert limits.PROPOSALS == 16
     assert (limits.PURSE, limits.FROZEN, limits.PURSE_BURST, limits.PURSE_RATE) == (32 * 1024, 16, 20, 2)
     assert (limits.CODE_TRIES, limits.CODE_BURST, limits.CODE_RATE) == (3, 10, 8)
-    assert (limits.CODE_BURST_PER_ADDRESS, limits.CODE_RATE_PER_ADDRESS, limits.CODE_SEARCH) == (5, 0.1, 20)
+    assert (limits.CODE_BURST_PER_PLACE, limits.CODE_RATE_PER_PLACE, limits.CODE_SEARCH) == (5, 0.1, 20)
     assert (limits.DIALS, limits.DIAL_BURST, limits.DIAL_RATE) == (48, 100, 20)
     assert (limits.DIAL_BURST_PER_ADDRESS, limits.DIAL_RATE_PER_ADDRESS) == (32, 4)
     assert limits.FIRST_FRAMES == 4
@@ -142,7 +142,7 @@ def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
 async def test_only_the_first_of_very_many_addresses_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
     dialled: list[Address] = []
 
-    async def note(_: Dialer, address: Address, accept: Accept) -> None:
+    async def note(_: Dialer, address: Address, *options: object) -> None:
         dialled.append(address)
         raise DialError("nobody is there")
 

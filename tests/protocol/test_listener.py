@@ -260,13 +260,14 @@ async def test_handshakes_of_all_addresses_together_are_paced_and_none_is_lost(o
     assert loop.time() - begun >= 0.5
 
 
-def test_only_the_latest_addresses_are_watched() -> None:
-    visits: Buckets[str] = Buckets(rate=5, burst=1, most=8)
-    for number in range(100):
-        bucket = visits.bucket(f"fe80::{number}", now=0)
-        assert not bucket.wait(0)
-        bucket.take()
-    assert visits.bucket("fe80::99", now=0).wait(0)
+def test_others_in_any_number_give_an_address_no_new_allowance() -> None:
+    visits: Buckets[str] = Buckets(rate=5, burst=2, most=8)
+    assert [visits.bucket("fe80::1", now=0).admits(0) for _ in range(3)] == [True, True, False]
+    admitted = sum(visits.bucket(f"2001:db8::{number}", now=0).admits(0) for number in range(256))
+    assert admitted == 7 + 2  # those with a bucket of their own, and those who share one
+    assert not visits.bucket("fe80::1", now=0).admits(0)
+    assert len(visits) == 8
+    assert [visits.bucket("fe80::2", now=1).admits(1) for _ in range(3)] == [True, True, False]
     assert len(visits) == 8
 
 
