@@ -45,7 +45,7 @@ from protocol.limits import (
 )
 from protocol.net.advertisement import PRIVATE, SERVICE_TYPE, Advertisement
 from protocol.net.interfaces import interface_addresses
-from protocol.net.multicast import Datagram, Multicast, kept_up
+from protocol.net.multicast import Datagram, Multicast, NoInterfaceError, kept_up
 from protocol.net.sightings import POINTER, Sighting, Sightings
 from protocol.rate_limit import Bucket, Buckets
 
@@ -119,6 +119,8 @@ class Discovery:
     def _open(self) -> Multicast:
         try:
             return Multicast(self._interface, self._heard)
+        except NoInterfaceError as error:
+            raise DiscoveryUnavailable(str(error)) from error
         except OSError as error:
             raise DiscoveryUnavailable(f"multicast could not be started here ({error})") from error
 

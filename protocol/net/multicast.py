@@ -143,6 +143,10 @@ class _Group:
             each.close()
 
 
+class NoInterfaceError(OSError):
+    """This machine has no interface with the name or address that was given."""
+
+
 class Multicast:
     """Hears and sends on some interfaces, beside other programs of this machine on the same port.
 
@@ -155,7 +159,7 @@ class Multicast:
     def __init__(self, interface: str | None, hear: Callable[[Datagram], None]) -> None:
         meant = interfaces(interface)
         if interface is not None and not meant:
-            raise OSError(f"there is no network interface {interface}")
+            raise NoInterfaceError(f"there is no network interface {interface}")
         self._hear = hear
         self._groups: list[_Group] = []
         reason = "no network interface takes it"
