@@ -16,11 +16,12 @@ import ifaddr
 Host = IPv4Address | IPv6Address
 
 _BESIDE_THE_LAN: Final = re.compile(
-    r"(br-|cali|cni|cscotun|docker|flannel|ipsec|kube|lxc|lxd|nordlynx|podman|ppp|proton|tailscale|tap|tun|utun|vboxnet"
+    r"(awdl|br-|cali|cni|cscotun|docker|flannel|ipsec|kube|llw|lxc|lxd|nordlynx|podman|ppp|proton|tailscale|tap|tun|utun|vboxnet"
     r"|veth|virbr|vmnet|wg|zt)|.*(hyper-v|virtual|vmware|vpn|wireguard|wsl)",
     re.I,
 )
-"""Names that containers, virtual machines and VPNs give their interfaces. People in one room rarely meet there."""
+"""Names that containers, virtual machines, VPNs and Apple's AirDrop give their interfaces. People in one room rarely
+meet there."""
 _FAR: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 """Addresses that no network has (RFC 5737, RFC 3849), so that the way there is the way out."""
 _SIOCGIFFLAGS: Final = 0x8913
@@ -41,8 +42,13 @@ class Interface(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine is reached by it."""
-        return all(each.is_loopback for each in self.addresses)
+        """Whether only this machine is reached by it. That of macOS has a link-local address, too."""
+        return any(each.is_loopback for each in self.addresses)
+
+    @property
+    def is_beside_the_lan(self) -> bool:
+        """Whether it looks like one of a container, a virtual machine or a VPN."""
+        return _BESIDE_THE_LAN.match(self.name) is not None
 
 
 def interfaces(meant: str | None = None) -> tuple[Interface, ...]:
@@ -60,7 +66,7 @@ def interfaces(meant: str | None = None) -> tuple[Interface, ...]:
         return (
             each.is_loopback,
             not each.is_connected,
-            _BESIDE_THE_LAN.match(each.name) is not None,
+            each.is_beside_the_lan,
             ways_out.isdisjoint(each.addresses),
             (first.version, first.packed, each.number, each.name),
         )
@@ -75,8 +81,22 @@ def interfaces(meant: str | None = None) -> tuple[Interface, ...]:
 
 
 def is_cut_off(meant: str | None = None) -> bool:
-    """Tell whether this machine, or that one of its interfaces, is in no network: only loopback is left."""
-    return not any(each.is_connected and not each.is_loopback for each in interfaces(meant))
+    """Tell whether this machine, or the interface with this name or address, is in no network.
+
+    Loopback, containers, virtual machines and VPNs are no network, unless their interface is meant. While the system is
+    busy changing the interfaces, nothing is known, and the answer is no.
+    """
+    try:
+        return not any(_leads_to_others(each, is_meant=meant is not None) for each in interfaces(meant))
+    except OSError:
+        return False
+
+
+def _leads_to_others(interface: Interface, *, is_meant: bool) -> bool:
+    if not interface.is_connected or (not is_meant and (interface.is_loopback or interface.is_beside_the_lan)):
+        return False
+    # Windows gives an interface without a cable a link-local address. Elsewhere two machines on one cable have those.
+    return sys.platform != "win32" or not all(each.is_link_local for each in interface.addresses)
 
 
 def interface_addresses(meant: str | None = None) -> tuple[Host, ...]:
@@ -127,7 +147,9 @@ def hosts_to_dial(host: str) -> tuple[str, ...]:
         return (host,)
     if not _needs_zone(address) or "%" in host:
         return (host,)
-    zones = (each.number for each in interfaces() if each.number and any(map(_needs_zone, each.addresses)))
+    zones: list[int] = []
+    with suppress(OSError):  # the system is busy changing them: without a zone the dial fails
+        zones += (each.number for each in interfaces() if each.number and any(map(_needs_zone, each.addresses)))
     return tuple(f"{host}%{zone}" for zone in zones) or (host,)
 
 

@@ -208,7 +208,7 @@ class Locator:
                     await discovery.changed()
         found = fits(discovery.tables()) or _by_prefix(discovery.tables(), wanted)
         if not found:
-            raise _not_found(wanted, discovery.tables(), hint)
+            raise _not_found(wanted, discovery.tables(), hint, self._interface)
         start = _folded(wanted)
         by_name = {each.advertisement.name for each in found if _folded(each.advertisement.name).startswith(start)}
         if not by_name:
@@ -312,9 +312,14 @@ def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
     )
 
 
-def _not_found(wanted: str, known: Iterable[Sighting], hint: str) -> NodeError:
-    if is_cut_off():
-        problem = f'no table called "{wanted}" can be found: this machine is in no network'
+def _not_found(wanted: str, known: Iterable[Sighting], hint: str, interface: str | None) -> NodeError:
+    """Return why no table has this name.
+
+    :param interface: name or address of the only interface by which tables are looked for.
+    """
+    if is_cut_off(interface):
+        place = f"the network interface {interface}" if interface else "this machine"
+        problem = f'no table called "{wanted}" can be found: {place} is in no network'
         return NodeError(ErrorCode.NOT_FOUND, problem, "connect it by Wi-Fi or cable")
     by_fold = {_folded(each.advertisement.name): each.advertisement.name for each in known}
     near = [each for each in by_fold if each.startswith(_folded(wanted))] or get_close_matches(_folded(wanted), by_fold)

@@ -267,8 +267,8 @@ class Node:
         )
         self._runtime.tell(opened)
         if is_advertised and (left_out := self._locator.left_out):
-            reason = "which takes no multicast" if len(left_out) == 1 else "which take no multicast"
-            self._runtime.tell(Notice(f"The table is not advertised by {', '.join(left_out)}, {reason}."))
+            reason = f"which {'does' if len(left_out) == 1 else 'do'} not support multicast"
+            self._runtime.tell(Notice(f"The table is not advertised on {', '.join(left_out)}, {reason}."))
         self._active.hosting.open()
         return opened
 

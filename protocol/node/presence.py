@@ -91,10 +91,11 @@ class Presence:
     def _tell_whose_network_is_down(self) -> None:
         """Tell the owner that it is their own network that is down, before the others are said to be out of reach."""
         before, self._is_cut_off = self._is_cut_off, is_cut_off(self._interface)
+        place = f"The network interface {self._interface}" if self._interface else "This machine"
         if self._is_cut_off and not before:
-            self._runtime.tell(Notice("This machine is in no network any more: connect it by Wi-Fi or cable."))
+            self._runtime.tell(Notice(f"{place} is in no network any more: connect it by Wi-Fi or cable."))
         elif before and not self._is_cut_off:
-            self._runtime.tell(Notice("This machine is in a network again."))
+            self._runtime.tell(Notice(f"{place} is in a network again."))
 
     def _tell_where_the_table_is(self) -> None:
         """Tell the owner the new join line; without a network no join line would help anybody."""

@@ -83,8 +83,10 @@ class Trap:
             yield trap
         finally:
             server.close()
+            trap._hangs_up = True  # what was accepted just now reaches _hold later
             for writer in trap.open:
                 writer.transport.abort()
+            await asyncio.sleep(0.1)
 
     async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.dialled += 1

@@ -49,7 +49,7 @@ def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
             1, ipv4__igmp_max_memberships=0, ipv6__conf__en1__disable_ipv6=1, ipv6__conf__en2__disable_ipv6=1
         )
         with Program(*MODULE, "host", "Friday", "--ui", "line", home=tmp_path / "a", prefix=wire.on(1)) as host:
-            host.wait_for(lambda: [line for line in host.output if "en1, en2, which take no multicast" in line], "so")
+            host.wait_for(lambda: [line for line in host.output if "on en1, en2, which do not" in line], "so")
         with Program(*MODULE, "doctor", "--json", "--wait", "0.5", home=tmp_path / "b", prefix=wire.on(1)) as doctor:
             assert doctor.end() == 0
             found = findings(doctor.shown())["multicast"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from ipaddress import ip_address
 
 import ifaddr
 import pytest
 
-from protocol.net.interfaces import hosts_to_dial, hosts_to_listen_at, hosts_to_tell
+from protocol.net.interfaces import hosts_to_dial, hosts_to_listen_at, hosts_to_tell, is_cut_off
 
 EVERYWHERE = ("0.0.0.0", "::")
 LOOPBACK = ("127.0.0.1", "::1")
@@ -76,4 +77,42 @@ def test_zones_are_not_told_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_machine_without_any_address_tells_only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ifaddr, "get_adapters", list)
     assert hosts_to_tell(EVERYWHERE) == ("127.0.0.1",)
+    assert hosts_to_dial("fe80::1") == ("fe80::1",)
+
+
+@pytest.mark.parametrize(
+    ("system", "names", "meant", "is_so"),
+    [
+        ("linux", {"lo": LOOPBACK}, None, True),
+        ("darwin", {"lo0": (*LOOPBACK, "fe80::1")}, None, True),
+        ("darwin", {"lo0": LOOPBACK, "utun0": (OWN,), "awdl0": (WIFI,), "llw0": (WIFI,)}, None, True),
+        ("darwin", {"lo0": LOOPBACK, "en0": (OWN,)}, None, False),
+        ("linux", {"lo": LOOPBACK, "docker0": ("172.17.0.1",)}, None, True),
+        ("linux", {"lo": LOOPBACK, "docker0": ("172.17.0.1",)}, "docker0", False),
+        ("linux", {"lo": LOOPBACK, "eth9": ("192.0.2.7",)}, "eth8", True),
+        ("linux", {"lo": LOOPBACK, "eth9": ("192.0.2.7",)}, "127.0.0.1", False),
+        ("linux", {"lo": LOOPBACK, "eth9": (OWN,)}, None, False),
+        ("win32", {"Loopback": LOOPBACK, "Ethernet": ("169.254.7.7", OWN)}, None, True),
+        ("win32", {"Loopback": LOOPBACK, "Ethernet": ("192.0.2.7", OWN)}, None, False),
+    ],
+)
+def test_a_machine_is_cut_off_when_no_interface_leads_to_a_lan(
+    monkeypatch: pytest.MonkeyPatch, system: str, names: dict[str, tuple[str, ...]], meant: str | None, *, is_so: bool
+) -> None:
+    own = [
+        ifaddr.Adapter(name, name, [address(host, number, name) for host in hosts], number)
+        for number, (name, hosts) in enumerate(names.items(), 1)
+    ]
+    monkeypatch.setattr(ifaddr, "get_adapters", lambda: own)
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr("protocol.net.interfaces._is_connected", lambda _: True)
+    assert is_cut_off(meant) is is_so
+
+
+def test_interfaces_that_are_just_changing_stop_no_dialling(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy() -> list[ifaddr.Adapter]:
+        raise OSError("the system is busy")
+
+    monkeypatch.setattr(ifaddr, "get_adapters", busy)
+    assert not is_cut_off()
     assert hosts_to_dial("fe80::1") == ("fe80::1",)
