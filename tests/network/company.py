@@ -117,8 +117,8 @@ class Player:
 
     async def leave(self) -> None:
         """Close the node and hear it out."""
-        await self.node.close()
         async with asyncio.timeout(PATIENCE):
+            await self.node.close()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._listening
 
