@@ -172,19 +172,25 @@ def percent(chance: Fraction) -> str:
     return "over 99%" if 0.99 < chance < 1 else f"{float(chance):.0%}"
 
 
-def command_line(*words: str) -> str:
+def command_line(*words: str | PurePath) -> str:
     r"""Return a command as it is typed in this system's shell.
 
+    A path that begins with a dash would be taken for an option, so it is written from the current folder: ``./-cup``.
     What :func:`escape` makes visible is spelled for the shell, byte by byte: it can be copied like the rest. No shell
     of Windows can spell it, so there a command with such a word says that it cannot be typed.
     """
     if sys.platform == "win32":
         from subprocess import list2cmdline
 
-        line = list2cmdline(("p2pdice", *words))
+        line = list2cmdline(("p2pdice", *map(_as_argument, words)))
         shown = harmless(line).replace("\n", _visible(ord("\n")))
         return line if shown == line else f"{shown}  (cannot be typed here: the name contains invisible characters)"
-    return " ".join(map(_for_shell, ("p2pdice", *words)))
+    return " ".join(_for_shell(_as_argument(word)) for word in ("p2pdice", *words))
+
+
+def _as_argument(word: str | PurePath) -> str:
+    text = str(word)
+    return text if isinstance(word, str) or not text.startswith("-") else os.path.join(os.curdir, text)
 
 
 def _for_shell(word: str) -> str:

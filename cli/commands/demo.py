@@ -151,5 +151,5 @@ def _print(summary: dict[str, Any], ending: str) -> None:
     print(wrapped(same, get_terminal_size().columns))
     for path in summary["transcripts"]:
         print(f"    {shown_path(Path(path))}")
-    print(f"Verify one yourself:\n    {command_line('verify', summary['transcripts'][0])}")
-    print(f"See the match again, with all dice:\n    {command_line('replay', summary['transcripts'][0])}")
+    print(f"Verify one yourself:\n    {command_line('verify', Path(summary['transcripts'][0]))}")
+    print(f"See the match again, with all dice:\n    {command_line('replay', Path(summary['transcripts'][0]))}")

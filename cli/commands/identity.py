@@ -127,7 +127,7 @@ def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
         kept = replace_key_file(home.identity, me.encoded())
     print(f"Your new fingerprint:  {me.fingerprint}")
     if kept is not None:
-        restore_it = command_line("identity", "restore", str(kept), *home_words(home.path))
+        restore_it = command_line("identity", "restore", kept, *home_words(home.path))
         print(f"The former key is {shown_path(kept)}\nTo go back to it:\n    {restore_it}")
     protect = command_line("identity", "passphrase", *home_words(home.path))
     print(f"The new key has no passphrase. To set one:\n    {protect}")
@@ -160,8 +160,8 @@ def backup(
     if not made.is_protected:
         say("The key in it has no passphrase: anybody with a copy of the file can play in your name. To set one first:")
         print(f"    {command_line('identity', 'passphrase', *home_words(home.path))}")
-    restore_it = command_line("identity", "restore", str(file), *home_words(home.path))
-    print(f"To restore it:\n    {restore_it}")
+    restore_it = command_line("identity", "restore", file, "--home", "DIR")
+    print(f"To restore it, into a new folder DIR:\n    {restore_it}")
 
 
 def _content(made: Backup) -> str:
@@ -202,7 +202,7 @@ def restore(
     say("Use one key in one place: two programs with the same key cut each other's links.")
     has_key_already = home.identity.exists() and _tell_of_the_key_here(home.identity, found.key, its_key)
     _tell_what_stays(home, file, found, its_key, has_key_already=has_key_already)
-    confirm("Restore it?", is_sure, command_line("identity", "restore", str(file), "--yes", *home_words(home.path)))
+    confirm("Restore it?", is_sure, command_line("identity", "restore", file, "--yes", *home_words(home.path)))
     try:
         restored = backups.restore(home, file)
     except HomeInUseError as error:
@@ -286,7 +286,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
     if remembers and found.made is not None:
         say("The matches, people and purses that are kept here stay; those of the backup are not added.")
         say("To get those, restore into another home:")
-        say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
+        say(f"    {command_line('identity', 'restore', file, '--home', 'DIR')}")
         if found.has_purse and not has_purse:
             say("Whoever has played with the purse of the backup refuses another one with a newcomer's coins.")
     else:

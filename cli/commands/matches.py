@@ -116,10 +116,7 @@ def save(
     if out is not None and not out.absolute().parent.is_dir():
         raise Failure(f"There is no folder {shown_path(out.parent)}.", hint="Create it first, or give another file.")
     name = archive.name_of(stored, stored_matches)
-    path, words = out, [str(out)]
-    if path is None:
-        path = kept_at
-        words = [name, *home_words(home.path)]
+    path, words = (kept_at, (name, *home_words(home.path))) if out is None else (out, (out,))
     write_whole(path, data)
     print(f"The transcript of {name} is {shown_path(path)}")
     print(f"Verify it with:\n    {command_line('verify', *words)}")

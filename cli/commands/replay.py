@@ -114,7 +114,7 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
             print(json.dumps(report.to_json()))
         complain("\n".join(describe(report)))
         raise typer.Exit(report.code)
-    hint = f"What it proves: {command_line('verify', str(path))}"
+    hint = f"What it proves: {command_line('verify', path)}"
     raise Failure(f"{shown_path(path)} is a proof of misconduct: it holds no match to look at.", hint=hint)
 
 

@@ -116,7 +116,8 @@ def _table(
                 opened = (
                     f'The table "{escape(event.name)}" is open to this laptop only: it has no address on a network.'
                 )
-                return f"{opened} In another terminal, type:\n{command}"
+                elsewhere = command_line("join", event.join_line, "--home", "DIR")
+                return f"{opened} In another terminal, with another folder DIR as its home, type:\n    {elsewhere}"
             lines = [f'The table "{escape(event.name)}" is open. On another laptop, type:']
             if event.code:
                 lines += [f"    {command_line('join', event.code)}", "If that does not find it, type the long line:"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from cli.boundary import as_failure
 from cli.settings import Settings, home_words
 
 
-def words_for(path: Path, name: str) -> tuple[str, ...]:
+def words_for(path: Path, name: str) -> tuple[str | Path, ...]:
     """Return the words to type for a file: a name if a home holds it, else its path.
 
     :param name: of the file in its home.
@@ -17,7 +19,7 @@ def words_for(path: Path, name: str) -> tuple[str, ...]:
     from protocol import home_of
 
     home = home_of(path)
-    return (str(path),) if home is None else (name, *home_words(home))
+    return (path,) if home is None else (name, *home_words(home))
 
 
 def named_transcript(name: str, settings: Settings) -> Path:
@@ -27,10 +29,17 @@ def named_transcript(name: str, settings: Settings) -> Path:
     touched.
 
     :raises FileNotFoundError: if the word can only be a path, and there is no such file.
+    :raises PermissionError: if the path leads through a folder that is closed to this account.
     :raises Failure: if nothing in the home has this name, or more than one match has.
     """
-    if os.path.lexists(name):
-        return Path(name)
+    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # it may be a match
+        try:
+            os.lstat(name)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+        else:
+            return Path(name)
     from protocol import Home, NodeError, StoreError
     from protocol.storage.archive import transcript_named  # which takes long to import, and a file is judged without it
 

@@ -155,8 +155,8 @@ WHERE = ("Friday", f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",))
         (
             node.TableOpened(*WHERE, True, is_reachable=False, seats=2, ruleset=PRESETS["classic"]),
             'The table "Friday" is open to this laptop only: it has no address on a network. '
-            "In another terminal, type:\n",
-            "",
+            "In another terminal, with another folder DIR as its home, type:\n",
+            " --home DIR",
         ),
     ],
     ids=["advertised", "private", "no network"],
