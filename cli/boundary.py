@@ -74,6 +74,9 @@ def _run(settings: Settings) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
         if (code := _misused(error)) is not None:
             return code
+        if (stranded := _stranded(error)) is not None:
+            report(stranded, sys.stderr)  # without the words for a home: whether they are needed nobody can tell
+            return stranded.code
         failure = as_failure(error) or _unexpected(error, settings)
         report(failure, sys.stderr, home_words(settings.home_if_any))
         return failure.code
@@ -157,6 +160,20 @@ def as_failure(error: Exception) -> Failure | None:
     if isinstance(error, OSError):
         reason = sentence(error.strerror or str(error))
         return Failure(f"{shown_path(Path(str(error.filename)))}: {reason}" if error.filename else reason)
+    return None
+
+
+def _stranded(error: BaseException | None) -> Failure | None:
+    """Return the failure of what needs the current folder after that was removed; None for any other error."""
+    while error is not None:
+        if isinstance(error, FileNotFoundError) and not os.path.isabs(error.filename or ""):
+            try:
+                os.getcwd()
+            except FileNotFoundError:
+                former = f", {shown_path(Path(name))}," if (name := os.environ.get("PWD")) else ""
+                hint = "Go to another one with cd, and repeat."
+                return Failure(f"The current folder{former} was removed.", hint=hint)
+        error = error.__cause__ or error.__context__
     return None
 
 

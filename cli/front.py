@@ -109,9 +109,11 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _home(ctx: typer.Context, home: Path | None) -> Path | None:
+def _home(ctx: typer.Context, home: str | None) -> str | None:
+    if home == "":  # as a path it would be the current folder
+        raise typer.BadParameter("it is empty. Name a folder, or leave the option out for your usual home.")
     if home is not None:
-        _settings(ctx).home_option = home
+        _settings(ctx).home_option = Path(home)
     return home
 
 
@@ -127,13 +129,12 @@ def _settings(ctx: typer.Context) -> Settings:
 
 def _front(
     home: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--home",
             metavar="DIR",
             callback=_home,
             expose_value=False,
-            file_okay=False,
             help="Keep identity, matches and log in DIR (also: P2PDICE_HOME); one DIR per player.",
         ),
     ] = None,

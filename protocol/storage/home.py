@@ -101,10 +101,15 @@ def close_to_others(folder: Path) -> Parts:
     owner can then put anything into it. What others have put there before is refused, and stays as it is.
 
     :return: a message about it, as a sentence without its full stop; empty if there is nothing to say.
-    :raises NotOwnError: if a file of the home is not the owner's own, or others can write to the folder as it is left.
+    :raises NotOwnError: if the home is no folder, a file of it is not the owner's own, or others can write to it as it
+        is left.
     :raises OSError: if the folder cannot be looked at.
     """
-    if sys.platform == "win32" or not folder.is_dir():
+    if not folder.is_dir():
+        if folder.exists():
+            raise NotOwnError(folder, "is no folder", "choose another place with --home DIR")
+        return ()
+    if sys.platform == "win32":
         return ()  # Windows keeps a user's profile private by access lists; mode bits say nothing there
     found = folder.stat()
     names = sorted(os.listdir(folder))
