@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from protocol.errors import ProtocolError as ProtocolError
     from protocol.errors import RefuseCode as RefuseCode
     from protocol.files import check_own as check_own
+    from protocol.files import is_full as is_full
     from protocol.files import own_opener as own_opener
     from protocol.files import probe_openness as probe_openness
     from protocol.files import read_outside as read_outside

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +26,8 @@ OTHERS: Final = 0o077
 _WITHOUT_WAITING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _AS_IT_IS: Final = _WITHOUT_WAITING | getattr(os, "O_NOFOLLOW", 0)
 
+_LITTLE: Final = 1 << 20
+"""Bytes: a disk with less room is full. SQLite does not always report a full disk as SQLITE_FULL."""
 _REMEDY: Final = "move it away, or choose another folder with --home DIR"
 _READ_ONLY_REMEDY: Final = (
     "its disk is read-only, so copy the folder to another disk, close the copy with chmod -R go-rwx, and name it with"
@@ -122,9 +127,19 @@ def write_whole(path: Path, data: bytes) -> None:
 
     :raises OSError: if it cannot be written; it names this file. Then the one that was there is in its place.
     """
-    try:
+    with naming(path):
         _write_whole(path, data)
-    except OSError as error:  # which names a draft, or nothing if the disk is full
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the name of a file into the errors that the system raises in the block.
+
+    By itself the system names none if a disk is full, and names a draft if none can be made.
+    """
+    try:
+        yield
+    except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -142,6 +157,14 @@ def _write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def is_full(folder: Path) -> bool:
+    """Tell whether the disk of a folder has too little room for a file to get longer.
+
+    :raises OSError: if the folder cannot be looked at.
+    """
+    return shutil.disk_usage(folder).free < _LITTLE
 
 
 def probe_openness(folder: Path) -> bool:

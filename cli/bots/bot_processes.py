@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 import cli
 from cli.bots.programs import forbid_vfork, own_group
 from cli.exits import ExitCode
-from protocol import own_opener
+from cli.render import shown_path
+from protocol import is_full, own_opener
 
 if TYPE_CHECKING:
     from protocol import Party
@@ -126,6 +127,11 @@ async def end(processes: Iterable[Process]) -> None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         await asyncio.wait(stubborn)
+
+
+def complaints_in(log: Path) -> str:
+    """Return where to look for what a process complained of: a full disk keeps no log, and is the likely cause."""
+    return f"The disk is full: {shown_path(log.parent)}" if is_full(log.parent) else f"Its log: {shown_path(log)}"
 
 
 def describe_exit(code: int | None) -> str:

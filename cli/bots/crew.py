@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
+from cli.bots.bot_processes import Order, complaints_in, describe_exit, end, start_house_bot
 from cli.bots.ndjson import read_object
 from cli.levels import DEFAULT_LEVEL, Level
 from cli.output import complain, say
@@ -225,6 +225,6 @@ async def _follow(node: Node, bot: Bot, process: Process, is_ending: asyncio.Eve
             if said["type"] in OF_BOTS:
                 tell(said)
     if (code := await process.wait()) and not is_ending.is_set():
-        complain(f"{escape(bot.name)} {describe_exit(code)}. Its log: {shown_path(node.home.log)}")
+        complain(f"{escape(bot.name)} {describe_exit(code)}. {complaints_in(node.home.log)}")
         if node.match is not None and node.match.is_formed:
             complain("To seat it again, quit and resume the match.")

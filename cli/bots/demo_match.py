@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
+from cli.bots.bot_processes import Order, complaints_in, describe_exit, end, start_house_bot
 from cli.bots.names import BOT_NAMES, bot_nickname
 from cli.exits import ExitCode, Failure
 from cli.levels import Level, shown
 from cli.log import log_path
+from cli.render import shown_path
 from cli.text.event_json import NAMES
 from protocol.events import MatchResult, TableOpened
 
@@ -80,7 +81,7 @@ class DemoMatch:
             async with asyncio.timeout(STALLED) as patience:
                 await asyncio.gather(*(self._play(each, patience) for each in self.contestants))
         except TimeoutError:
-            logs = log_path(self.contestants[0].home)
+            logs = shown_path(log_path(self.contestants[0].home))
             raise Failure(f"Nothing has happened for {STALLED:.0f} seconds.", hint=f"See the logs, as {logs}") from None
         finally:
             await end(self._processes)
@@ -96,7 +97,7 @@ class DemoMatch:
             code = await self._follow(contestant, self._join_line, seat, patience)
         if code or contestant.transcript is None:
             why = describe_exit(code) if code else "ended before the match did"
-            raise Failure(f"The bot {contestant.name} {why}.", hint=f"Its log: {log_path(contestant.home)}")
+            raise Failure(f"The bot {contestant.name} {why}.", hint=complaints_in(log_path(contestant.home)))
 
     async def _follow(self, contestant: Contestant, table: str, seat: list[str], patience: asyncio.Timeout) -> int:
         own = ["--name", contestant.nickname, "--home", str(contestant.home), "--level", contestant.level]

@@ -35,7 +35,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from protocol.crypto.hashing import tagged_hash
 from protocol.errors import LocalError
-from protocol.files import NotOwnError, read_own, write_whole
+from protocol.files import NotOwnError, naming, read_own, write_whole
 from protocol.limits import KEY_FILE_BYTES, KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
@@ -298,7 +298,8 @@ def _keep(path: Path, data: bytes) -> Path:
 
 
 def _create(path: Path, data: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with naming(path), open(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

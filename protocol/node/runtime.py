@@ -22,7 +22,7 @@ from protocol.node.locator import Locator
 from protocol.node.outbox import IDLE, Do, Outbox, Send, Sent, Write
 from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
-from protocol.storage.store import Store, StoreError
+from protocol.storage.store import Store, StoreError, failure
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame
 from protocol.wire.rulesets import ruleset_hash
 
@@ -46,7 +46,8 @@ class _Stopping:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if error is None or not isinstance(error, (StoreError, OSError)):
             return False
-        self._runtime._stop(f"cannot write to {self._runtime.home.path}: {error}")
+        told = error if isinstance(error, StoreError) else failure("cannot write to", self._runtime.home.path, error)
+        self._runtime._stop(str(told))
         return True
 
 

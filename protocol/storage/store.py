@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.errors import Choices, ErrorCode, LocalError
-from protocol.files import check_own, own_opener
+from protocol.files import check_own, is_full, own_opener
 from protocol.limits import ADDRESSES_REMEMBERED, RULES_NAMES_REMEMBERED
 from protocol.storage import people, purses
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
@@ -46,9 +46,6 @@ _PATIENCE: Final = 5.0
 
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", "-newest", "-lock", "-lock-journal")
 """What is added to the name of a store for each file that belongs to it. SQLite opens some of them by itself."""
-
-_LITTLE: Final = 1 << 20
-"""Bytes: a disk with less room is full. SQLite does not always report a full disk as SQLITE_FULL."""
 
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder with a new name is made there
 """The folder whose files are in memory, on Linux. The disk of temporary files may be the one that is full."""
@@ -754,7 +751,7 @@ def _state_of_disk(path: Path, error: Exception) -> type[StoreError] | None:
                 return None
             if not os.access(path.parent, os.W_OK):
                 return ReadOnlyError
-            if is_unclear and shutil.disk_usage(path.parent).free < _LITTLE:
+            if is_unclear and is_full(path.parent):
                 return FullDiskError
     return None
 
