@@ -101,8 +101,9 @@ tables of a process, one after the other. As a daemon it does not keep the proce
 
 def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None]) -> None:
     with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads any more
-        for line in sys.stdin or ():
-            loop.call_soon_threadsafe(queue.put_nowait, line.rstrip("\r\n"))
+        with contextlib.suppress(OSError):  # the terminal was closed
+            for line in sys.stdin or ():
+                loop.call_soon_threadsafe(queue.put_nowait, line.rstrip("\r\n"))
         loop.call_soon_threadsafe(queue.put_nowait, None)
 
 
@@ -191,7 +192,7 @@ class TerminalLines(PipedInput):
         if self._prompting is not None:
             self._prompting.cancel()
         if self._prompted:
-            self._writer.write("\n")
+            self._write("\n")
         await self._writer.drain(PATIENCE)
 
     async def read(self) -> str | None:
@@ -207,7 +208,12 @@ class TerminalLines(PipedInput):
         before = "\n" if self._prompted else ""
         self._has_broken_in = self._has_broken_in or bool(self._prompted)
         self._prompted = ""
-        self._writer.write(f"{before}{self._paint(wrapped(harmless(text), get_terminal_size().columns))}\n")
+        self._write(f"{before}{self._paint(wrapped(harmless(text), get_terminal_size().columns))}\n")
+
+    def _write(self, text: str) -> None:
+        # Timers and bots write, too. That a terminal was closed, its reader learns: the input has ended.
+        with contextlib.suppress(OSError):
+            self._writer.write(text)
 
     def remind(self, status: str) -> None:
         self.say(status)
@@ -228,10 +234,10 @@ class TerminalLines(PipedInput):
             self.tell(f"({_STILL_COUNTS})")
         prompt = harmless(self._table.prompt())
         if prompt != self._prompted:
-            self._writer.write(("\n" if self._prompted else "") + prompt)
+            self._write(("\n" if self._prompted else "") + prompt)
             self._prompted = prompt
             self._is_due = False
 
     def ring(self) -> None:
         if self._has_bell:
-            self._writer.write("\a")
+            self._write("\a")

@@ -140,6 +140,12 @@ class Terminal(Program):
         super().close()
 
     def _release(self) -> None:
+        with suppress(OSError):  # it was closed already
+            os.close(self._fd)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as somebody who closes its window."""
+        self.freeze()
         os.close(self._fd)
 
     def type(self, keys: str) -> None:
