@@ -68,7 +68,9 @@ def parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ForeignTextError("it is nested too deeply") from None
-    except ValueError as error:  # a number with too many digits is one, too
+    except ValueError as error:
+        if not isinstance(error, tomllib.TOMLDecodeError):  # Python reads no numbers of thousands of digits
+            raise ForeignTextError("it has a number with too many digits") from None
         where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         problem = str(error)[: where.start()] if where else str(error)
         line = int(where[1]) if where and where[1] else len(text.splitlines()) if where else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def plural(count: int, noun: str, many: str = "") -> str:
+def plural(count: float, noun: str, many: str = "") -> str:
     """Return the form of a noun that follows a number, or a change such as +1.
 
     :param many: the form for several; if it is empty, the noun with an s.

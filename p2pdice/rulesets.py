@@ -190,7 +190,7 @@ def _option(name: str) -> Option:
 
 
 def _shown(value: object) -> str:
-    text = value if isinstance(value, str) and value.isascii() and value.isprintable() else repr(value)
+    text = value if isinstance(value, str) and value and value.isascii() and value.isprintable() else repr(value)
     return text if len(text) <= 40 else text[:40] + "…"
 
 

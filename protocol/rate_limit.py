@@ -41,7 +41,8 @@ class Bucket:
         return self._level >= self._burst
 
     def _fill(self, now: float) -> None:
-        self._level = min(self._burst, self._level + (now - self._since) * self._rate)
+        # Only time that passes counts: the clock of some machines begins below 0.
+        self._level = min(self._burst, self._level + max(0.0, now - self._since) * self._rate)
         self._since = now
 
     def take(self, units: float = 1) -> None:
@@ -58,6 +59,8 @@ class Bucket:
         >>> bucket = Bucket(rate=1, burst=1, now=0)
         >>> bucket.admits(0), bucket.admits(0), bucket.admits(1)
         (True, False, True)
+        >>> Bucket(rate=1, burst=1, now=0).admits(-1000)
+        True
         """
         if self.wait(now):
             return False

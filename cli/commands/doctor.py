@@ -14,6 +14,7 @@ from cli.front import application
 from cli.output import complain, say
 from cli.settings import Settings
 from cli.table.play import InterfaceOption, run
+from p2pdice.plurals import plural
 
 EPILOG: Final = """\b
 Examples:
@@ -68,7 +69,7 @@ def doctor(
             note(finding)
         note(firewall(str(port or "PORT")))
         if not as_json:
-            complain(f"Listening to the network for {wait:g} seconds…")
+            complain(f"Listening to the network for {wait:g} {plural(wait, 'second')}…")
         async for finding in network(interface, port, wait, peers):
             note(finding)
 

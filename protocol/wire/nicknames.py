@@ -94,7 +94,7 @@ def check_written(name: str) -> str:
         raise NicknameError("a nickname has no spaces at its ends and no two in a row")
     for character in name:
         if is_unseen(character):
-            raise NicknameError(f"a nickname must not have control or invisible characters (U+{ord(character):04X})")
+            raise NicknameError(f"a nickname {_unfit(character)}")
     return name
 
 
@@ -157,12 +157,21 @@ def flaw(text: str) -> str:
         category = unicodedata.category(character)
         marks = marks + 1 if category.startswith("M") else 0
         if not is_shown(character) or (category[0] not in "LNMPS" and character != " "):
-            return f"must not have control or invisible characters (U+{ord(character):04X})"
+            return _unfit(character)
         if marks > COMBINING_MARKS:
             return f"must not have more than {COMBINING_MARKS} combining marks on a character"
         if marks and index == 0:
             return "must not begin with a combining mark"
     return ""
+
+
+def _unfit(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":  # Python's sign for a byte on the command line that it cannot decode
+        return (
+            f"must not have bytes that the encoding of this terminal does not know (0x{ord(character) & 0xFF:02X});"
+            " if the name looks right, set LC_ALL to a locale with UTF-8, such as C.UTF-8"
+        )
+    return f"must not have control or invisible characters (U+{ord(character):04X})"
 
 
 def _script(letter: str) -> str:

@@ -1,0 +1,211 @@
+"""Odd machines: a current folder that is gone, a home that is a file, names that shells take for options."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.exits import ExitCode
+from cli.log import log_path
+from cli.render import command_line
+from tests.cli.conftest import Run
+from tests.disks import fill, needs_mounts, needs_root, small_disk
+from tests.programs import MODULE, PATIENCE, ROOT, Done, environment, run
+
+VECTOR = ROOT / "tests" / "vectors" / "resign.p2pdice"
+
+
+def where(folder: Path, *arguments: str, home: Path) -> Done:
+    """Run a command in a folder."""
+    return subprocess.run(
+        [sys.executable, *MODULE, *arguments],
+        env=environment(home),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder in which a program is")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--home h identity",
+        "--home h host --no-play",
+        "demo --players 2 --out o",
+        "report {vector}",
+        "arena random odds --games 1 --out zz",
+        "matches save last --out x",
+    ],
+)
+def test_a_command_that_needs_a_removed_current_folder_says_in_a_sentence_that_it_is_gone(
+    command: str, demo: dict[str, Any], tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    script = f'mkdir {gone}; cd {gone}; rmdir {gone}; exec "$@"'
+    words = command.format(vector=VECTOR).split()
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, *MODULE, *words],
+        env=environment(Path(demo["folder"]) / "ada"),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stderr.endswith(
+        f"Error: The current folder, {gone}, was removed.\nGo to another one with cd, and repeat.\n"
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_every_command_that_is_advised_for_a_file_named_with_a_dash_can_be_typed(tmp_path: Path) -> None:
+    folder, home = tmp_path / "folder", tmp_path / "home"
+    folder.mkdir()
+    shutil.copy(VECTOR, folder / "-dash.p2pdice")
+    judged = where(folder, "verify", "./-dash.p2pdice", home=home)
+    advised = [shlex.split(line)[1:] for line in judged.stdout.splitlines() if line.startswith("    p2pdice ")]
+    assert [words[0] for words in advised] == ["replay", "report"]
+    for words in advised:
+        assert where(folder, *words, home=home).returncode == ExitCode.DONE
+
+
+def test_a_backup_is_restored_into_another_home_as_its_advice_says(tmp_path: Path) -> None:
+    folder, home = tmp_path / "folder", tmp_path / "home"
+    folder.mkdir()
+    fingerprint = where(folder, "identity", "--json", home=home).stdout
+    made = where(folder, "identity", "backup", "--", "-bk", home=home)
+    (advised,) = (line for line in made.stdout.splitlines() if "restore" in line and line.startswith("    "))
+    words = shlex.split(advised)[1:]
+    assert words[-2:] == ["--home", "DIR"]
+    assert where(folder, *words, "--yes", home=home).returncode == ExitCode.DONE
+    again = where(folder, "identity", "--json", "--home", "DIR", home=home).stdout
+    assert again.partition('"key"')[0] == fingerprint.partition('"key"')[0]
+
+
+def test_only_paths_are_kept_from_looking_like_options() -> None:
+    assert command_line("verify", "--json", Path("-x"), Path("x")).split()[1:3] == ["verify", "--json"]
+    assert Path(command_line("verify", Path("-x")).split()[2]) == Path("-x")
+    assert not command_line("verify", Path("-x")).split()[2].startswith("-")
+
+
+AS_ANOTHER = """
+import os, sys
+from cli import boundary
+*before, path = sys.argv
+sys.argv = [*before, os.devnull + "/missing"]
+boundary.run()  # imports all that this command needs, while it can be read
+os.seteuid(12345)
+sys.argv = [*before, path]
+sys.exit(boundary.run())
+"""
+
+
+@needs_root
+@pytest.mark.parametrize("command", ["verify", "replay"])
+def test_a_file_in_a_closed_folder_is_not_said_to_be_missing(command: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # those of pytest are closed
+        Path(folder).chmod(0o755)
+        closed = Path(folder) / "closed"
+        closed.mkdir(mode=0o700)
+        shutil.copy(VECTOR, closed / "x.p2pdice")
+        done = run("-c", AS_ANOTHER, command, str(closed / "x.p2pdice"), home=Path(folder) / "home")
+    assert done.returncode == ExitCode.FAILURE
+    assert "x.p2pdice: Permission denied.\n" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["matches", "identity", "history", "people", "purse", "host --bots 1 --ui line"])
+def test_a_home_that_is_a_file_is_refused_as_one(command: str, tmp_path: Path) -> None:
+    home = tmp_path / "m.p2pdice"
+    shutil.copy(VECTOR, home)
+    settings = {"P2PDICE_CONFIG": str(tmp_path / "config.toml")}
+    for words in ([], ["--home", str(home)]):
+        done = run(*MODULE, *command.split(), *words, home=home, variables=settings)
+        assert done.returncode == ExitCode.FAILURE
+        assert done.stderr == f"Error: {home}: It is no folder; choose another place with --home DIR.\n"
+    assert home.read_bytes() == VECTOR.read_bytes()
+
+
+def test_an_empty_home_is_an_error_and_makes_no_key_in_the_current_folder(tmp_path: Path) -> None:
+    done = where(tmp_path, "identity", "--home", "", home=tmp_path / "home")
+    assert done.returncode == ExitCode.USAGE
+    assert "it is empty. Name a folder" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows gives arguments as text, not as bytes")
+@pytest.mark.parametrize("command", [("identity", "show", "--name", "Zoë"), ("host", "--name", "Zoë", "--no-play")])
+def test_a_name_that_the_encoding_of_the_terminal_cannot_hold_is_not_called_invisible(
+    command: tuple[str, ...], p2pdice: Run
+) -> None:
+    done = p2pdice(*command, LC_ALL="POSIX", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.returncode == ExitCode.USAGE
+    assert "encoding of this terminal" in done.stderr
+    assert "LC_ALL" in done.stderr
+    assert p2pdice("identity", "show", "--name", "Zoë", LC_ALL="C.UTF-8").returncode == ExitCode.DONE
+
+
+def test_an_option_without_a_name_is_quoted(here: Run) -> None:
+    assert "there is no option ''" in here("rules", "--set", "=").stderr.replace("\n", " ")
+
+
+def test_a_number_of_thousands_of_digits_is_refused_without_advice_for_programmers(here: Run, tmp_path: Path) -> None:
+    rules = tmp_path / "long.toml"
+    rules.write_text(f"dice = {'9' * 6000}\n")
+    said = " ".join(here("rules", str(rules)).stderr.split())
+    assert "too many digits" in said
+    assert "sys." not in said
+
+
+def test_the_doctor_listens_for_one_second(p2pdice: Run) -> None:
+    assert "for 1 second…" in p2pdice("doctor", "--wait", "1").stderr
+
+
+@needs_mounts
+def test_a_demo_on_a_full_disk_says_that_the_disk_is_full(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        (disk / "d").mkdir()
+        fill(disk)
+        done = run(*MODULE, "demo", "--players", "2", "--out", str(disk / "d"), home=tmp_path / "home")
+    assert done.returncode == ExitCode.FAILURE
+    assert "\nThe disk is full: " in done.stderr
+    assert "Its log" not in done.stderr
+
+
+@needs_mounts
+@pytest.mark.parametrize("command", ["report last --out", "matches save last --out"])
+def test_a_file_that_does_not_fit_on_a_disk_is_named(command: str, demo: dict[str, Any], tmp_path: Path) -> None:
+    home = tmp_path / "ada"
+    shutil.copytree(Path(demo["folder"]) / "ada", home)
+    with small_disk(tmp_path / "disk") as disk:
+        fill(disk)
+        done = run(*MODULE, *command.split(), str(disk / "out"), home=home)
+        assert not (disk / "out").exists()
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stderr.endswith(f"Error: {tmp_path / 'disk' / 'out'}: No space left on device.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is POSIX only")
+def test_a_match_ends_in_silence_when_its_terminal_is_gone(tmp_path: Path) -> None:
+    from tests.cli.screen import IN_FOREGROUND, Terminal
+
+    class Deaf(Terminal):
+        """One whose program is not told that it was closed, as below nohup."""
+
+        _begin = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {IN_FOREGROUND}"
+
+    home = tmp_path / "a"
+    with Deaf(home, "host", "--bots", "2", "--name", "Ada", "--ui", "line", "--pace", "1") as terminal:
+        terminal.until("You roll ")
+        terminal.hang_up()
+        terminal.process.wait(PATIENCE)
+    assert not log_path(home).exists() or not log_path(home).read_text()
