@@ -17,7 +17,6 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence

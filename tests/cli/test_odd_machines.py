@@ -182,6 +182,16 @@ def test_a_demo_on_a_full_disk_says_that_the_disk_is_full(tmp_path: Path) -> Non
 
 
 @needs_mounts
+def test_a_player_is_told_that_the_disk_is_too_full_for_the_bots(tmp_path: Path) -> None:
+    from tests.cli.screen import Terminal
+
+    with small_disk(tmp_path / "disk", "2800k") as disk:
+        arguments = ("host", "--bots", "2", "--name", "Ada", "--ui", "line", "--pace", "0")
+        with Terminal(disk / "h", *arguments, P2PDICE_CONFIG=str(tmp_path / "config.toml")) as terminal:
+            terminal.until("ended with exit code 1. The disk is full:")
+
+
+@needs_mounts
 @pytest.mark.parametrize("command", ["report last --out", "matches save last --out"])
 def test_a_file_that_does_not_fit_on_a_disk_is_named(command: str, demo: dict[str, Any], tmp_path: Path) -> None:
     home = tmp_path / "ada"
