@@ -86,10 +86,11 @@ slows the peer. Strangers who come from one place count as one peer."""
 BURST: Final = 200
 """Messages from one peer at once: a joint step of ten players with relays, or a reconnect, comes as one burst."""
 PASS_ON_RATE: Final = 25.0
-"""Messages a second of one author that a node passes on: to players who are not linked with the author, and to
-spectators. Enforced by match/links.py. What is beyond it, a node that can use it asks for: see :data:`PAGE`."""
+"""Votes a second of one author that a node passes on: to players who are not linked with the author, and to
+spectators. Enforced by match/links.py. What is beyond it, a node that can use it asks for: see :data:`PAGE`. Other
+messages are one in a step, and have no such limit."""
 PASS_ON_BURST: Final = 100
-"""Messages of one author that a node passes on at once."""
+"""Votes of one author that a node passes on at once."""
 PASSED_ON_RATE: Final = 2 * PASS_ON_RATE
 """Messages a second of one author that another player may pass on free of charge: twice what a node passes on, as
 messages bunch up on their way. So nobody is read more slowly for what others have signed. Further ones count as the

@@ -95,7 +95,7 @@ async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
         only = len(heard.left_out) == 1
         says = f"{listing(heard.left_out)} {'does' if only else 'do'} not support multicast"
         there = "that network" if only else "those networks"
-        found.append(Finding("multicast", State.WARNING, says, f"On {there}, {BY_HAND}"))
+        found.append(Finding("interfaces", State.WARNING, says, f"On {there}, {BY_HAND}"))
     if not heard.itself:
         remedy = f"A firewall stops UDP port 5353: let it through. Until then {BY_HAND}"
         found.append(Finding("multicast", State.WARNING, "this machine does not hear its own packets", remedy))

@@ -1,8 +1,10 @@
 """The links of one node to the other players of a match, and the messages that it passes on between them. Sans-I/O.
 
 Every player tells the others which players it cannot reach (CUT). They pass those players' messages on to it. Each
-author has a budget for that: one who signs without end fills no link of anybody else's. A message beyond the budget
-is not passed on; those who lack it and can use it ask for it (:mod:`protocol.match.catch_up`).
+author has a budget of votes for that: one who votes without end fills no link of anybody else's. A vote beyond the
+budget is not passed on; those who lack it and can use it ask for it (:mod:`protocol.match.catch_up`). Other messages
+need no budget, as an author has one in a step: were they to wait for it, a liar's votes would keep the liar's own
+message from a player, who would then be the one who is late.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from protocol.consensus.steps import FORMED
 from protocol.match.effects import Broadcast, Effect, PassOn, Send
 from protocol.rate_limit import Buckets
 from protocol.wire.frames import Cut
-from protocol.wire.messages import Signed
+from protocol.wire.messages import VOTES, Signed
 
 
 class Links:
@@ -36,7 +38,7 @@ class Links:
         self._told_cut: tuple[int, ...] = ()
         """The players that this node last said it cannot reach."""
         self._budgets: Buckets[int] = Buckets(limits.PASS_ON_RATE, limits.PASS_ON_BURST, limits.PLAYERS)
-        """Of what is passed on, by author."""
+        """Of the votes that are passed on, by author."""
 
     def has_quorum(self) -> bool:
         """Tell whether more than half of the base are here, so that a vote can come to something."""
@@ -76,6 +78,6 @@ class Links:
         author = signed.message.author
         if author == self._me:
             self._emit(PassOn(signed, ()))
-        elif self._budgets.bucket(author, now).admits(now):
+        elif signed.message.kind not in VOTES or self._budgets.bucket(author, now).admits(now):
             cut = (peer for peer, authors in sorted(self._cut.items()) if author in authors and peer != author)
             self._emit(PassOn(signed, tuple(cut)))

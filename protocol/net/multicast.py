@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from itertools import product
 from typing import Final, NamedTuple
 
+from protocol.errors import LocalError
 from protocol.limits import DATAGRAM, DATAGRAM_BURST, DATAGRAM_RATE, DATAGRAM_REST
 from protocol.net.interfaces import Interface, interfaces
 from protocol.net.loop import receive_from
@@ -143,7 +144,7 @@ class _Group:
             each.close()
 
 
-class NoInterfaceError(OSError):
+class NoInterfaceError(LocalError, OSError):
     """This machine has no interface with the name or address that was given."""
 
 

@@ -52,7 +52,7 @@ def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
             host.wait_for(lambda: [line for line in host.output if "on en1, en2, which do not" in line], "so")
         with Program(*MODULE, "doctor", "--json", "--wait", "0.5", home=tmp_path / "b", prefix=wire.on(1)) as doctor:
             assert doctor.end() == 0
-            found = findings(doctor.shown())["multicast"]
+            found = findings(doctor.shown())["interfaces"]
     assert (found["state"], found["says"]) == ("warning", "en1 and en2 do not support multicast")
     assert "the line that the host sees works" in found["remedy"]
 

@@ -235,6 +235,11 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
     now = world.now + 10
     assert passed_on(range(300), now) == limits.PASS_ON_BURST
     assert passed_on(range(1), now, author=4) == 1
+    ordinary = next(place.entries[liar] for place in reversed(history.chain) if liar in place.entries)
+    match._links.pass_on(ordinary, now)
+    assert [effect.authors for effect in match._fetch_effects() if isinstance(effect, PassOn)] == [(victim,)], (
+        "votes do not use up what the liar's other messages need"
+    )
     assert passed_on(range(300, 400), now + 2) == 2 * limits.PASS_ON_RATE
     useless = 10 * limits.VOTE_ROUNDS_AHEAD
     assert passed_on(range(useless, useless + 10), now + 10) == 0

@@ -17,6 +17,7 @@ OUR_FAULT = {
     "DamagedStoreError",
     "DiscoveryUnavailable",
     "FullDiskError",
+    "NoInterfaceError",
     "HomeInUseError",
     "KeyFileError",
     "LocalError",
