@@ -3,7 +3,7 @@
 Most of it is Unicode's own table of confusable characters, in ``confusables.txt`` beside this module. What people
 confuse in a hurry, and Unicode does not count, is added here.
 
-The store keeps outlines of names. Whoever changes one of the tables adds an upgrade of the store that writes them anew.
+The store keeps outlines of names. A change of one of the tables needs an upgrade of the store that writes them anew.
 """
 
 from __future__ import annotations

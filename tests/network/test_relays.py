@@ -78,7 +78,7 @@ def test_what_nobody_can_use_is_not_passed_on(tmp_path: Path, kind: str) -> None
 
 @pytest.mark.parametrize("kind", ["mixed", *thoroughly(kind for kind in KINDS if kind != "mixed")])
 def test_a_flood_over_a_link_of_ones_own_delays_nobody_else(tmp_path: Path, kind: str) -> None:
-    """And the link stays: whoever is throttled is not silent, nor is whoever throttles."""
+    """And the link stays: a throttled peer is not silent, nor is one that throttles."""
     withstand(tmp_path, 3, replace(FULL_SPEED, kind=kind, is_apart=False))
 
 

@@ -27,7 +27,7 @@ PAIRS = """
 
 @pytest.mark.parametrize("pair", PAIRS.split())
 def test_a_name_that_passes_for_a_trusted_one_is_reported(pair: str, tmp_path: Path) -> None:
-    """Fifteen such pairs were not: whoever took such a name came without a warning."""
+    """Fifteen such pairs were not: a player with such a name came without a warning."""
     for known, new in (pair.split("/"), reversed(pair.split("/"))):
         with closing(Store(tmp_path / f"{outline(new)}-{len(new)}-{new.encode().hex()}.sqlite3")) as store:
             store.people.trust(ADA, known, 1_700_000_000)

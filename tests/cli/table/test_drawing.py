@@ -397,7 +397,7 @@ def test_ones_own_dice_and_the_last_word_are_in_sight_on_the_smallest_screen(cou
 
 
 def assert_all_are_counted(shown: str, count: int) -> None:
-    """Whoever has no room on the screen is counted on it."""
+    """Players without room on the screen are counted on it."""
     in_sight = re.findall(r"^(?:  |▶ |  \d+\. )Player (\d)", shown, re.MULTILINE)
     (more,) = re.findall(r"\+(\d)\b", shown) or ["0"]
     assert len(in_sight) + int(more) == count
