@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from protocol.files import probe_openness as probe_openness
     from protocol.files import read_outside as read_outside
     from protocol.files import read_own as read_own
+    from protocol.files import write_own as write_own
     from protocol.files import write_whole as write_whole
     from protocol.match.lobby import TableSettings as TableSettings
     from protocol.match.match import Match as Match

@@ -131,6 +131,18 @@ def write_whole(path: Path, data: bytes) -> None:
         _write_whole(path, data)
 
 
+def write_own(path: Path, data: bytes) -> None:
+    """Write a file of a home as :func:`write_whole` does, into a folder that is the owner's own.
+
+    :raises NotOwnError: if the folder is a link or belongs to another account, as where others can write to the home.
+    :raises OSError: as :func:`write_whole` does.
+    """
+    with naming(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_own_folder(path.parent)
+    write_whole(path, data)
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Put the name of a file into the errors that the system raises in the block.

@@ -103,7 +103,7 @@ def save(
     The transcript of an unfinished match holds everything that was signed so far: verify calls it incomplete, and says
     where the match stopped and who is awaited. Without -o it is written beside those of finished matches.
     """
-    from protocol import Home, write_whole
+    from protocol import Home, write_own, write_whole
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
@@ -117,7 +117,7 @@ def save(
         raise Failure(f"There is no folder {shown_path(out.parent)}.", hint="Create it first, or give another file.")
     name = archive.name_of(stored, stored_matches)
     path, words = (kept_at, (name, *home_words(home.path))) if out is None else (out, (out,))
-    write_whole(path, data)
+    (write_own if out is None else write_whole)(path, data)
     print(f"The transcript of {name} is {shown_path(path)}")
     print(f"Verify it with:\n    {command_line('verify', *words)}")
 

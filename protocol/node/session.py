@@ -17,7 +17,7 @@ from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.events import Diverged, MatchResult, MatchStarted, Misbehaved, NodeEvent
-from protocol.files import write_whole
+from protocol.files import write_own
 from protocol.limits import PASSED_ON_BURST, PASSED_ON_RATE, PLAYERS
 from protocol.match.effects import (
     Accuse,
@@ -227,7 +227,7 @@ class Session(ABC):
 
         :raises OSError: if it cannot be written.
         """
-        write_whole(self._transcript_path, write_transcript(self.match.history, self.match.replica.proven.values()))
+        write_own(self._transcript_path, write_transcript(self.match.history, self.match.replica.proven.values()))
 
     @property
     def _transcript_path(self) -> Path:
@@ -239,7 +239,7 @@ class Session(ABC):
         """Write the proof against a player, and tell the owner."""
         history = self.match.history
         path = self._runtime.home.proof(history.match, history.genesis.roster[effect.author].join.identity)
-        write_whole(path, effect.proof)
+        write_own(path, effect.proof)
         self._runtime.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
 
     def result(self, confirmed: bool) -> MatchResult:

@@ -116,10 +116,10 @@ def check_nickname(name: str) -> str:
             "a nickname must begin with a letter or a number, because the table puts its own signs in front of names"
         )
     mark = _BOT_MARK.search(name)
-    if mark is not None and outline((mark["owner"] or mark["level"] or "").partition(" ")[0]) == "you":
-        raise NicknameError("a bot's mark must not look like the word 'you'")
     if any(unicodedata.category(each) in ("Ps", "Pe") for each in (name[: mark.start()] if mark is not None else name)):
         raise NicknameError('a nickname must not have brackets, but for a mark such as "(bot)" at its end')
+    if any(outline(word) == "you" for word in _WORD.findall(name)):
+        raise NicknameError("a nickname must not have a word that looks like 'you', which the table calls its owner")
     return name
 
 
@@ -183,7 +183,8 @@ def _script(letter: str) -> str:
 
 BOT_MARKS: Final = (" (bot)", " (⚙)")
 """The shortest mark at the end of a bot's nickname; and the one behind a name in another script, as names mix none."""
-_BOT_MARK: Final = re.compile(r" \((?:(?:(?P<owner>[^()]+)'s )?(?:(?P<level>[a-z]+) )?bot|⚙)\)\Z")
+_WORD: Final = re.compile(r"[^\W_]+")
+_BOT_MARK: Final = re.compile(r" \((?:(?:[^()]+'s )?(?:[a-z]+ )?bot|⚙)\)\Z")
 """A longer one also says whose bot it is, or how well it plays."""
 _SIGNS: Final = "\u01c3\ua78f\u1427\u3007"
 """Letters and a number that pass for signs: ``!``, twice a dot in the middle, and a circle."""

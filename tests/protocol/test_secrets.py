@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cli.log import EscapingFormatter, PrivateFileHandler
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
+from protocol.events import Stopped
 from protocol.match.lobby import TableSettings
 from protocol.node.node import Node
 from protocol.storage.home import Home
@@ -133,6 +134,16 @@ async def test_no_name_of_a_peer_becomes_part_of_a_path(people: Company, tmp_pat
             f"matches/{date.fromtimestamp(stored.created)}-classic-{match[:8]}.p2pdice",
         }
     assert set(os.listdir(tmp_path)) == {"a", "b"}
+
+
+async def test_a_transcript_is_not_written_through_a_link_that_was_planted_during_the_match(
+    people: Company, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (host, _), _ = await people.table(2)
+    (host.node.home.path / "matches").symlink_to(tmp_path / "elsewhere")
+    assert "is a link" in (await host.until(Stopped)).reason
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 # The log
