@@ -168,9 +168,10 @@ def test_a_passphrase_is_needed_and_sufficient(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
-def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
+def test_a_key_that_others_can_read_is_not_used(tmp_path: Path, mode: int) -> None:
     Identity.load_or_create(tmp_path)
-    os.chmod(tmp_path / IDENTITY_FILE, 0o644)
+    os.chmod(tmp_path / IDENTITY_FILE, mode)
     with pytest.raises(KeyFileError, match="chmod 600"):
         Identity.load_or_create(tmp_path)
 

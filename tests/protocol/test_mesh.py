@@ -123,6 +123,25 @@ async def test_strangers_that_answer_at_a_peers_addresses_are_passed_over() -> N
             ada.mesh.disconnect(ben.identity.public)
 
 
+async def test_a_stranger_at_the_address_of_a_wanted_peer_gets_no_link() -> None:
+    async with peers(3) as (ada, ben, stranger):
+        where = [[(HOST, stranger.mesh.port)]]
+        asked: list[int] = []
+
+        def addresses() -> list[tuple[str, int]]:
+            asked.append(1)
+            return where[-1]
+
+        ada.mesh.keep(ben.identity.public, addresses, lambda: AIM, 0.0)
+        async with asyncio.timeout(PATIENCE):
+            while len(asked) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert not ada.mesh.linked()
+        where.append([(HOST, ben.mesh.port)])
+        await ada.until_linked(ben)
+        assert ada.mesh.linked() == (ben.identity.public,)
+
+
 async def test_a_program_whose_place_another_with_the_same_key_takes_is_told_so_before_its_link_ends() -> None:
     async with peers(2) as (ben, ada):
         where = [(HOST, ben.mesh.port)]
