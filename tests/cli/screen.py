@@ -52,7 +52,7 @@ class Paper(pyte.HistoryScreen):
     def __init__(self, columns: int, lines: int) -> None:
         self.beyond: list[str] = []
         self._is_pulled = False
-        """The window has another size, and what comes was painted for the one before."""
+        """The window has had another size, and what comes may have been painted for that one."""
         super().__init__(columns, lines, history=1000)
 
     def draw(self, data: str) -> None:
@@ -64,10 +64,6 @@ class Paper(pyte.HistoryScreen):
     def resize(self, lines: int | None = None, columns: int | None = None) -> None:
         self._is_pulled = True
         super().resize(lines, columns)
-
-    def erase_in_display(self, how: int = 0, *args: Any, **options: Any) -> None:
-        self._is_pulled = False
-        super().erase_in_display(how, *args, **options)
 
 
 class Terminal(Program):

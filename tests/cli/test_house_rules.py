@@ -39,7 +39,7 @@ def test_without_a_base_a_file_changes_classic_and_set_changes_the_file(tmp_path
         (b"\xff\xfed", "neither UTF-8 nor UTF-16"),
         (b'"\\u001b[2J" = 1', "x1b"),
         (b"dice = " + b"[" * 10_000, "nested too deeply"),
-        (b"dice = " + b"9" * 10_000, "not TOML"),
+        (b"dice = " + b"9" * 10_000, "too many digits"),
         (b"dice = 0x" + b"f" * 10_000, "takes a word or a number"),
         (b"#" * (LARGEST_FILE + 1), "longer than"),
     ],
