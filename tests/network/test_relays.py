@@ -13,7 +13,6 @@ from protocol.limits import BURST, RATE
 from tests.network.liar import KINDS
 from tests.network.namespaces import lan
 from tests.network.relays import AT_THE_LIMIT, CALM, FULL_SPEED, NAMES, NEW_LINKS, Attack, Outcome, attacked
-from tests.tiers import thoroughly
 
 LATER: Final = 0.25
 """Seconds by which an attack may delay what an honest player signs."""
@@ -51,13 +50,18 @@ def are_honest(link: str, seats: int) -> bool:
     return NAMES[seats - 1] not in link
 
 
-@pytest.mark.parametrize("seats", [3, 5])
+@pytest.mark.parametrize("seats", [pytest.param(3, marks=pytest.mark.slow), 5])
 def test_votes_over_new_links_are_not_passed_on_before_what_honest_players_sign(tmp_path: Path, seats: int) -> None:
-    """The victim was put out after six seconds: what the others signed waited behind 2,660 votes, 50 a second."""
+    """The victim was put out after six seconds: what the others signed waited behind 2,660 votes, 50 a second.
+
+    With three players the rule of votes itself still puts the victim out in one match of ten, though nothing is late:
+    see *Stalling is bounded* in docs/threat-model.md.
+    """
     withstand(tmp_path, seats, NEW_LINKS)
 
 
-@pytest.mark.parametrize("seats", thoroughly([3, 5]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seats", [3, 5])
 @pytest.mark.parametrize("attack", [AT_THE_LIMIT, NEW_LINKS, FULL_SPEED], ids=["limit", "new links", "full speed"])
 @pytest.mark.parametrize("kind", ["votes", "mixed"])
 def test_nothing_that_is_passed_on_delays_what_honest_players_sign(
@@ -66,7 +70,7 @@ def test_nothing_that_is_passed_on_delays_what_honest_players_sign(
     withstand(tmp_path, seats, replace(attack, kind=kind))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["far_votes", "votes_elsewhere", "elsewhere", "future", "repeated"])
 def test_what_nobody_can_use_is_not_passed_on(tmp_path: Path, kind: str) -> None:
     """Each of the three others passes on what the liar signs as he plays, and a vote that he repeats once. (Of three
@@ -76,13 +80,15 @@ def test_what_nobody_can_use_is_not_passed_on(tmp_path: Path, kind: str) -> None
     assert outcome.thrown > 2 * outcome.passed_on
 
 
-@pytest.mark.parametrize("kind", ["mixed", *thoroughly(kind for kind in KINDS if kind != "mixed")])
+@pytest.mark.parametrize(
+    "kind", ["mixed", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "mixed")]
+)
 def test_a_flood_over_a_link_of_ones_own_delays_nobody_else(tmp_path: Path, kind: str) -> None:
     """And the link stays: a throttled peer is not silent, nor is one that throttles."""
     withstand(tmp_path, 3, replace(FULL_SPEED, kind=kind, is_apart=False))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attack",
     [AT_THE_LIMIT, NEW_LINKS, replace(FULL_SPEED, in_pieces=True)],
