@@ -42,10 +42,13 @@ class Paces:
         """Return what counts the frames of a new link; None if they need no counting."""
         return Pace(self, peer) if peer.is_on_own_machine in self._messages else None
 
-    def buckets(self, peer: Peer, now: float) -> tuple[Bucket, Bucket]:
-        """Return the messages and the bytes of long frames that a peer has left, whichever it is by now."""
-        key = peer.peer_key if peer.peer_key in self.roster else origin(peer.remote[0])
-        return self._messages[peer.is_on_own_machine].bucket(key, now), self._bytes.bucket(key, now)
+    def buckets(self, key: bytes, place: str, is_own_machine: bool, now: float) -> tuple[Bucket, Bucket]:
+        """Return the messages and the bytes of long frames that a peer has left, whichever it is by now.
+
+        :param place: where it comes from; a stranger is known by it.
+        """
+        known_by = key if key in self.roster else place
+        return self._messages[is_own_machine].bucket(known_by, now), self._bytes.bucket(known_by, now)
 
     def is_long(self, frame: bytes) -> bool:
         """Tell whether a frame is so long that it is counted by its bytes. Only pages are."""
@@ -57,17 +60,21 @@ class Pace:
 
     def __init__(self, paces: Paces, peer: Peer) -> None:
         self._paces = paces
-        self._peer = peer
+        # What cannot change is worked out once, and not for each frame.
+        self._key, self._place, self._is_own_machine = peer.peer_key, origin(peer.remote[0]), peer.is_on_own_machine
         self._first = FIRST_FRAMES
+
+    def _buckets(self, now: float) -> tuple[Bucket, Bucket]:
+        return self._paces.buckets(self._key, self._place, self._is_own_machine, now)
 
     def must_wait(self, now: float) -> bool:
         """Tell whether nothing more may be read for now."""
-        return not self._first and any(bucket.wait(now) for bucket in self._paces.buckets(self._peer, now))
+        return not self._first and any(bucket.wait(now) for bucket in self._buckets(now))
 
     def count(self, frame: bytes, now: float) -> None:
         """Count a frame: a long one by its bytes, others as one."""
         self._first = max(0, self._first - 1)
-        messages, long_bytes = self._paces.buckets(self._peer, now)
+        messages, long_bytes = self._buckets(now)
         if self._paces.is_long(frame):
             long_bytes.take(len(frame))
         else:
@@ -75,11 +82,11 @@ class Pace:
 
     def excuse(self, now: float) -> None:
         """Count one message less."""
-        messages, _ = self._paces.buckets(self._peer, now)
+        messages, _ = self._buckets(now)
         messages.put_back()
 
     def count_records(self, number: int, now: float) -> None:
         """Count records of TLS that carry next to nothing as messages."""
         self._first = 0
-        messages, _ = self._paces.buckets(self._peer, now)
+        messages, _ = self._buckets(now)
         messages.take(number)
