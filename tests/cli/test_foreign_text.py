@@ -18,6 +18,7 @@ from cli.bots.ndjson import LineBuffer, read_object
 from cli.exits import ExitCode
 from cli.foreign_text import LARGEST_FILE, Decoder, ForeignTextError, parse_toml, read_text
 from tests.cli.conftest import Run
+from tests.cli.test_referee import fed_in_pieces
 from tests.programs import MODULE, PATIENCE, environment
 
 ENCODINGS = {
@@ -81,13 +82,7 @@ def test_lines_come_out_as_utf_8_however_they_were_written_and_cut(
 ) -> None:
     stream = written("\n".join(lines), encoding)
     buffer = LineBuffer()
-    taken: list[bytes] = []
-    while stream:
-        cut = data.draw(st.integers(1, len(stream)))
-        buffer.feed(stream[:cut])
-        stream = stream[cut:]
-        while (line := buffer.take()) is not None:
-            taken.append(line)
+    taken = fed_in_pieces(buffer, stream, data)
     last = buffer.rest()
     taken += [] if last is None else [last]
     assert [line.decode() for line in taken] == (lines if lines[-1] else lines[:-1])

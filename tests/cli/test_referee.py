@@ -247,10 +247,8 @@ def test_any_bytes_are_answered(line: bytes) -> None:
     assert json.loads(Referee(PRESETS["classic"], 2).answer(line))["ok"] in (True, False)
 
 
-@given(st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b".")), max_size=8), st.data())
-def test_lines_come_out_whole_however_they_were_cut(lines: list[bytes], data: st.DataObject) -> None:
-    stream = b"".join(line + b"\n" for line in lines)
-    buffer = LineBuffer()
+def fed_in_pieces(buffer: LineBuffer, stream: bytes, data: st.DataObject) -> list[bytes]:
+    """Feed a stream to a buffer in pieces of drawn lengths, and return the lines that came out meanwhile."""
     taken = []
     while stream:
         cut = data.draw(st.integers(1, len(stream)))
@@ -258,6 +256,14 @@ def test_lines_come_out_whole_however_they_were_cut(lines: list[bytes], data: st
         stream = stream[cut:]
         while (line := buffer.take()) is not None:
             taken.append(line)
+    return taken
+
+
+@given(st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b".")), max_size=8), st.data())
+def test_lines_come_out_whole_however_they_were_cut(lines: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    buffer = LineBuffer()
+    taken = fed_in_pieces(buffer, stream, data)
     assert taken == [line.removesuffix(b"\r") for line in lines]
     assert buffer.rest() is None
 

@@ -79,6 +79,23 @@ class Peer:
             while not self.mesh.is_linked(other.identity.public):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
+    async def dials(self, other: Peer, where: list[list[tuple[str, int]]], *, times: int) -> None:
+        """Keep a link to another from now on, and wait until that was begun so many times.
+
+        :param where: the last of these is where the other is.
+        """
+        asked = 0
+
+        def addresses() -> list[tuple[str, int]]:
+            nonlocal asked
+            asked += 1
+            return where[-1]
+
+        self.mesh.keep(other.identity.public, addresses, lambda: AIM, 0.0)
+        async with asyncio.timeout(PATIENCE):
+            while asked < times:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
 
 @contextlib.asynccontextmanager
 async def peers(count: int) -> AsyncIterator[list[Peer]]:
@@ -96,17 +113,8 @@ AIM = TableAim(b"", "")
 async def test_a_peer_is_dialled_at_once_on_demand_whatever_failed_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BACKOFF", (3600.0,))
     async with peers(2) as (ada, ben):
-        where: list[list[tuple[str, int]]] = [[(HOST, 1)]]
-        asked: list[int] = []
-
-        def addresses() -> list[tuple[str, int]]:
-            asked.append(1)
-            return where[-1]
-
-        ada.mesh.keep(ben.identity.public, addresses, lambda: AIM, 0.0)
-        async with asyncio.timeout(PATIENCE):
-            while not asked:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        where = [[(HOST, 1)]]
+        await ada.dials(ben, where, times=1)
         await asyncio.sleep(0.1)
         assert not ada.mesh.is_linked(ben.identity.public)
         where.append([(HOST, ben.mesh.port)])
@@ -126,16 +134,7 @@ async def test_strangers_that_answer_at_a_peers_addresses_are_passed_over() -> N
 async def test_a_stranger_at_the_address_of_a_wanted_peer_gets_no_link() -> None:
     async with peers(3) as (ada, ben, stranger):
         where = [[(HOST, stranger.mesh.port)]]
-        asked: list[int] = []
-
-        def addresses() -> list[tuple[str, int]]:
-            asked.append(1)
-            return where[-1]
-
-        ada.mesh.keep(ben.identity.public, addresses, lambda: AIM, 0.0)
-        async with asyncio.timeout(PATIENCE):
-            while len(asked) < 2:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await ada.dials(ben, where, times=2)
         assert not ada.mesh.linked()
         where.append([(HOST, ben.mesh.port)])
         await ada.until_linked(ben)
