@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 """A node of another version is only told that the versions differ; its files are refused, too."""
 
 
@@ -12,7 +12,7 @@ def tag(name: str, version: int = PROTOCOL_VERSION) -> str:
     """Return the prefix of everything that is hashed or signed for one purpose, so that it serves no other.
 
     >>> tag("genesis")
-    'p2pdice/2/genesis'
+    'p2pdice/3/genesis'
     """
     return f"p2pdice/{version}/{name}"
 
@@ -21,7 +21,7 @@ def versions_differ(there: int, here: int = PROTOCOL_VERSION) -> str:
     """Return why two nodes cannot talk, in the words of the node ``here``.
 
     >>> versions_differ(1)
-    'the program there speaks version 1 of the protocol, this one version 2: update the older one'
+    'the program there speaks version 1 of the protocol, this one version 3: update the older one'
     """
     return f"the program there speaks version {there} of the protocol, this one version {here}: update the older one"
 
@@ -30,6 +30,6 @@ def written_by(version: int) -> str:
     """Return why a match of another version of the protocol can be neither read nor continued here.
 
     >>> written_by(1)
-    'played by version 1 of the protocol, and this program speaks version 2'
+    'played by version 1 of the protocol, and this program speaks version 3'
     """
     return f"played by version {version} of the protocol, and this program speaks version {PROTOCOL_VERSION}"

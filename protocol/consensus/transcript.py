@@ -2,7 +2,7 @@
 
 A sequence of canonical msgpack arrays with nothing between them::
 
-    ("p2pdice/2/transcript", genesis)
+    ("p2pdice/3/transcript", genesis)
     (signed bytes, signature)          every message of the history: step by step, in each step by roster index
 
 If somebody was missing when a step closed, the votes of the majority that closed it follow the step's messages: first
@@ -14,7 +14,7 @@ A *proof of misconduct* is one of two files. Some messages can be judged only by
 move, a wrong opening. Their proof is a transcript up to that step with the message at its end. Two messages that
 contradict each other need nothing else::
 
-    ("p2pdice/2/proof", genesis)
+    ("p2pdice/3/proof", genesis)
     (signed bytes, signature)          twice
 """
 

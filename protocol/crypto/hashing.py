@@ -1,7 +1,7 @@
 """The one hash construction of the protocol: SHA-256 over a tag and length-prefixed parts.
 
 ``H(tag, x1…xn) = SHA-256(u8 |tag| ‖ tag ‖ u8 n ‖ u32be |x1| ‖ x1 ‖ … ‖ u32be |xn| ‖ xn)``, integers as u64be, tags
-``p2pdice/2/…``, one per use. Lengths in front of every part make the input injective: no two lists of parts hash the
+``p2pdice/3/…``, one per use. Lengths in front of every part make the input injective: no two lists of parts hash the
 same bytes, so no value can be read in two contexts.
 """
 
@@ -30,7 +30,7 @@ def _head(tag: str, count: int, version: int) -> bytes:
 
 
 def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) -> bytes:
-    """Return H(``p2pdice/2/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
+    """Return H(``p2pdice/3/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
 
     :param version: version of the protocol, for data that outlives one.
 

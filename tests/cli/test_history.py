@@ -127,7 +127,7 @@ def test_rules_that_there_are_not_are_a_mistake_and_no_answer(here: Run) -> None
 def test_a_match_of_another_version_is_listed_and_not_hidden(here: Run, home: Path) -> None:
     """Nobody can tell who played it; so whoever asks for a player is told that it was left out."""
     path = home / "matches" / "motes.p2pdice"
-    path.write_bytes(path.read_bytes().replace(b"p2pdice/2/", b"p2pdice/1/"))
+    path.write_bytes(path.read_bytes().replace(b"p2pdice/3/", b"p2pdice/1/"))
     assert here("history").stdout.splitlines()[-1] == "Two matches."
     asked = here("history", "--player", "Ada").stdout
     assert "One match.\nLeft out," in asked

@@ -14,7 +14,7 @@ from protocol.storage.home import Home
 from tests.cli.conftest import Run
 from tests.protocol.test_versions import TRANSCRIPT, old_match
 
-WHY = "played by version 1 of the protocol, and this program speaks version 2"
+WHY = "played by version 1 of the protocol, and this program speaks version 3"
 NAME = f"{date.fromtimestamp(0)}-friday"
 
 

@@ -390,7 +390,7 @@ def altered_headers(played: FairMatch, rng: Random) -> Iterator[bytes]:
     longer = (seconds[0] + 1, seconds[1])
     yield encode((TRANSCRIPT_TAG, encode((tag, table, options, longer, roster)))) + rest
     yield encode((TRANSCRIPT_TAG, encode((tag, b"\0" + rng.randbytes(15), options, patience, roster)))) + rest
-    yield encode(("p2pdice/2/transcripts", played.genesis.encoded())) + rest
+    yield encode(("p2pdice/3/transcripts", played.genesis.encoded())) + rest
     yield encode_loosely(rng, (TRANSCRIPT_TAG, played.genesis.encoded())) + rest
     yield rest
     yield encode((TRANSCRIPT_TAG, played.genesis.encoded())) + played.data

@@ -13,7 +13,7 @@ parts = st.lists(st.one_of(st.binary(max_size=12), st.integers(0, 2**64 - 1)), m
 
 
 def test_the_construction_is_the_one_that_the_specification_gives() -> None:
-    written_out = b"\x11p2pdice/2/example" + b"\x02" + b"\x00\x00\x00\x01a" + b"\x00\x00\x00\x08" + bytes(7) + b"\x01"
+    written_out = b"\x11p2pdice/3/example" + b"\x02" + b"\x00\x00\x00\x01a" + b"\x00\x00\x00\x08" + bytes(7) + b"\x01"
     assert tagged_hash("example", b"a", 1) == sha256(written_out).digest()
 
 

@@ -247,7 +247,7 @@ def test_a_match_is_void_only_for_its_own_players_by_their_own_word() -> None:
     owners = [Owner(name) for name in "ab"]
     right, made_up = play(owners, 41), play([Owner("a"), Owner("c")], 42)
     match = right.machines[0].match.id
-    assert void_data(match) == encode(("p2pdice/2/void", match))
+    assert void_data(match) == encode(("p2pdice/3/void", match))
 
     def signed(world: World) -> bytes:
         return encode((world.data, tuple(MatchKey(seed).sign(void_data(match)) for seed in world.seeds)))
@@ -823,14 +823,14 @@ def test_what_is_no_entry_is_refused() -> None:
     assert parse_entry(data, signature) == owner.kept[0]
     key = owner.own.key
     for fields in (
-        ("p2pdice/2/purse", key.public, 1, b"", 1, (owner.identity.public, 1000)),
-        ("p2pdice/2/purse", key.public, 0, b"", 1, (owner.identity.public, 999)),
-        ("p2pdice/2/purse", key.public, 0, b"", 2, (bytes(32), 1, 0)),
-        ("p2pdice/2/purse", key.public, 1, bytes(32), 1, (owner.identity.public, 0)),
-        ("p2pdice/2/purse", key.public, 1, bytes(32), 6, (bytes(32),)),
-        ("p2pdice/2/purse", key.public, 1, bytes(32), 2, (bytes(32), -1, 0)),
-        ("p2pdice/2/purse", key.public, 1, bytes(32), 3, (bytes(32), bytes(32), 10**12 + 1, 0, "", 0, 0)),
-        ("p2pdice/2/message", key.public, 1, bytes(32), 4, (bytes(32),)),
+        ("p2pdice/3/purse", key.public, 1, b"", 1, (owner.identity.public, 1000)),
+        ("p2pdice/3/purse", key.public, 0, b"", 1, (owner.identity.public, 999)),
+        ("p2pdice/3/purse", key.public, 0, b"", 2, (bytes(32), 1, 0)),
+        ("p2pdice/3/purse", key.public, 1, bytes(32), 1, (owner.identity.public, 0)),
+        ("p2pdice/3/purse", key.public, 1, bytes(32), 6, (bytes(32),)),
+        ("p2pdice/3/purse", key.public, 1, bytes(32), 2, (bytes(32), -1, 0)),
+        ("p2pdice/3/purse", key.public, 1, bytes(32), 3, (bytes(32), bytes(32), 10**12 + 1, 0, "", 0, 0)),
+        ("p2pdice/3/message", key.public, 1, bytes(32), 4, (bytes(32),)),
     ):
         spelled = encode(fields)
         with pytest.raises(MalformedPurseError):

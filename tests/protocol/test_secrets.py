@@ -94,7 +94,7 @@ def watch_for_join_records(player: Player, look: object) -> None:
     send = mesh.send
 
     def watched(identity: bytes, frame: bytes) -> None:
-        if isinstance(decode_frame(frame), JoinTable) or b"p2pdice/2/genesis" in frame:
+        if isinstance(decode_frame(frame), JoinTable) or b"p2pdice/3/genesis" in frame:
             look()  # type: ignore[operator]
         send(identity, frame)
 

@@ -89,7 +89,7 @@ def test_another_file_is_never_overwritten(home: Home, played: World, what: str)
 
 def test_proofs_and_unreadable_files_are_no_transcripts(home: Home, played: World) -> None:
     path = put(home, played)
-    write_whole(home.matches / "x.p2pdice", b"\x92\xb4p2pdice/2/transcript\xc6\xff\xff\xff\xff")
+    write_whole(home.matches / "x.p2pdice", b"\x92\xb4p2pdice/3/transcript\xc6\xff\xff\xff\xff")
     write_whole(home.matches / "y.p2pdice", b"")
     assert list(transcripts(home)) == [TranscriptFile(match(played), path, played.data)]
 

@@ -48,7 +48,7 @@ async def test_a_node_of_version_1_that_dials_is_refused_with_a_sentence(people:
         reader, writer = await asyncio.open_connection(HOST, host.node.port, ssl=context, server_hostname="")
         writer.write(frame_header(HELLO) + HELLO)
         answer = decode_frame(await reader.readexactly(int.from_bytes(await reader.readexactly(4))))
-        assert answer == Refuse("version", DIFFERENT.format(2, 1))
+        assert answer == Refuse("version", DIFFERENT.format(3, 1))
         assert await reader.read() == b""
     writer.close()
 
@@ -72,7 +72,7 @@ async def test_a_node_of_version_1_that_is_dialled_is_told_from_one_that_is_none
         where = [replace(told(host), addresses=(address,))]
     with pytest.raises(NodeError) as caught:
         await getattr(guest.node, enter.split()[0])(where)
-    assert (caught.value.code, caught.value.reason) == ("version", DIFFERENT.format(1, 2))
+    assert (caught.value.code, caught.value.reason) == ("version", DIFFERENT.format(1, 3))
     server.close()
     await server.wait_closed()
     assert said == b"", "nothing was said to who would not understand it"
@@ -81,7 +81,7 @@ async def test_a_node_of_version_1_that_is_dialled_is_told_from_one_that_is_none
 def test_a_transcript_of_version_1_is_neither_altered_nor_anything_else() -> None:
     verdict = verify(TRANSCRIPT)
     assert verdict.verdict is Judgement.OTHER_VERSION
-    assert verdict.reason == "played by version 1 of the protocol, and this program speaks version 2"
+    assert verdict.reason == "played by version 1 of the protocol, and this program speaks version 3"
     assert verdict.match is None
 
 
@@ -117,7 +117,7 @@ async def test_a_home_of_version_1_keeps_its_identity_and_cannot_return_to_its_m
             await again.node.resume(name)
         assert caught.value.code == "version"
         assert caught.value.reason == (
-            "1970-01-01-friday was played by version 1 of the protocol, and this program speaks version 2"
+            "1970-01-01-friday was played by version 1 of the protocol, and this program speaks version 3"
         )
 
 

@@ -111,8 +111,8 @@ KEY = bytes(range(32))
     [
         (),
         "say",
-        ("p2pdice/2/message", TABLE, KEY, 1, "hello"),
-        ("p2pdice/2/join", TABLE, KEY, 1, "hello"),
+        ("p2pdice/3/message", TABLE, KEY, 1, "hello"),
+        ("p2pdice/3/join", TABLE, KEY, 1, "hello"),
         (SAY_TAG, TABLE, KEY, 1),
         (SAY_TAG, TABLE, KEY, 1, "hello", 0),
         (SAY_TAG, b"", KEY, 1, "hello"),

@@ -78,7 +78,7 @@ function newKey(secret) {
 
 // The entry that follows the head of a purse, and freezes a stake.
 function freezeEntry({ key, height, head }, match, bet, tickets) {
-  return V.encode(["p2pdice/2/purse", key, height + 1, head, 2, [match, bet, tickets]]);
+  return V.encode(["p2pdice/3/purse", key, height + 1, head, 2, [match, bet, tickets]]);
 }
 
 function anyRules(chances) {
@@ -153,7 +153,7 @@ class Maker {
         ],
       ]);
       const fields = [
-        "p2pdice/2/join",
+        "p2pdice/3/join",
         table,
         identity.bytes,
         match.bytes,
@@ -183,7 +183,7 @@ class Maker {
       return [data, identity.sign(data), match.sign(data)];
     });
     this.genesisBytes = V.encode([
-      "p2pdice/2/genesis",
+      "p2pdice/3/genesis",
       table,
       V.wireRuleset(this.rules),
       [120, 15],
@@ -565,7 +565,7 @@ class Maker {
   }
 
   write() {
-    const tag = this.proof ? "p2pdice/2/proof" : "p2pdice/2/transcript";
+    const tag = this.proof ? "p2pdice/3/proof" : "p2pdice/3/transcript";
     return V.joinBytes([V.encode([tag, this.genesisBytes]), ...this.pairs.map((pair) => V.encode(pair))]);
   }
 }

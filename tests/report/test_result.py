@@ -104,7 +104,7 @@ def checks(browser: Browser) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("verdict", SAID)
 def test_the_page_says_each_verdict(browser: Browser, verdict: str, tmp_path: Path) -> None:
     fair = files()["fair"]
-    others = {"other version": fair.replace(b"p2pdice/2/", b"p2pdice/3/"), "altered": fair[:-1] + bytes([fair[-1] ^ 1])}
+    others = {"other version": fair.replace(b"p2pdice/3/", b"p2pdice/2/"), "altered": fair[:-1] + bytes([fair[-1] ^ 1])}
     text = made(files()[verdict]) if verdict in WRITTEN else carrying(made(fair), others[verdict])
     shown = judged(browser, text, tmp_path)
     assert result(browser) == SAID[verdict]

@@ -442,7 +442,7 @@ class Checks:
         players = self.world.plan.players
         ids = [after.entries[author].id if author in after.entries else b"" for author in range(players)]
         parts = [before.tip, before.step.to_bytes(8, "big"), *ids]
-        tag = b"p2pdice/2/step"
+        tag = b"p2pdice/3/step"
         head = bytes((len(tag),)) + tag + bytes((len(parts),))
         tip = sha256(head + b"".join(len(part).to_bytes(4, "big") + part for part in parts)).digest()
         self._hold(Check.T_IS_THE_HASH_OF_THE_STEP, after.tip == tip, f"step {after.step}")

@@ -597,7 +597,7 @@ class Garbage(Misbehaviour):
             b"\x83\x01\x01\x01\x01\x01\x01",  # a map with one key three times
             b"\xc7\x01\x05\x00",  # an extension type
             b"\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00",  # not a number
-            encode_frame(Carried(old.data.replace(b"p2pdice/2", b"p2pdice/1"), old.signature)),
+            encode_frame(Carried(old.data.replace(b"p2pdice/3", b"p2pdice/1"), old.signature)),
             encode_frame(Carried(old.data, old.signature[:63])),
             encode_frame(hello),
         )
@@ -994,7 +994,7 @@ class VersionDowngrade(Proposal):
 
     @staticmethod
     def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
-        return genesis.encoded().replace(b"p2pdice/2/genesis", b"p2pdice/1/genesis")
+        return genesis.encoded().replace(b"p2pdice/3/genesis", b"p2pdice/1/genesis")
 
 
 class SmallOrderKey(Proposal):

@@ -64,6 +64,7 @@ class Scribe:
     def until(self, purpose: Purpose, kind: Kind) -> None:
         """Add all messages before the next step of this kind."""
         while (self.history.position.purpose, self.history.position.kind) != (purpose, kind):
+            assert self.history.position.kind is not None, "the match is over"
             self.close()
 
     def say(self, *moves: str) -> None:
@@ -89,10 +90,11 @@ def resign() -> bytes:
     match = Scribe(4, "resign")
     match.until(Purpose.SEATING, Kind.LOCK)
     match.close(instead={2: match.resign(2)})
-    match.say("2x6", "liar")
+    match.until(Purpose.TURN, Kind.MOVE)
+    (bidder,) = match.history.position.owed
+    match.say("3x6", "liar")  # false with any two dice, so nobody else goes out
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
-    quitter = match.history.position.owed[0]
-    match.close(instead={quitter: match.resign(quitter)})
+    match.close(instead={bidder: match.resign(bidder)})
     match.say("1x2")
     (loser,) = match.history.position.owed
     match.write(match.resign(loser))

@@ -1,7 +1,7 @@
 // The join records and the genesis (SPEC.md, II.3).
 
-const JOIN_TAG = "p2pdice/2/join";
-const GENESIS_TAG = "p2pdice/2/genesis";
+const JOIN_TAG = "p2pdice/3/join";
+const GENESIS_TAG = "p2pdice/3/genesis";
 const LONGEST_GENESIS = 65536;
 
 const UNSHOWN = (

@@ -2,7 +2,7 @@
 
 // H(tag, parts): a part is a byte string, or an integer that is hashed as eight bytes.
 function hashOf(tag, ...parts) {
-  const name = utf8.encode((tag === "fingerprint" ? "p2pdice/1/" : "p2pdice/2/") + tag);
+  const name = utf8.encode((tag === "fingerprint" ? "p2pdice/1/" : "p2pdice/3/") + tag);
   const pieces = [Uint8Array.of(name.length), name, Uint8Array.of(parts.length)];
   for (const part of parts) {
     const bytes = part instanceof Uint8Array ? part : eightBytes(part);

@@ -1,6 +1,6 @@
 // The form of signed messages (SPEC.md, II.4).
 
-const MESSAGE_TAG = "p2pdice/2/message";
+const MESSAGE_TAG = "p2pdice/3/message";
 const COMMIT = 1,
   LOCK = 2,
   REVEAL = 3,

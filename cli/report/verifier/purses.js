@@ -1,7 +1,7 @@
 // Purses as a transcript shows them: what players bring, the entry that freezes a stake, and what the match changes
 // (SPEC.md, I, Stakes, II.3, II.4 and II.11).
 
-const PURSE_TAG = "p2pdice/2/purse";
+const PURSE_TAG = "p2pdice/3/purse";
 const FREEZE = 2;
 const NEWCOMERS_FUNDS = 1000;
 const MOST_COINS = 10 ** 12;

@@ -1,7 +1,7 @@
 // The verdict on a file (SPEC.md, II.7).
 
-const TRANSCRIPT_TAG = "p2pdice/2/transcript";
-const PROOF_TAG = "p2pdice/2/proof";
+const TRANSCRIPT_TAG = "p2pdice/3/transcript";
+const PROOF_TAG = "p2pdice/3/proof";
 const LARGEST_FILE = 64 * 1024 * 1024;
 const MOST_PROOFS = 64;
 const SLICE = 256; // signatures verified at once
