@@ -39,7 +39,7 @@ from protocol.storage import archive
 from protocol.storage.home import STORE_FILE, Home
 from protocol.storage.match_names import calendar
 from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold_file
-from protocol.storage.upgrades import SCHEMA_VERSION
+from protocol.storage.upgrades import SCHEMA_VERSION, refusal
 
 APPLICATION: Final = 0x70326469
 """In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
@@ -194,7 +194,7 @@ def restore(home: Home, path: Path) -> Restored:
     home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if home.store.exists():
         with suppress(DamagedStoreError):
-            Store(home.store).close()  # converts that of an older version
+            Store(home.store).close()  # converts that of 0.1.0
     with closing(hold_file(home.store)), tempfile.TemporaryDirectory(prefix=".restore.", dir=home.path) as folder:
         is_damaged, remembers = _condition(home)
         draft = None
@@ -250,14 +250,12 @@ def _opened(path: Path) -> sqlite3.Connection:
         found.set_progress_handler(lambda: True, BACKUP_OPERATIONS)  # ends a statement that takes more
         ((application,),) = found.execute("PRAGMA application_id").fetchall()
         ((version,),) = found.execute("PRAGMA user_version").fetchall()
-        if application == APPLICATION and version > SCHEMA_VERSION:
-            raise BackupError(path, f" was written by a newer p2pdice (format {version}); update this one")
-        if application == APPLICATION and version < SCHEMA_VERSION:
-            raise BackupError(path, f" was written by an older p2pdice (format {version}), which can restore it")
+        if application == APPLICATION and (why := refusal(version)) is not None:
+            raise BackupError(path, why)
         with closing(sqlite3.connect(":memory:")) as own:
             _make(own)
             written = _schema(own)
-        if application != APPLICATION or _schema(found) != written:
+        if (application, version, _schema(found)) != (APPLICATION, SCHEMA_VERSION, written):
             raise BackupError(path, " is no backup of p2pdice")
         found.set_progress_handler(None, 0)
     except BaseException:

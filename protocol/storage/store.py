@@ -4,8 +4,8 @@ It has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` on macOS).
 its messages survive a crash of the process, the system and the power.
 
 One process at a time has the home and writes: it holds a lock, which the system releases when the process dies. Others
-can read the store meanwhile, and back it up. A store of an older version is converted when it is opened to write, as a
-whole or not at all.
+can read the store meanwhile, and back it up. A store of 0.1.0 is converted when it is opened to write, as a whole or
+not at all.
 
 To read a store, SQLite writes beside it. Where it cannot, because the disk is full or read-only, a copy is read: in
 memory, if the system has a folder there or the log is empty, else in the folder for temporary files.
@@ -33,7 +33,7 @@ from protocol.storage.match_names import calendar, day, free_name, is_name, rule
 from protocol.storage.newest import Note, Noted
 from protocol.storage.people import People
 from protocol.storage.purses import Purses
-from protocol.storage.upgrades import SCHEMA_VERSION, upgrade
+from protocol.storage.upgrades import FIRST, SCHEMA_VERSION, refusal, upgrade
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 from protocol.wire.messages import MalformedMessageError, Signed
 
@@ -78,7 +78,7 @@ CREATE TABLE rules_names (
 );
 {";".join((*people.SCHEMA, *purses.SCHEMA))}
 """
-"""The present tables. A change of them needs an upgrade in :mod:`protocol.storage.upgrades`.
+"""The present tables. A change of them may need another version, in :mod:`protocol.storage.upgrades`.
 
 The place of a message is the number of its match and, in the lower 32 bits, the number of the message in it. Rows are
 only added at the end and need no other index, so a turn changes the fewest pages.
@@ -118,6 +118,15 @@ class ReadOnlyError(StoreError):
     """The folder of the store cannot be written. What is in the store is whole."""
 
     hint = "see that you may write there, or choose another folder with --home DIR"
+
+
+class OtherFormatError(StoreError):
+    """The store has a format that this program does not read. It was left as it is."""
+
+    hint = (
+        "to go on with this program, move the file away: your key and transcripts are other files, but matches, people"
+        " and purse are in it"
+    )
 
 
 class DamagedStoreError(StoreError):
@@ -193,7 +202,8 @@ class Store:
     :raises DamagedStoreError: if the file is no store.
     :raises FullDiskError: if there is no room for it.
     :raises ReadOnlyError: if its folder cannot be written.
-    :raises StoreError: if it cannot be opened, is not the owner's own, or was written by a newer version.
+    :raises OtherFormatError: if this program does not read its format.
+    :raises StoreError: if it cannot be opened, or is not the owner's own.
     """
 
     def __init__(self, path: Path, *, is_reader: bool = False) -> None:
@@ -225,9 +235,9 @@ class Store:
             if _is_busy(error):
                 raise HomeInUseError(path.parent, " is in use by another p2pdice") from None
             raise failure("cannot use", path, error) from error
-        if version > SCHEMA_VERSION:
+        if (why := refusal(version)) is not None:
             self.close()
-            raise StoreError(path, f" was written by a newer p2pdice (format {version}); update this one")
+            raise OtherFormatError(path, why)
         self.people: Final = People(self._read, self._write)
         self.purses: Final = Purses(self._read, self._transaction)
         self.loss: Final = self._find_loss()
@@ -257,14 +267,14 @@ class Store:
         self._db.execute("PRAGMA fullfsync=1")
         self._db.execute("PRAGMA foreign_keys=1")
         version = self._convert()
-        if version <= SCHEMA_VERSION:
+        if refusal(version) is None:
             self._prepare_log()
         return version
 
     def _prepare_copy(self) -> int:
         """Convert an old store that is only read, in memory; return the version that it had."""
         version = _version(self._db)
-        if version < SCHEMA_VERSION:
+        if version in (0, FIRST):
             in_place, self._db = self._db, sqlite3.connect(":memory:", isolation_level=None)
             with contextlib.closing(in_place):
                 in_place.backup(self._db)
@@ -278,10 +288,8 @@ class Store:
         version = _version(self._db)
         if version == 0:
             self.make(self._db)
-        elif version < SCHEMA_VERSION:
-            upgrade(self._db, version)
-        if version < SCHEMA_VERSION:
-            self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        elif version == FIRST:
+            upgrade(self._db, self.make)
             self._name_formed()
         self._db.execute("COMMIT")
         return version
@@ -770,7 +778,7 @@ def failure(action: str, path: Path, error: Exception) -> StoreError:
     # A statement that this program wrote fails as such if a table is missing, or is another one.
     is_damaged = (
         not isinstance(error, sqlite3.Error)
-        or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"))
+        or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_CONSTRAINT"))
         or name == "SQLITE_ERROR"
     )
     found = (DamagedStoreError if is_damaged else StoreError)(f"{action} ", path, f": {error}")

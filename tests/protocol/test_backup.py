@@ -23,7 +23,6 @@ from protocol.storage.home import Home
 from protocol.storage.store import DamagedStoreError, HomeInUseError, Store
 from protocol.wire.genesis import match_id
 from protocol.wire.purses import Freeze, following
-from tests.programs import ROOT
 from tests.protocol.test_store import message
 from tests.simulation.world import IDENTITIES, genesis
 
@@ -259,16 +258,6 @@ def test_nothing_is_restored_beside_a_key_that_cannot_be_trusted(home: Home, tmp
     assert after == before | {name: b"" for name in after if name.endswith("-lock")}
 
 
-def test_a_backup_of_a_newer_version_is_called_that(home: Home, tmp_path: Path) -> None:
-    backup.back_up(home, tmp_path / "backup")
-    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
-        database.execute("PRAGMA user_version=99")
-        database.execute("DROP TABLE meetings")
-    with pytest.raises(BackupError) as caught:
-        backup.look(tmp_path / "backup")
-    assert str(caught.value) == f"{tmp_path / 'backup'} was written by a newer p2pdice (format 99); update this one"
-
-
 def test_a_home_in_use_is_not_changed(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")
     key = home.identity.read_bytes()
@@ -446,25 +435,6 @@ def test_a_backup_is_read_only_if_its_tables_are_those_that_are_written(
         with pytest.raises(BackupError, match="is no backup"):
             act(path)
     assert not (tmp_path / "new").exists()
-
-
-def test_a_backup_of_a_store_of_any_age_has_the_present_tables(tmp_path: Path) -> None:
-    """Tables that were changed step by step are defined in other words than new ones."""
-    for number, data in enumerate(sorted((ROOT / "tests" / "data").glob("store-*"))):
-        home = Home(tmp_path / f"home-{number}")
-        Identity.load_or_create(home.path)
-        shutil.copy(data, home.store)
-        made = backup.back_up(home, tmp_path / f"backup-{number}")
-        assert backup.look(tmp_path / f"backup-{number}") == made
-        assert made.matches == 1
-
-
-def test_a_backup_of_an_older_version_is_called_that(home: Home, tmp_path: Path) -> None:
-    backup.back_up(home, tmp_path / "backup")
-    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
-        database.execute("PRAGMA user_version=2")
-    with pytest.raises(BackupError, match=r"was written by an older p2pdice \(format 2\)"):
-        backup.look(tmp_path / "backup")
 
 
 def test_a_file_that_is_too_long_for_a_backup_is_not_opened(

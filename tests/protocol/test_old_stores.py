@@ -1,4 +1,4 @@
-"""Stores that earlier programs have written are converted when they are opened, and nothing in them is lost."""
+"""A home of 0.1.0 keeps all that its store holds. A store that no released program wrote is left as it is."""
 
 from __future__ import annotations
 
@@ -6,169 +6,163 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from protocol.consensus.purse_proofs import read_proof
 from protocol.consensus.transcript import open_transcript
 from protocol.crypto.keys import fingerprint
-from protocol.node.purse_keeper import PurseKeeper
-from protocol.storage import archive, backup, upgrades
+from protocol.storage import archive, backup
+from protocol.storage.backup import BackupError
 from protocol.storage.home import Home
-from protocol.storage.store import Store, StoreError
-from protocol.storage.upgrades import SCHEMA_VERSION
+from protocol.storage.store import DamagedStoreError, OtherFormatError, Store, StoreError
+from protocol.storage.upgrades import FIRST, SCHEMA_VERSION
 from protocol.wire.genesis import match_id, players_of
-from protocol.wire.purses import Frozen
-from tests.old_stores import CREATED, FOLDER, MESSAGES, OTHER, SEED, STORES
 from tests.protocol.test_backup import OWNER
-from tests.protocol.test_purses import Owner
 
-NAMES = pytest.mark.parametrize("name", STORES)
+DATA: Final = Path(__file__).parents[1] / "data"
+OLD: Final = DATA / "store-1.sqlite3"
+"""Written by 0.1.0: the match of the transcript beside it, once finished, and once under another id unfinished."""
+GENESIS: Final = open_transcript((DATA / "version-1.p2pdice").read_bytes()).genesis
+OTHER: Final = b"o" * 32
+"""Id of the unfinished match."""
+SEED: Final = b"s" * 32
+CREATED: Final = 1_763_812_800
+MESSAGES: Final = 12
+"""How many messages of the finished match are stored."""
 
 
-def wires(path: Path) -> list[tuple[bytes, bytes]]:
-    """Return the messages of a store of any version, as they are stored."""
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(path)) as database:
-        columns = [name for (name,) in database.execute("SELECT name FROM pragma_table_info('messages')")]
-        order = "match, place" if "match" in columns else "place"
-        return database.execute(f"SELECT data, signature FROM messages ORDER BY {order}").fetchall()
+        return database.execute(query).fetchall()
 
 
-def version(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as database:
-        return int(database.execute("PRAGMA user_version").fetchone()[0])
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(statement)
 
 
 @pytest.fixture
-def home(tmp_path: Path, name: str) -> Home:
+def home(tmp_path: Path) -> Home:
     made = Home(tmp_path / "home")
     made.path.mkdir(mode=0o700)
-    shutil.copyfile(FOLDER / f"{name}.sqlite3", made.store)
+    shutil.copyfile(OLD, made.store)
     return made
 
 
-@NAMES
-def test_the_files_have_the_versions_that_they_are_named_by(home: Home, name: str) -> None:
-    assert version(home.store) == int(name.split("-")[1]) < SCHEMA_VERSION
-
-
-@NAMES
-def test_an_old_store_keeps_its_matches_messages_choices_and_addresses(home: Home, name: str) -> None:
-    genesis = open_transcript(STORES[name][1].read_bytes()).genesis
-    before = wires(home.store)
+def test_all_matches_stay_as_old_ones_with_messages_choices_and_addresses(home: Home) -> None:
+    before = rows(home.store, "SELECT data, signature FROM messages ORDER BY match, place")
+    assert (rows(home.store, "PRAGMA user_version"), len(before)) == ([(FIRST,)], MESSAGES)
     for _ in range(2):
         with closing(Store(home.store)) as store:
             unfinished, finished = store.matches()
-            assert (finished.match, finished.over, unfinished.match, unfinished.over) == (
-                match_id(genesis),
-                True,
-                OTHER,
-                False,
-            )
+            assert [(finished.match, finished.over), (unfinished.match, unfinished.over)] == [
+                (match_id(GENESIS), True),
+                (OTHER, False),
+            ]
             for each in (finished, unfinished):
-                assert (each.genesis, each.seed, each.created, each.port) == (genesis, SEED, CREATED, 7000)
-                assert (each.formed, each.hosted) == (True, False)
-                assert each.name.startswith("2025-11-22")
+                assert (each.genesis, each.seed, each.created, each.port) == (GENESIS, SEED, CREATED, 7000)
+                assert (each.formed, each.hosted, each.void, each.table_name, each.winners) == (
+                    True,
+                    False,
+                    False,
+                    "",
+                    (),
+                )
+                assert archive.is_old(each)
+            assert (finished.name, unfinished.name) == ("2025-11-22-match", "2025-11-22-match-2")
             assert store.choices(OTHER) == {4: "3x5"}
             assert store.addresses(b"i" * 32) == (("192.0.2.1", 7000),)
-        assert version(home.store) == SCHEMA_VERSION
-        assert wires(home.store) == before
-        assert len(before) == MESSAGES
+        assert rows(home.store, "SELECT data, signature FROM messages ORDER BY place") == before
 
 
-@NAMES
-def test_the_people_in_an_old_store_are_known(home: Home, name: str) -> None:
-    genesis = open_transcript(STORES[name][1].read_bytes()).genesis
-    with archive.read_store(home) as store:  # converted also for somebody who only reads
-        known = {(each.fingerprint, each.name, each.matches, each.met) for each in store.people.everybody()}
-    assert known == {(fingerprint(each.identity), each.nickname, 2, CREATED) for each in players_of(genesis)}
+def test_the_people_in_its_matches_are_known_also_to_somebody_who_only_reads(home: Home) -> None:
+    expected = {(fingerprint(each.identity), each.nickname, 2, CREATED) for each in players_of(GENESIS)}
+    before = home.store.read_bytes()
+    for is_reader in (True, False):
+        with closing(Store(home.store, is_reader=is_reader)) as store:
+            known = {(each.fingerprint, each.name, each.matches, each.met) for each in store.people.everybody()}
+            assert known == expected
+        assert (home.store.read_bytes() == before) == is_reader
 
 
-@pytest.mark.parametrize("name", ["store-7", "store-8"])
-def test_names_in_an_old_store_look_like_those_that_pass_for_them_today(home: Home, name: str) -> None:
-    with closing(sqlite3.connect(home.store)) as database:
-        database.execute("UPDATE meetings SET name = 'Marnie', outline = 'marnle'")
-        database.commit()
-    with closing(Store(home.store)) as store:
-        assert store.people.mismatch("A" * 19, "Mamie").namesakes
-
-
-@pytest.mark.parametrize("name", ["store-7"])
-def test_purses_of_others_stay_kept_or_held_and_those_of_no_match_are_forgotten(home: Home, name: str) -> None:
-    owners = [Owner("of no match"), Owner("held"), Owner("kept")]
-    with closing(sqlite3.connect(home.store)) as database:
-        for owner, granted in zip(owners, (None, -1, 1), strict=True):
-            row = owner.purse.key, owner.identity.public, granted, b"", owner.own.proof()
-            database.execute("INSERT INTO purses_met VALUES (?, ?, ?, ?, ?)", row)
-        database.commit()
-    with closing(Store(home.store)) as store:
-        met = [store.purses.met(owner.purse.key) for owner in owners]
-    assert [each and each.is_kept for each in met] == [None, False, True]
-
-
-@pytest.mark.parametrize("name", ["store-6"])
-def test_stakes_in_an_old_purse_get_the_heights_at_which_they_were_frozen(home: Home, name: str) -> None:
-    with closing(Store(home.store)) as store:
-        (owner,) = store.purses.owners()
-        purse = store.purses.state(owner)
-        assert purse is not None
-        assert purse.frozen == (Frozen(b"n" * 32, 10, 0, 1), Frozen(OTHER, 300, 0, 2))
-        own = PurseKeeper(store, b"i" * 32, lambda _: None).own
-    assert read_proof(own.proof()).purse == purse
-
-
-def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return the columns of each table and index of a store."""
-    with closing(sqlite3.connect(path)) as database:
-        names = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
-        return {
-            name: database.execute('SELECT name, type, "notnull", pk FROM pragma_table_info(?)', (name,)).fetchall()
-            or database.execute("SELECT name FROM pragma_index_info(?)", (name,)).fetchall()
-            for name in names
-        }
-
-
-@NAMES
-def test_an_old_store_gets_the_tables_of_a_new_one(home: Home, name: str, tmp_path: Path) -> None:
+def test_it_becomes_a_store_like_a_new_one(home: Home, tmp_path: Path) -> None:
     for path in (home.store, tmp_path / "new.sqlite3"):
         Store(path).close()
-    columns = {table: sorted(each) for table, each in tables(home.store).items()}
-    assert columns == {table: sorted(each) for table, each in tables(tmp_path / "new.sqlite3").items()}
+    old, new = (
+        (
+            rows(path, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY 2"),
+            rows(path, "PRAGMA user_version"),
+        )
+        for path in (home.store, tmp_path / "new.sqlite3")
+    )
+    assert old == new
 
 
-def test_an_upgrade_depends_on_no_table_of_the_present() -> None:
-    """Else it would make the table of a later version, and the upgrade to that version would fail."""
-    text = Path(upgrades.__file__).read_text(encoding="utf-8")
-    used = {line.split()[1] for line in text.splitlines() if line.startswith(("from protocol", "import protocol"))}
-    assert not [module for module in used if module.startswith("protocol.storage")]
-
-
-@NAMES
-def test_a_home_with_an_old_store_can_be_backed_up_and_restored(home: Home, name: str, tmp_path: Path) -> None:
+def test_a_home_with_an_old_store_can_be_backed_up_and_restored(home: Home, tmp_path: Path) -> None:
     OWNER.save(home.identity)
     backup.back_up(home, tmp_path / "backup")
     backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
     with archive.read_store(Home(tmp_path / "new")) as store:
-        assert [each.match for each in store.matches()] == [
-            match_id(open_transcript(STORES[name][1].read_bytes()).genesis)
-        ]
+        assert [each.match for each in store.matches()] == [match_id(GENESIS)]
         assert {each.matches for each in store.people.everybody()} == {2}
 
 
-@NAMES
-def test_a_disk_that_fails_while_a_store_is_converted_leaves_it_as_it_was(
-    home: Home, name: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("where", ["protocol.storage.people.meet", "protocol.storage.store.free_name"])
+def test_a_disk_that_fails_while_it_is_converted_leaves_it_as_it_was(
+    home: Home, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    before = wires(home.store)
+    before = rows(home.store, "SELECT * FROM matches"), rows(home.store, "SELECT sql FROM sqlite_schema")
 
-    def fail(_genesis: bytes) -> None:
+    def fail(*_: object) -> str:
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("protocol.storage.upgrades._UPGRADES", (*upgrades._UPGRADES, fail))
+        patch.setattr(where, fail)
         with pytest.raises(StoreError, match="disk I/O error"):
             Store(home.store)
-    assert version(home.store) == int(name.split("-")[1])
-    assert wires(home.store) == before
+    assert (rows(home.store, "SELECT * FROM matches"), rows(home.store, "SELECT sql FROM sqlite_schema")) == before
+    assert rows(home.store, "PRAGMA user_version") == [(FIRST,)]
+    with closing(Store(home.store)) as store:
+        assert len(store.matches()) == 2
+
+
+@pytest.mark.parametrize("damage", ["genesis = x'00'", "genesis = 7", "created = 'never'", "port = 65536"])
+def test_one_damaged_match_does_not_hide_the_other(home: Home, damage: str) -> None:
+    change(home.store, f"UPDATE matches SET {damage} WHERE over")
+    with closing(Store(home.store)) as store:
+        assert [each.match for each in store.matches() if each.match == OTHER and each.genesis == GENESIS] == [OTHER]
+        store.forget(match_id(GENESIS))
+        assert [each.match for each in store.matches()] == [OTHER]
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM seeds", "DROP TABLE choices", "ALTER TABLE addresses RENAME TO x"])
+def test_a_damaged_one_is_called_that_and_left_as_it_is(home: Home, damage: str) -> None:
+    change(home.store, damage)
+    before = rows(home.store, "SELECT * FROM matches")
+    with pytest.raises(DamagedStoreError):
+        Store(home.store)
+    assert rows(home.store, "SELECT * FROM matches") == before
+
+
+@pytest.mark.parametrize("version", [-1, 2, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+@pytest.mark.parametrize("is_reader", [False, True])
+def test_a_store_of_any_other_format_is_left_alone_and_not_held(home: Home, version: int, is_reader: bool) -> None:
     Store(home.store).close()
-    assert version(home.store) == SCHEMA_VERSION
+    change(home.store, f"PRAGMA user_version={version}")
+    before = home.store.read_bytes()
+    for _ in range(2):
+        with pytest.raises(OtherFormatError, match=rf"format {version}\)") as caught:
+            Store(home.store, is_reader=is_reader)
+        assert ("update this one" in str(caught.value)) == (version > SCHEMA_VERSION)
+        assert "move the file away" in caught.value.hint
+    assert home.store.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, FIRST, 2, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_a_backup_of_any_other_format_is_refused(home: Home, tmp_path: Path, version: int) -> None:
+    OWNER.save(home.identity)
+    backup.back_up(home, tmp_path / "backup")
+    change(tmp_path / "backup", f"PRAGMA user_version={version}")
+    with pytest.raises(BackupError, match="no backup" if version in (0, FIRST) else rf"format {version}\)"):
+        backup.look(tmp_path / "backup")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sqlite3
 import stat
 import sys
 import tempfile
@@ -24,10 +23,9 @@ from protocol.node.node import Node, NodeError
 from protocol.storage.home import Home
 from protocol.storage.match_names import LATEST
 from protocol.storage.store import HomeInUseError, Loss, Store, StoreError
-from protocol.storage.upgrades import SCHEMA_VERSION
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.programs import Program
-from tests.simulation.world import IDENTITIES, World, genesis
+from tests.simulation.world import IDENTITIES, World
 
 KEY = MatchKey(bytes(32))
 MATCH = b"m" * 32
@@ -169,117 +167,7 @@ def test_other_accounts_cannot_read_a_home(path: Path) -> None:
     store.close()
 
 
-def test_a_store_of_a_newer_version_is_left_alone(path: Path) -> None:
-    Store(path).close()
-    database = sqlite3.connect(path)
-    database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
-    database.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match="newer") as first:
-        Store(path)
-    assert path.read_bytes() == before
-    with pytest.raises(StoreError, match="newer"):  # and it is not held
-        Store(path)
-    assert first.value.__traceback__ is not None, "which keeps what was opened first"
-
-
-OLD_SCHEMA = """
-CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE matches (
-    number INTEGER PRIMARY KEY, match BLOB NOT NULL UNIQUE, genesis BLOB NOT NULL,
-    match_key BLOB NOT NULL REFERENCES seeds,
-    created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL
-);
-CREATE TABLE messages (
-    match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, signature BLOB NOT NULL,
-    PRIMARY KEY (match, place)
-) WITHOUT ROWID;
-CREATE TABLE choices (
-    match BLOB NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (match, step)
-) WITHOUT ROWID;
-CREATE TABLE addresses (
-    identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
-    PRIMARY KEY (identity, host, port)
-) WITHOUT ROWID;
-PRAGMA user_version=1;
-"""
 NOON = int(time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1)))
-
-
-@pytest.fixture
-def old(path: Path) -> Path:
-    """A store of version 1: two finished matches by classic on one day, one by house rules, one damaged, a proposal."""
-    classic, house = PRESETS["classic"], PRESETS["classic"].with_options({"dice": "3"})
-    contents = [*(genesis(rules, 2, b"old")[0].encoded() for rules in (classic, house)), b"damaged", b"proposal"]
-    contents.insert(1, genesis(classic, 3, b"old")[0].encoded())
-    path.parent.mkdir(mode=0o700)
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA journal_mode=WAL")
-    database.executescript(OLD_SCHEMA)
-    database.execute("INSERT INTO seeds VALUES (?, ?)", (KEY.public, b"s" * 32))
-    for number, content in enumerate(contents):
-        row = (bytes([number]) * 32, content, KEY.public, NOON, number < 4, number < 2, 7000)
-        columns = "match, genesis, match_key, created, formed, over, port"
-        database.execute(f"INSERT INTO matches ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    for number, place in ((2, 0), (1, 1), (1, 0), (2, 1)):
-        database.execute("INSERT INTO messages VALUES (?, ?, ?, ?)", (number, place, *message(2 * number + place).wire))
-    database.commit()
-    database.close()
-    return path
-
-
-def test_a_store_of_the_first_version_is_taken_over_and_its_matches_get_names(old: Path) -> None:
-    for _ in range(2):
-        store = Store(old)
-        kept = {each.match[0]: each for each in store.matches()}
-        assert [(kept[number].name, kept[number].over, kept[number].table_name) for number in range(5)] == [
-            ("2026-11-22-classic", True, ""),
-            ("2026-11-22-classic-2", True, ""),
-            ("2026-11-22-house-rules", False, ""),
-            ("2026-11-22-match", False, ""),
-            ("", False, ""),
-        ]
-        assert {(each.created, each.port, each.winners) for each in kept.values()} == {(NOON, 7000, ())}
-        for number in (1, 2):
-            kept_of_it = wires(store.messages(bytes([number - 1]) * 32))
-            assert kept_of_it == [message(2 * number).wire, message(2 * number + 1).wire]
-        store.close()
-
-
-def test_a_store_is_taken_over_as_a_whole_or_not_at_all(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_name: str, _taken: object) -> str:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("protocol.storage.store.free_name", full)
-        with pytest.raises(StoreError, match="disk is full"):
-            Store(old)
-    with contextlib.closing(sqlite3.connect(old)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (1,)
-        assert not {"table_name", "name", "winners"} & {
-            row[1] for row in database.execute("PRAGMA table_info(matches)")
-        }
-    store = Store(old)
-    assert len(store.matches()) == 5
-    store.close()
-
-
-def test_a_new_store_is_made_as_an_old_one_becomes(old: Path, tmp_path: Path) -> None:
-    Store(old).close()
-    Store(tmp_path / "new").close()
-
-    def columns(path: Path) -> list[tuple[object, ...]]:
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            version = database.execute("PRAGMA user_version").fetchall()
-            return (
-                version
-                + database.execute(
-                    "SELECT tables.name, columns.name, columns.type, [notnull], dflt_value, pk "
-                    "FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns ORDER BY 1, cid"
-                ).fetchall()
-            )
-
-    assert columns(old) == columns(tmp_path / "new")
 
 
 def test_matches_at_one_table_on_one_day_are_numbered_and_keep_their_names(store: Store, path: Path) -> None:
