@@ -74,6 +74,7 @@ def test_all_matches_stay_as_old_ones_with_messages_choices_and_addresses(home: 
             assert store.choices(OTHER) == {4: "3x5"}
             assert store.addresses(b"i" * 32) == (("192.0.2.1", 7000),)
         assert rows(home.store, "SELECT data, signature FROM messages ORDER BY place") == before
+        assert rows(home.store, "SELECT DISTINCT place >> 32 FROM messages") == [(finished.number,)]
 
 
 def test_the_people_in_its_matches_are_known_also_to_somebody_who_only_reads(home: Home) -> None:
