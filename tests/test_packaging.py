@@ -57,7 +57,8 @@ def test_the_wheel_holds_three_packages_the_man_page_and_nothing_else(wheel: Zip
     report |= {f"cli/report/verifier/{name}" for name in ("order.txt", *order.read_text(encoding="ascii").split())}
     tables.add("protocol/wire/confusables.txt")
     expected = sources | tables | report | {f"{package}/py.typed" for package in PACKAGES} | {page}
-    described = {"METADATA", "WHEEL", "entry_points.txt", "licenses/LICENSE", "RECORD"}
+    licenses = {"licenses/LICENSE", "licenses/LICENSE-Unicode-3.0.txt"}
+    described = {"METADATA", "WHEEL", "entry_points.txt", "RECORD"} | licenses
     files = {path for path in wheel.namelist() if ".dist-info/" not in path}
     about = {path.partition(".dist-info/")[2] for path in wheel.namelist() if ".dist-info/" in path}
     assert (files, about) == (expected, described)
@@ -70,7 +71,9 @@ def test_the_sdist_holds_all_that_is_needed_to_test_to_read_and_to_build(package
     found = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md", ".js"}]
     expected = {path.relative_to(ROOT).as_posix() for path in found}
     assert (
-        expected | {"SPEC.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "pyproject.toml", "PKG-INFO"}
+        expected
+        | {"SPEC.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml", "PKG-INFO"}
+        | {"LICENSE", "LICENSE-Unicode-3.0.txt"}
         <= files
     )
 
@@ -86,6 +89,14 @@ def test_a_build_from_the_sdist_elsewhere_and_later_gives_the_same_bytes(package
     assert [path.suffix for path in map(Path, built)] == [".whl", ".gz"]
     for name in built:
         assert (tmp_path / name).read_bytes() == (packages / name).read_bytes(), name
+
+
+def test_the_wheel_names_the_licenses_of_the_program_and_of_the_table_from_unicode(wheel: ZipFile) -> None:
+    about = Parser().parsestr(metadata(wheel, "METADATA"))
+    assert about["License-Expression"] == "MIT AND Unicode-3.0"
+    header = (ROOT / "protocol" / "wire" / "confusables.txt").read_text(encoding="utf-8").partition("\n-:")[0]
+    said = "\n".join(line.removeprefix("#").removeprefix(" ") for line in header.splitlines())
+    assert metadata(wheel, "licenses/LICENSE-Unicode-3.0.txt") in said
 
 
 def test_the_wheel_installs_one_command(wheel: ZipFile) -> None:
@@ -126,7 +137,7 @@ def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
         pytest.skip("asks git what is part of the project: this is no checkout")
     assert {path.partition("/")[0] for path in listed} == {
         *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "pyproject.toml"),
-        *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SPEC.md"),
+        *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "LICENSE-Unicode-3.0.txt", "README.md", "SPEC.md"),
         *("benchmarks", "docs", "examples", "tests"),
         *PACKAGES,
     }

@@ -36,7 +36,10 @@ from cli.exits import ExitCode, Failure
 from cli.log import open_log
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection as Connection
+    else:
+        from multiprocessing.connection import Connection
 
 BATCH_SECONDS: Final = 0.5
 """The longest that a batch should take: handing it out takes far less, and progress is seen often enough."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv6Network, ip_address
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
 
 from protocol.errors import LocalError
@@ -49,11 +49,15 @@ def format_address(address: Address) -> str:
 
 def from_socket_name(name: Any) -> Address:
     """Turn the result of ``getpeername`` into an address, with the zone where an IPv6 address means nothing without it.
+    An IPv4 address that is mapped into IPv6 is the IPv4 address: packets go to the same machine.
 
-    >>> from_socket_name(("fe80::1", 7000, 0, 2)), from_socket_name(("::1", 7000, 0, 0))
-    (('fe80::1%2', 7000), ('::1', 7000))
+    >>> from_socket_name(("fe80::1", 7000, 0, 2)), from_socket_name(("::ffff:192.0.2.7", 7000, 0, 0))
+    (('fe80::1%2', 7000), ('192.0.2.7', 7000))
     """
     host, port = name[0], name[1]
+    mapped = IPv6Address(host).ipv4_mapped if ":" in host else None
+    if mapped is not None:
+        return str(mapped), port
     if len(name) == 4 and name[3] and "%" not in host:
         host = f"{host}%{name[3]}"
     return host, port

@@ -111,8 +111,8 @@ class Dialer:
 
     async def _connect_in_turn(self, where: str, family: int, name: Any, accept: Accept, queue: asyncio.Lock) -> Link:
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        if not ip_address(name[0]).is_loopback and not self._each.bucket(name[0], now).admits(now):
+        host, now = from_socket_name(name)[0], loop.time()
+        if not ip_address(host).is_loopback and not self._each.bucket(host, now).admits(now):
             raise DialError(f"{where} was dialled too often in the last seconds")
         async with AsyncExitStack() as held:
             async with queue:
@@ -124,7 +124,7 @@ class Dialer:
                 async with asyncio.timeout(self.limits.handshake):
                     return await self._connect(where, family, name, accept)
             except TimeoutError as error:
-                _check_own_network(where, name[0])
+                _check_own_network(where, host)
                 raise DialError(f"{where} did not answer within {self.limits.handshake:g} seconds") from error
 
     async def _connect(self, where: str, family: int, name: Any, accept: Accept) -> Link:
@@ -146,7 +146,7 @@ class Dialer:
         except ConnectionError as error:
             raise DialError(f"{where} broke off the connection") from error
         except OSError as error:
-            _check_own_network(where, name[0])
+            _check_own_network(where, from_socket_name(name)[0])
             is_asyncio = "Connect call failed" in str(error)  # asyncio's text gives no reason
             reason = os.strerror(error.errno) if is_asyncio and error.errno else error.strerror or error
             raise DialError(f"{where} cannot be reached: {reason}") from error

@@ -164,17 +164,14 @@ def _ways_out() -> frozenset[Host]:
 
 
 def _is_connected(name: str) -> bool:
-    if sys.platform != "linux":
-        return True
-    from fcntl import ioctl
+    if sys.platform == "linux":
+        from fcntl import ioctl
 
-    request = struct.pack("16sh14x", name.encode()[:15], 0)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        try:
+        request = struct.pack("16sh14x", name.encode()[:15], 0)
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             _, flags = struct.unpack("16sh14x", ioctl(asked, _SIOCGIFFLAGS, request))
-        except OSError:
-            return True
-    return bool(flags & _IFF_RUNNING)
+            return bool(flags & _IFF_RUNNING)
+    return True
 
 
 def _host(ip: ifaddr.IP) -> Host:

@@ -191,6 +191,8 @@ def _close_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def _close(path: Path) -> None:
+    if sys.platform == "win32":
+        return
     with suppress(OSError):  # another process has removed it, the disk cannot be written, or keeps no modes
         found = path.lstat()
         if found.st_mode & OTHERS and found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode):

@@ -113,12 +113,14 @@ def _copied(path: Path, folder: Path) -> Path:
     return Path(shutil.copy(path, folder))
 
 
-def test_a_home_that_others_can_write_to_and_that_cannot_be_closed_is_refused(here: Run, home: Home) -> None:
+@pytest.mark.parametrize("mode", [0o770, 0o775, 0o707, 0o777])
+def test_a_home_that_others_can_write_to_and_that_cannot_be_closed_is_refused(here: Run, home: Home, mode: int) -> None:
+    home.path.chmod(mode)
     (home.path / "notes.txt").touch()
     done = here("matches")
     assert done.returncode == ExitCode.FAILURE
     assert f"{home.path}: It can be written to by other accounts of this machine" in done.stderr
-    assert stat.S_IMODE(home.path.stat().st_mode) == 0o777
+    assert stat.S_IMODE(home.path.stat().st_mode) == mode
     home.path.chmod(0o755)
     done = here("matches")
     assert done.returncode == ExitCode.DONE
@@ -135,5 +137,7 @@ def test_a_home_of_another_account_is_refused(here: Run, home: Home) -> None:
         assert f"{home.path}: It belongs to another account" in done.stderr
 
 
-def test_what_was_checked_is_claimed(here: Run, home: Home) -> None:
+@pytest.mark.parametrize("mode", [0o750, 0o770, 0o705, 0o777])
+def test_what_was_checked_is_claimed(here: Run, home: Home, mode: int) -> None:
+    home.path.chmod(mode)
     assert here("matches").stderr == f"{home.path} was open to other accounts of this machine; it is yours alone now.\n"

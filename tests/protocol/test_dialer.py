@@ -169,14 +169,15 @@ async def test_an_address_that_was_dialled_too_often_is_passed_over_and_another_
     async with Trap.set_up(hangs_up=True) as trap:
         dialer = Dialer(credentials(identity()), SHORT)
 
-        async def problem(number: int) -> str:
+        async def problem(number: int, prefix: str = "") -> str:
             with pytest.raises(DialError) as caught:
-                await dialer.dial([(elsewhere(number), trap.port)], Recorder())
+                await dialer.dial([(prefix + elsewhere(number), trap.port)], Recorder())
             return str(caught.value)
 
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        problems = await asyncio.gather(*(problem(1) for _ in range(2 * DIAL_BURST_PER_ADDRESS)))
+        forms = ("", "::ffff:")  # as IPv4, and the same mapped into IPv6
+        problems = await asyncio.gather(*(problem(1, form) for _ in range(DIAL_BURST_PER_ADDRESS) for form in forms))
         assert sum("broke off" in each for each in problems) <= DIAL_BURST_PER_ADDRESS + DIAL_RATE_PER_ADDRESS * (
             loop.time() - begun
         )

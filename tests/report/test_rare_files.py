@@ -51,7 +51,7 @@ def test_a_file_has_room_for_so_many_proofs() -> None:
 
 
 def test_a_file_of_another_version_has_a_beginning_of_bounded_length() -> None:
-    tag = TRANSCRIPT_TAG.replace("/2/", "/3/")
+    tag = TRANSCRIPT_TAG.replace("/3/", "/2/")
     longest, longer = (Sample(str(size), encode((tag, bytes(size)))) for size in (limits.GENESIS, limits.GENESIS + 1))
     assert check([longest]) == {Judgement.OTHER_VERSION: 1}
     assert check([longer]) == {Judgement.ALTERED: 1}

@@ -24,5 +24,4 @@ def test_both_read_the_same(structure: Structure, count: int) -> None:
 @every_structure
 def test_a_fault_of_the_page_is_found(structure: Structure) -> None:
     with page(*structure.planted) as there:
-        differing, _ = differences(structure, inputs(structure, 0, seed=0), there, program())
-    assert differing
+        assert any(differences(structure, inputs(structure, 0, seed), there, program())[0] for seed in range(10))

@@ -123,7 +123,7 @@ async function judgeFile(bytes, found, tally) {
   const [tag, genesisBytes] = head;
   const tagged = /^p2pdice\/([1-9][0-9]{0,3})\/(?:transcript|proof)$/.exec(tag);
   if (!tagged) throw new Altered("encoding", "it is no transcript");
-  if (tagged[1] !== "2") {
+  if (tag !== TRANSCRIPT_TAG && tag !== PROOF_TAG) {
     if (genesisBytes.length > LONGEST_GENESIS) throw new Altered("encoding", "it is no transcript");
     found.verdict = "other version";
     found.reason = `It was written by version ${tagged[1]} of the protocol.`;
