@@ -10,8 +10,8 @@ a LOCK also from those who went out since the previous LOCK.
 :mod:`protocol.consensus.steps` says which step follows which. :mod:`protocol.consensus.kinds` has the rule of each kind
 of message. This module decides whether a message belongs to the open step, and closes that step.
 
-A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed no
-step closes with a RESIGN: the match is called off. A majority of CLOSEs can close a step without the message of an
+A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed it
+fills none: the host withdraws the match by it, for all who have not seen it formed. A majority of CLOSEs can close a step without the message of an
 author (:mod:`protocol.consensus.absence`); that author is evicted.
 
 A player who went out earlier is a *witness*. A witness may sign beside a LOCK, and nobody waits for it. The players'
@@ -97,6 +97,8 @@ class History:
         """The last of the chain: the open step. Nearly every look at a history begins here."""
         self.held: dict[int, Signed] = {}
         """The messages of the open step, by author."""
+        self.withdrawals: dict[int, Signed] = {}
+        """RESIGN messages of the steps that form the match, one of each author. They fill no slot and close nothing."""
         self.results: dict[int, Signed] = {}
         """RESULT messages, by author, once the match has ended."""
         self.closes: list[Signed] = []
@@ -208,8 +210,11 @@ class History:
         """Check one message, and hold it if it is for the open step; close nothing.
 
         :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
+        :raises MisconductError: if it proves that its author broke a rule. Nothing changes, except that before the
+            match is formed RESIGN is held beside LOCK or COMMIT.
         """
+        if signed.message.step < FORMED and signed.message.kind is Kind.RESIGN:
+            return self._withdraw(signed)
         outcome, signed, transition = self._weigh(signed)
         if outcome is Outcome.ADDED:
             if self.position.kind is None:
@@ -217,7 +222,28 @@ class History:
             else:
                 self._transition = transition
                 self.held[signed.message.author] = signed
+                self._compare_withdrawal(signed.message.author)
         return outcome
+
+    def _withdraw(self, signed: Signed) -> Outcome:
+        message = signed.message
+        if message.step > self.position.step:
+            return Outcome.FUTURE
+        signed = self.check_signature(signed)
+        if message.tip != self.chain[message.step].tip:
+            return Outcome.FOREIGN
+        if message.author in self.withdrawals:
+            return Outcome.DUPLICATE
+        self.withdrawals[message.author] = signed
+        self._compare_withdrawal(message.author)
+        return Outcome.ADDED
+
+    def _compare_withdrawal(self, author: int) -> None:
+        """:raises MisconductError: if the author has signed RESIGN beside LOCK or COMMIT."""
+        withdrawal = self.withdrawals.get(author)
+        for given in self.said(withdrawal.message) if withdrawal is not None else ():
+            if withdrawal is not None and (reason := contradiction(withdrawal, given)):
+                raise MisconductError(author, given.message.step, reason, (withdrawal, given))
 
     def countersign(self, signed: Signed) -> Outcome:
         """Keep the signature of a witness under the last complete LOCK or the open one; it closes nothing.
@@ -274,30 +300,7 @@ class History:
     def is_complete(self) -> bool:
         """Every message that the open step is owed is here."""
         position = self.position
-        return len(self.held) == len(position.owed) and position.kind is not None and not self.declined
-
-    @property
-    def declined(self) -> tuple[int, ...]:
-        """Authors whose RESIGN is held for the open step before the match is formed. The step does not close with
-        it."""
-        if self.position.step >= FORMED:
-            return ()
-        return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
-
-    def hold_to(self, signed: Signed) -> None:
-        """Hold a message instead of the other one that its author sent for the open step of a match that is not formed.
-
-        An author who has signed both a RESIGN and what forms the match is held to one of them. The signature of the
-        message was checked.
-
-        :raises RejectedMessageError: if no other message of its author is held, or it does not fit the step.
-        :raises MisconductError: if it breaks a rule by itself.
-        """
-        position, message = self.position, signed.message
-        if position.step >= FORMED or message.tip != position.tip or message.author not in self.held:
-            raise RejectedMessageError("no other message of its author is held for the open step")
-        self._judge(position, signed)
-        self.held[message.author] = signed
+        return len(self.held) == len(position.owed) and position.kind is not None
 
     def close(self) -> None:
         """Close the open step with all messages that are held for it."""

@@ -51,24 +51,18 @@ class Holdings:
     def tail(self) -> Sequence[Place]:
         """Return the steps that a vote can still change."""
         position = self.history.position
-        if position.step < FORMED and not self.may_vote:
+        if position.step < FORMED:
             return ()
         if self._tail_before != position.tip:
             last = position.step - (position.kind is None)
-            self._tail = tuple(self.history.place(step) for step in range(max(1, position.locked), last + 1))
+            self._tail = tuple(self.history.place(step) for step in range(max(FORMED, position.locked), last + 1))
             self._tail_before = position.tip
         return self._tail
 
     @property
     def may_vote(self) -> bool:
-        """Everybody has signed the COMMIT of the first roll: this node has all of them, or others have decided so.
-
-        Before that, nobody is voted absent.
-        """
-        position = self.history.position
-        if position.step >= FORMED:
-            return True
-        return position.step > 0 and (self.history.is_complete or bool(self.absence.on(position.tip).decided))
+        """Everybody has signed the COMMIT of the first roll. Before that, nobody is voted absent."""
+        return self.history.position.step >= FORMED
 
     def closed(self, step: int) -> Entries | None:
         """Return the ids of the messages that closed a step."""
@@ -195,6 +189,8 @@ class Holdings:
     def _open(self) -> Iterator[Signed]:
         history = self.history
         yield from (history.held[author] for author in sorted(history.held))
+        if history.position.step < FORMED:
+            yield from (history.withdrawals[author] for author in sorted(history.withdrawals))
         yield from (known[author] for _, known in sorted(history.countersigned.items()) for author in sorted(known))
         yield from (history.results[author] for author in sorted(history.results))
 

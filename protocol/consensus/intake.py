@@ -15,8 +15,9 @@ from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.rule import Slot
 from protocol.consensus.news import Learned, News, Proven
 from protocol.consensus.proofs import contradiction
+from protocol.consensus.steps import FORMED
 from protocol.consensus.votes import ContradictionError, Vote, read_vote
-from protocol.wire.messages import VOTES, Kind, Message, Signed
+from protocol.wire.messages import VOTES, Message, Signed
 
 
 class Intake(Holdings):
@@ -164,8 +165,6 @@ class Intake(Holdings):
             self.proven[error.author] = error
         if is_second:
             self._second[last.message.tip, error.author] = last
-        if last.message.kind is Kind.RESIGN and not self._is_taken_further():
-            self._hold_to(last)
         if is_first or is_second:
             self.news += [*(Learned(signed) for signed in error.evidence), Proven(error, is_first)]
         return Outcome.DUPLICATE
@@ -176,28 +175,9 @@ class Intake(Holdings):
         Of further messages only one that a majority has voted for takes its place.
         """
         tip = signed.message.tip
+        if signed.message.step < FORMED:  # it closes with LOCKs and COMMITs only
+            return False
         if tip != self.history.position.tip and not any(place.tip == tip for place in self.tail()):
             return False
         known, best = self._second.get((tip, signed.message.author)), self.absence.on(tip).best()
         return known is None or (known.id != signed.id and bool(best) and signed.id in best[0].entries)
-
-    # Before the match is formed
-
-    def _hold_to(self, signed: Signed) -> None:
-        """Hold one of two messages for the open step instead of the other, and keep the other."""
-        message = signed.message
-        other = self.history.held.get(message.author)
-        with suppress(RejectedMessageError, MisconductError):
-            self.history.hold_to(signed)
-            assert other is not None
-            self._second[message.tip, message.author] = other
-
-    def _is_taken_further(self) -> bool:
-        """Tell whether others have gone on: an author has signed for a later step or voted on the open one, has not
-        resigned there, and is no proven cheat."""
-        position = self.history.position
-        signers = {vote.author for vote in self.absence.on(position.tip).votes()}
-        for author, kept in self._later.items():
-            if any(step > position.step for step, _, _ in kept):
-                signers.add(author)
-        return not signers <= {*self.proven, *self.history.declined}

@@ -46,10 +46,6 @@ class Replica(Intake):
 
     def __init__(self, genesis_data: bytes, me: int | None) -> None:
         super().__init__(genesis_data, me)
-        self.is_called_off = False
-        """The match is not formed and will not be. The owner decides that, by its clock."""
-        self.is_silent = False
-        """The node was restarted and may sign nothing yet. The owner decides that, by the peers it has heard."""
         self._final = 0
         """The step of the last complete LOCK when votes were last forgotten."""
 
@@ -72,25 +68,6 @@ class Replica(Intake):
                 votes.add(signed.id)
         self._stored_votes = votes
         self.news.clear()
-
-    def take_up(self) -> bool:
-        """Go on in a step for which an author has signed both a RESIGN and the message that forms the match, if others
-        have gone on. Tell whether this node goes on.
-
-        No node that knows of a RESIGN goes on first. So all connected nodes go on, after one that did not know of it,
-        or none does.
-        """
-        position = self.history.position
-        declined = self.history.declined
-        if not declined or not self._is_taken_further():
-            return False
-        for signed in [*self._second.values(), *(each for error in self.proven.values() for each in error.evidence)]:
-            if signed.message.author in declined and signed.message.kind is position.kind:
-                self._hold_to(signed)
-        if self.history.declined:
-            return False
-        self.is_called_off = False
-        return True
 
     # Closing steps
 
@@ -158,10 +135,8 @@ class Replica(Intake):
         if not history.is_complete:
             return False
         is_doubtful = self.absence.has_voted(position.tip) or not self.proven.keys().isdisjoint(position.owed)
-        if is_doubtful and position.kind is not Kind.LOCK:  # a complete LOCK is final, whatever was voted
-            return False
-        if self.is_silent and position.step < FORMED and not self._is_taken_further():
-            return False  # a silent node could not show that to the others, who may call the match off meanwhile
+        if is_doubtful and position.kind is not Kind.LOCK and position.step >= FORMED:
+            return False  # a complete LOCK is final, whatever was voted, and so is a formed match
         history.close()
         self._drop_final()
         return True

@@ -79,7 +79,7 @@ class Conceded(NamedTuple):
 
 
 class Withdrawn(NamedTuple):
-    """The owner will not play this match, unless it is already formed."""
+    """The owner will not play this match, also after a restart. If it is formed all the same, they resign at once."""
 
 
 class Ticked(NamedTuple):
@@ -162,9 +162,7 @@ class Formed(NamedTuple):
 
 
 class CalledOff(NamedTuple):
-    """The match will not be formed: these players have resigned from it."""
-
-    authors: tuple[int, ...]
+    """This node will not play the match that was proposed: its host, or the owner, has withdrawn."""
 
 
 class Ended(NamedTuple):

@@ -45,14 +45,6 @@ class Links:
         position = self._history.position
         return len({self._me, *self.linked}.intersection(position.base)) >= position.majority
 
-    def reaches_half(self) -> bool:
-        """Tell whether this node, the linked and the resigned players are half of the genesis or more.
-
-        Then those who may not have heard that somebody has resigned are no majority.
-        """
-        reached = {*self.linked, *self._history.declined} | ({self._me} if self._me is not None else set())
-        return 2 * len(reached) >= self._history.roster_size
-
     def lost(self, author: int) -> None:
         """A link is down."""
         self.linked.discard(author)

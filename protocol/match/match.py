@@ -77,8 +77,6 @@ class _Timers:
     """Starts of this node's waits, by the owner's monotonic clock; None where it does not wait."""
 
     ended_at: float | None = None
-    declined_at: float | None = None
-    """When this node saw a resignation before the match was formed."""
     wished: float = math.inf
     """The time of the last :class:`~protocol.match.effects.WakeAt`; infinity for none."""
 
@@ -92,7 +90,8 @@ class Match:
     :param stored: the messages that the store holds, when the match is resumed.
     :param choices: the owner's choices that the store holds, by step: sealed stakes, and the wish to concede.
     :param party: a person and the programs they have seated, if any: a person against nobody else is in no hurry.
-    :param is_host: this node hosts the table, so that it signs last what forms the match.
+    :param host: roster index of the host, who signs last what forms the match, and may withdraw it before; None if that
+        is not known.
     :param purse: signs the entry that freezes this node's stake, and keeps it; None if its purse cannot. Without it
         this node resigns from a match with purses when its stake is due.
     :raises MalformedGenesisError: for a malformed genesis.
@@ -108,12 +107,11 @@ class Match:
         choices: Mapping[int, str] | None = None,
         *,
         party: Party | None = None,
-        is_host: bool = False,
+        host: int | None = None,
         purse: Callable[[Entry], bytes | None] | None = None,
     ) -> None:
         self.may_commit: Callable[[], bool] = lambda: True
-        """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal of the
-        table."""
+        """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal, or plays."""
         self.replica = Replica(genesis_data, me)
         self.history = self.replica.history
         self.me = me
@@ -131,8 +129,11 @@ class Match:
         self._links = Links(self.history, me, self._emit)
         self._catch_up = CatchUp(self.replica)
         self._signer = (
-            Signer(self.replica, me, seed, choices or {}, is_host, self._emit, purse) if me is not None else None
+            Signer(self.replica, me, seed, choices or {}, host == me, self._emit, purse) if me is not None else None
         )
+        self._host = host
+        self._is_called_off = self.is_called_off
+        """The owner was told, or knows from before."""
         self._voter = Voter(self.replica, self._timeouts, self._emit)
         self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
         self._stall_notices = StallNotices(self.replica, self._timeouts, self.info, me, self._feed.show)
@@ -146,7 +147,6 @@ class Match:
         self._is_resuming = stored is not None
         """The owner was not told the state of the match after the restart yet."""
         if stored is not None:
-            self.replica.is_silent = True
             self.replica.take_stored(stored)
             self._feed.resume()
 
@@ -173,9 +173,23 @@ class Match:
 
     @property
     def is_bound(self) -> bool:
+        """This node waits for the match to be formed: it has signed COMMIT of the first roll, and may not sign it
+        elsewhere."""
+        return self.has_committed and not (self.is_formed or self.is_called_off)
+
+    @property
+    def has_committed(self) -> bool:
         """This node has signed COMMIT of the first roll, so the match may be formed without its knowledge."""
         sent = self.history.held.get(self.me) if self.me is not None else None
-        return sent is not None and sent.message.kind is Kind.COMMIT and not self.replica.is_called_off
+        return self.is_formed or (sent is not None and sent.message.kind is Kind.COMMIT)
+
+    @property
+    def is_called_off(self) -> bool:
+        """The match is not formed, and this node will not play it: the host or the owner has withdrawn.
+
+        Should it be formed all the same, this node signs what the others need, and resigns.
+        """
+        return not self.is_formed and self._signer is not None and self._signer.is_conceding
 
     @property
     def is_ended(self) -> bool:
@@ -275,7 +289,7 @@ class Match:
             case Unlinked():
                 self._unlink(item.author, item.on_purpose)
             case Withdrawn():
-                self.signer.is_withdrawn = True
+                self.signer.concede()
             case Conceded():
                 self.signer.concede()
                 told = len(self._effects)
@@ -332,14 +346,11 @@ class Match:
     def _restart_patience(self) -> None:
         """Start all patience again."""
         self._timeouts.restart(range(self.history.roster_size), self._now)
-        self._timers.declined_at = None
         self._voter.restart(self._now)
 
     def _link(self, author: int) -> None:
-        had_quorum, had_half = self._links.has_quorum(), self._links.reaches_half()
+        had_quorum = self._links.has_quorum()
         self._links.linked.add(author)
-        if not had_half:
-            self._timers.declined_at = None  # the newly linked have not heard of it yet
         if had_quorum and author in self.history.missing():  # else nobody waited for what comes with this link
             self._timeouts.came_back(author, self._now)
         if not had_quorum and self._links.has_quorum():
@@ -381,11 +392,7 @@ class Match:
             match item:
                 case Learned(signed):
                     self._emit(item)
-                    author = signed.message.author
-                    if item.must_store and author != self.me and author in self.history.declined:
-                        self._emit(Broadcast(Carried(*signed.wire)))  # all must hear of a resignation
-                    else:
-                        self._links.pass_on(signed, self._now)
+                    self._links.pass_on(signed, self._now)
                 case Replace():
                     self._emit(item)
                 case Rewound():
@@ -456,6 +463,15 @@ class Match:
 
     # Owed messages
 
+    def _check_withdrawal(self) -> None:
+        """Give the match up if the host has withdrawn it; tell the owner that it is called off."""
+        if self._signer is not None and not self.is_formed:
+            if self._host in self.history.withdrawals:
+                self._signer.concede()
+            if self.is_called_off and not self._is_called_off:
+                self._is_called_off = True
+                self._emit(CalledOff())
+
     def _check_divergence(self) -> None:
         if self.is_formed and not self._diverged and self.replica.is_diverged:
             self._diverged = True
@@ -466,9 +482,8 @@ class Match:
         self._restart.begin(self._now)
         while True:
             self.replica.close_steps()
-            if self._may_take_up() and self.replica.take_up():
-                continue
             self._fetch_news()
+            self._check_withdrawal()
             self._check_divergence()
             if self._feed.bring_up_to_date():
                 self._links.tell_cut()  # also players that this node never reached
@@ -477,7 +492,6 @@ class Match:
             self._is_deciding = self.replica.is_deciding
             if not self._restart.is_over and self._restart.is_enough(self._links.linked, self._now):
                 self._restart.is_over = True
-                self.replica.is_silent = False
                 self._catch_up.ask_nobody()
                 continue
             has_quorum = self._links.has_quorum()
@@ -516,17 +530,13 @@ class Match:
             return False
         owed = self._signer.owes(may_commit=self.is_formed or self.may_commit())
         if isinstance(owed, Statement):
+            if self._signer.is_host and not self.is_formed and owed.kind != Kind.RESIGN:  # all goes through the host
+                for signed in self.history.held.values():
+                    self._emit(Broadcast(Carried(*signed.wire)))
             self._sign(*owed)
         elif owed is not None:
             self._send(owed)
         return owed is not None
-
-    def _may_take_up(self) -> bool:
-        """Tell whether this node may go on with a match that somebody has declined.
-
-        In the step that forms the match it must be free to sign COMMIT: else it could be bound by two.
-        """
-        return self.history.position.step + 1 != FORMED or self.may_commit()
 
     def _sign(self, kind: int, body: Value) -> None:
         self._send(self.signer.sign(kind, body))
@@ -544,8 +554,6 @@ class Match:
         wake: list[float] = []
         if self.is_ended:
             self._check_end(wake, has_quorum)
-        elif not self.is_formed:
-            self._check_resignations(wake)
         if self.replica.may_vote and not self.is_ended:
             if self._voter.is_early(now):
                 wake.append(self._timeouts.earliest)
@@ -564,24 +572,6 @@ class Match:
             self._timers.wished = due
             if due < math.inf:
                 self._emit(WakeAt(due))
-
-    def _check_resignations(self, wake: list[float]) -> None:
-        """Call the match off after a resignation, once all had time to hear of it, and to show that they had gone on
-        before."""
-        timers = self._timers
-        if not self.history.declined:
-            timers.declined_at = None
-        elif not self.replica.is_called_off:
-            if timers.declined_at is None:
-                timers.declined_at = self._now
-            due = timers.declined_at + (
-                limits.WITHDRAWAL if self._links.reaches_half() else self._timeouts.round_seconds
-            )
-            if self._now >= due:
-                self.replica.is_called_off = True
-                self._emit(CalledOff(self.history.declined))
-            else:
-                wake.append(due)
 
     def _check_end(self, wake: list[float], has_quorum: bool) -> None:
         if self._over:

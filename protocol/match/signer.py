@@ -77,15 +77,13 @@ class Signer:
         purse: Callable[[Entry], bytes | None] | None = None,
     ) -> None:
         self.key = MatchKey(seed)
+        self.is_host = is_host
         self.is_conceding = False
-        """The owner wants to give up."""
-        self.is_withdrawn = False
-        """The owner will not play the match, unless it is already formed."""
+        """The owner wants to give up, or will not play what was proposed."""
         self._replica = replica
         self._history = replica.history
         self._me = me
         self._seed = seed
-        self._is_host = is_host
         self._emit = emit
         self._purse = purse
         self._stakes: dict[int, Stake] = {}
@@ -178,18 +176,16 @@ class Signer:
 
     def _holds_back(self, position: Position, may_commit: bool) -> bool:
         """Tell whether this player does not sign messages that form the match, or not yet."""
-        if self._history.declined:
-            return True
-        if self.is_conceding or self.is_withdrawn:
-            return False
+        if self.is_conceding:
+            return not self.is_host or self._me in self._history.withdrawals
         # The host signs last: until then it can withdraw the proposal.
-        awaits_others = self._is_host and len(self._history.held) != len(position.owed) - 1
+        awaits_others = self.is_host and len(self._history.held) != len(position.owed) - 1
         return awaits_others or (position.step + 1 == FORMED and not may_commit)
 
     def _statement(self, position: Position) -> Statement | None:
         kind = position.kind
         assert kind is not None
-        if (self.is_conceding and _may_resign(position)) or (self.is_withdrawn and position.step < FORMED):
+        if self.is_conceding and (position.step < FORMED or _may_resign(position)):
             return self._produce(Kind.RESIGN, position)
         try:
             return self._produce(kind, position)

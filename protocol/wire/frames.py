@@ -8,8 +8,8 @@ type   name      fields
 3      REFUSE    code, reason; the same in all versions of the protocol
 4      JOIN      join record
 5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining, name of the
-                 rules or empty
-6      PROPOSE   genesis
+                 rules or empty, customs
+6      PROPOSE   genesis, the host's RESIGN for its former proposal or nothing
 7      MESSAGE   signed bytes, signature
 8      NEED      match, step, tip, cursor: send me that step's messages and all later ones, skipping the first *cursor*
 9      PAGE      match, cursor to go on from or 0, ((signed bytes, signature)…): the answer, in pages
@@ -20,6 +20,7 @@ type   name      fields
 14     PURSE     what is shown of a purse
 15     ELEMENT   element: half of an exchange about a short code (:mod:`protocol.crypto.code_exchange`)
 16     PROOF     proof that the sender knows the short code, token of a private table
+17     SEAT      whether the host's person is asked about a wish for a seat (0), or it is granted (1)
 =====  ========  ======================================================================================
 
 The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
@@ -111,6 +112,15 @@ class JoinTable(NamedTuple):
     record: Value
 
 
+class Customs(NamedTuple):
+    """How people want it at a table; nobody signs it."""
+
+    odds: int = 2
+    """Whether programs may show the odds of bids: 0 no, 1 yes, 2 each decides."""
+    talk: int = 0
+    """Who may speak: 0 players only, 1 spectators as well."""
+
+
 class Table(NamedTuple):
     """The table as its guests must know it, sent again whenever it changes."""
 
@@ -121,12 +131,22 @@ class Table(NamedTuple):
     players: tuple[tuple[str, bytes], ...]
     rules_name: str = ""
     """What the host calls house rules; empty if nothing. It is for people, and nobody signs it."""
+    customs: Customs = Customs()
 
 
 class Propose(NamedTuple):
     """The host's genesis, not parsed yet."""
 
     genesis: bytes
+    resignation: tuple[bytes, bytes] | tuple[()] = ()
+    """The host's RESIGN for its former proposal, not parsed yet: signed bytes and signature."""
+
+
+class Seat(NamedTuple):
+    """The host's answer to a wish for a seat."""
+
+    state: int
+    """0: the host's person is asked; 1: seated."""
 
 
 class Carried(NamedTuple):
@@ -215,7 +235,7 @@ class Unknown(NamedTuple):
     fields: tuple[Value, ...]
 
 
-Lobbying = JoinTable | Table | Propose | ShowPurse | CodeElement | CodeProof
+Lobbying = JoinTable | Table | Propose | Seat | ShowPurse | CodeElement | CodeProof
 Known = Hello | Welcome | Refuse | Lobbying | Carried | Need | Page | Leave | Cut | Say | Have
 Frame = Known | Unknown
 
@@ -237,6 +257,7 @@ class _Type(IntEnum):
     PURSE = 14
     ELEMENT = 15
     PROOF = 16
+    SEAT = 17
 
 
 _TYPES: Final = frozenset(map(int, _Type))
@@ -260,6 +281,7 @@ _TYPE_OF: Final = {
     ShowPurse: _Type.PURSE,
     CodeElement: _Type.ELEMENT,
     CodeProof: _Type.PROOF,
+    Seat: _Type.SEAT,
 }
 _MESSAGE: Final = bytes((0x93, _Type.MESSAGE))
 """First bytes of the most frequent frames."""
@@ -276,7 +298,9 @@ def encode_frame(frame: Frame) -> bytes:
     if isinstance(frame, Unknown):
         return encode((frame.type, *frame.fields))
     fields: tuple[object, ...] = (str(frame.code), frame.reason) if isinstance(frame, Refuse) else tuple(frame)
-    if isinstance(frame, Hello | Welcome):
+    if isinstance(frame, Table):
+        fields = (*fields[:-1], tuple(frame.customs))
+    elif isinstance(frame, Hello | Welcome):
         aim = frame.aim
         kind = {WatchAim: (_WATCH,), CodeAim: (_CODE,)}.get(type(aim), ())
         fields = (*fields[:-1], (*kind, *aim))
@@ -331,11 +355,15 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
             tuple() as patience,
             tuple() as players,
             str() as called,
-        ) if _is_text(name) and len(called) <= RULES_NAME_CHARACTERS:
+            (0 | 1 | 2 as odds, 0 | 1 as talk),
+        ) if _is_text(name) and len(called) <= RULES_NAME_CHARACTERS and not {type(odds), type(talk)} - {int}:
             if 2 <= seats <= PLAYERS and len(players) <= PLAYERS and _are_players(players):
-                return Table(name, rules, seats, patience, cast("tuple[tuple[str, bytes], ...]", players), called)
-        case _Type.PROPOSE, (bytes() as genesis,):
-            return Propose(genesis)
+                sitting = cast("tuple[tuple[str, bytes], ...]", players)
+                return Table(name, rules, seats, patience, sitting, called, Customs(cast("int", odds), talk))
+        case _Type.PROPOSE, (bytes() as genesis, () | (bytes(), bytes()) as resignation):
+            return Propose(genesis, cast("tuple[bytes, bytes] | tuple[()]", resignation))
+        case _Type.SEAT, (0 | 1 as state,) if type(state) is int:
+            return Seat(state)
         case _Type.NEED, (bytes() as match, int() as step, bytes() as tip, int() as cursor):
             if _is_place(match, step, tip) and 0 <= cursor < 2**32:
                 return Need(match, step, tip, cursor)

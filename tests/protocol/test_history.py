@@ -335,28 +335,33 @@ def test_nodes_and_records_count_the_same_votes() -> None:
 
 
 @pytest.mark.parametrize("step", range(FORMED))
-def test_a_resignation_before_the_match_is_formed_prevents_it_and_proves_nothing(step: int) -> None:
+def test_a_resignation_before_the_match_is_formed_fills_no_slot_and_proves_nothing(step: int) -> None:
     history = record_at(step)
     history.add(resigns(history, 0))
     for signed in said(step):
         if signed.message.author != 0:
             history.add(signed)
     assert history.position.step == step
-    assert history.declined == (0,)
+    assert history.missing() == (0,)
+    assert {author: signed.id for author, signed in history.withdrawals.items()} == {0: resigns(history, 0).id}
     assert verify(write_transcript(history)).verdict == "incomplete"
 
 
 @pytest.mark.parametrize("step", range(FORMED))
-def test_a_forming_message_counts_despite_a_resignation_of_its_author(step: int) -> None:
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_forming_message_counts_beside_a_resignation_of_its_author_and_both_prove_misconduct(
+    step: int, is_first: bool
+) -> None:
     history = record_at(step)
-    history.add(resigns(history, 0))
+    own = next(signed for signed in said(step) if signed.message.author == 0)
     for signed in said(step):
         if signed.message.author != 0:
             history.add(signed)
-    own = next(signed for signed in said(step) if signed.message.author == 0)
-    with pytest.raises(MisconductError):
-        history.add(own)
-    history.hold_to(own)
+    first, second = (resigns(history, 0), own)[:: 1 if is_first else -1]
+    history.hold(first)
+    with pytest.raises(MisconductError) as caught:
+        history.hold(second)
+    assert (caught.value.author, {each.id for each in caught.value.evidence}) == (0, {first.id, second.id})
     assert history.is_complete
 
 

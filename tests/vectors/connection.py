@@ -60,7 +60,7 @@ def frames() -> list[Sent]:
     genesis = table.genesis()
     data = genesis.encoded()
     host, guest = (genesis.roster.index(player.record) for player in (HOST, GUEST))
-    nodes = {host: Match(data, host, HOST.seed, is_host=True), guest: Match(data, guest, GUEST.seed)}
+    nodes = {host: Match(data, host, HOST.seed, host=host), guest: Match(data, guest, GUEST.seed, host=host)}
     said: list[Sent] = [
         Sent(False, Hello(GUEST.record.join.addresses[0][1], TableAim(b"", ""))),
         Sent(True, Welcome(TableAim(TABLE, ""))),
