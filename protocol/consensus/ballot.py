@@ -1,256 +1,439 @@
-"""The votes on one step, and what they come to: the majorities of ABSENTs, and the decision."""
+"""The ballot on one root: everything that a node concludes from the messages behind it, and what it votes.
+
+SPEC.md, §6 has the rule. It is Algorithm 1 of Tendermint (Buchman, Kwon, Milosevic, "The latest gossip on BFT
+consensus", 2018), in which everybody proposes.
+
+Theory of operation
+-------------------
+A node is a function of the messages that it knows, as in a model: :meth:`Ballot.take` adds one, and everything else
+follows from all of them. Nothing here knows a clock. Questions with an answer that depends on time come in two kinds:
+
+- :meth:`Ballot.absent` is told with which players patience is over;
+- :attr:`Ballot.close` and :attr:`Ballot.nil` are votes that the node is to sign if they have stood for some time.
+
+The node asks after each message, and when a time has come::
+
+    ballot.grow()                 fold steps on where messages lead to
+    ballot.closed                 the root is over: begin the ballot of the next one
+    ballot.line                   the history that the node follows; the last position is the open step
+    ballot.may_lock, .may_resign  what it may sign there
+    ballot.absent(...)            a vote to go on, after showing what it rests on (ballot.grounds)
+    ballot.close                  half a second after its grounds were shown, if it still stands
+    ballot.nil                    a patience for programs after it first stood
+
+tests/simulation/small_worlds.py explores this class exhaustively for small worlds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from protocol import limits
-from protocol.consensus import electorate
-from protocol.consensus.electorate import Entries, Place
-from protocol.consensus.votes import ContradictionError, Vote, vote_contradiction
+from protocol.consensus.branches import Branches, Folding, Outcome
+from protocol.consensus.position import FORMED, Position
+from protocol.consensus.votes import Value, Vote, elect, is_possible, leavers, read_vote
+from protocol.wire.messages import VOTES, Kind, Signed
+
+
+class Polka(NamedTuple):
+    """A majority of identical ABSENTs of one round, backed by half of those who stay in the game."""
+
+    round: int
+    value: Value
+    voters: frozenset[int]
+    """The authors of these ABSENTs who may vote."""
+
+
+class Closed(NamedTuple):
+    """How a step was closed for good, so that a new root follows."""
+
+    position: Position
+    entries: Mapping[int, Signed]
+    """The messages that close it, by author."""
+    certificate: tuple[Signed, ...]
+    """The votes that decide it: ABSENTs, then CLOSEs, each by author; nothing if all who owe it have signed."""
+
+
+class _Count(NamedTuple):
+    """What the votes come to."""
+
+    round: int
+    leading: Polka | None
+    clean: Value | None
+    """The value of the clean polka of the current round."""
+    kept: tuple[Polka, ...]
+    decided: tuple[Value, tuple[Vote, ...]] | None
 
 
 class Ballot:
-    """The votes on one step that one node knows."""
+    """What one node holds about one root, and what follows from it.
 
-    __slots__ = (
-        "_absents",
-        "_backers",
-        "_closes",
-        "_first",
-        "_found",
-        "_late",
-        "culprits",
-        "decided",
-        "majorities",
-        "place",
-        "round",
-    )
+    :param me: the node's roster index; None for a node without a vote.
+    :param root: the position behind the last final step.
+    :param folding: how the history goes on.
+    """
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.round = -1
-        """The latest round in which this node has voted on the step; -1 if there is none."""
-        self._absents: dict[int, tuple[Vote, ...]] = {}
-        self._closes: dict[int, tuple[Vote, ...]] = {}
-        self._late: dict[tuple[int, bool], Vote] = {}
-        """The last vote of a round that was too old to be kept, by author and kind. It may complete a majority that
-        this node is shown only now."""
-        self._found: dict[tuple[int, Entries], tuple[Vote, ...]] = {}
-        """All majorities of ABSENTs of the latest rounds that have one, by round and entries; before each, the votes
-        that back it."""
-        self._backers: dict[Entries, dict[int, Vote]] = {}
-        """The ABSENTs of players in the game for the entries of a majority, by entries and author. They are kept here
-        when their rounds are forgotten."""
-        self.majorities: dict[int, tuple[Vote, ...]] = {}
-        """The majority of identical ABSENTs that counts in a round, by round; before each, the votes that back it."""
-        self.culprits: frozenset[int] = frozenset()
-        """The authors who are proven to have broken the rules."""
-        self.decided: tuple[Vote, ...] = ()
-        """The ABSENTs that back the decision, then exactly a majority of identical CLOSEs, each by author; empty if the
-        step is undecided."""
-        self._first: dict[int, Vote] = {}
-        """The first ABSENT of each author. It names the entries that its author had closed the step with, or held."""
+    def __init__(self, me: int | None, root: Position, folding: Folding, convicted: Iterable[int] = ()) -> None:
+        self.me = me
+        self.root = root
+        self.branches: Branches = Branches(root, folding)
+        self._folding = folding
+        self._convicted = set(convicted)
+        self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
+        """By round, author and kind: two at most."""
+        self._polkas: set[tuple[int, Value]] = set()
+        """All that were ever found, for ABSENTs that name them."""
+        self._count: _Count | None = None
+        self._line: list[Position] | None = None
 
-    def copy(self) -> Ballot:
-        """Return an independent copy, for the explorer of small worlds."""
-        twin = Ballot(self.place)
-        twin.round = self.round
-        twin._absents = self._absents.copy()
-        twin._closes = self._closes.copy()
-        twin._late = self._late.copy()
-        twin._found = self._found.copy()
-        twin._backers = self._backers.copy()
-        twin.majorities = self.majorities.copy()
-        twin.culprits = self.culprits
-        twin.decided = self.decided
-        twin._first = self._first.copy()
-        return twin
+    # Taking messages
 
-    def key(self) -> object:
-        """Return a hashable value that is equal for ballots that behave alike, for the explorer of small worlds."""
-        return (
-            self.place.tip,
-            self.round,
-            self.culprits,
-            tuple(
-                sorted((author, tuple(sorted(vote[:6] for vote in votes))) for author, votes in self._absents.items())
-            ),
-            tuple(
-                sorted((author, tuple(sorted(vote[:6] for vote in votes))) for author, votes in self._closes.items())
-            ),
-            tuple(sorted((slot, vote[:6]) for slot, vote in self._late.items())),
-            tuple(sorted(self._found)),
-            tuple(sorted((entries, *sorted(votes)) for entries, votes in self._backers.items())),
-            self.decided and self.decided[0].entries,
-            tuple(sorted((author, vote[:6]) for author, vote in self._first.items())),
-        )
+    def take(self, signed: Signed, *, is_mine: bool = False) -> Outcome:
+        """Take a message with a right signature: of a step, or a vote on this root.
 
-    def votes(self) -> Iterator[Vote]:
-        """Yield the votes to show to a node that has none: majorities first, as other votes may count only with
-        them."""
-        shown = set()
-        groups = [self.majorities[number] for number in sorted(self.majorities)]
-        groups += [(vote,) for _, vote in sorted(self._first.items())]
-        groups += [votes for _, votes in sorted(self._absents.items())]
-        groups += [votes for _, votes in sorted(self._closes.items())]
-        for vote in (vote for group in (*groups, self.decided) for vote in group):
-            if vote[:6] not in shown:
-                shown.add(vote[:6])
-                yield vote
+        The caller convicts first an author whom it contradicts.
 
-    def take(self, vote: Vote) -> bool:
-        """Count a vote; tell whether it was news.
-
-        :raises ContradictionError: if it contradicts an earlier vote of its author. It counts all the same.
+        :param is_mine: this node has signed it.
+        :raises RejectedMessageError: if it does not belong here; nothing changes.
+        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
         """
-        if not self.may_be_news(vote):
-            return False
-        book = self._closes if vote.is_close else self._absents
-        known = book.get(vote.author, ())
-        same_slot = [other for other in known if other.round == vote.round]
-        before = self.by(vote.author)
-        if len(same_slot) >= limits.IDS_PER_SLOT and not self._is_shared(vote, book):
-            return False
-        rounds = sorted({other.round for other in (*known, vote)})[-limits.VOTE_ROUNDS :]
-        is_late = vote.round < rounds[0]
-        if is_late:
-            self._late[vote.author, vote.is_close] = vote
-        else:
-            book[vote.author] = tuple(other for other in (*known, vote) if other.round >= rounds[0])
-        if not vote.is_close and (vote.author not in self._first or vote.round < self._first[vote.author].round):
-            self._first[vote.author] = vote
-        best = self.best()
-        self._count()
-        for other in before:
-            if reason := vote_contradiction(other, vote):
-                raise ContradictionError(other, vote, reason)
-        return not is_late or self.best() != best
+        if signed.message.kind in VOTES:
+            return self._take_vote(read_vote(signed))
+        outcome = self.branches.take(signed, self._named(), is_mine=is_mine)
+        if outcome is Outcome.ADDED:
+            self._changed()
+        return outcome
 
-    def may_be_news(self, vote: Vote) -> bool:
-        """Tell whether a vote is new, so that it may change anything."""
-        return not any(other[:6] == vote[:6] for other in self.by(vote.author))
+    def _take_vote(self, vote: Vote) -> Outcome:
+        root = self.root
+        if vote.root != root.tip or root.step < FORMED or vote.author not in root.base or vote.author in root.left:
+            return Outcome.FOREIGN
+        slot = (vote.round, vote.author, vote.is_close)
+        known = self._votes.get(slot, ())
+        if any(vote[:-1] == each[:-1] for each in known):
+            return Outcome.DUPLICATE
+        if len(known) >= limits.IDS_PER_SLOT:
+            return Outcome.SURPLUS
+        self._votes[slot] = (*known, vote)
+        self._changed()
+        self._forget()
+        return Outcome.ADDED if vote in self._votes.get(slot, ()) else Outcome.LATE
 
-    def convict(self, culprits: Iterable[int]) -> None:
-        """Count again, now that these authors are proven to have broken the rules."""
-        if not self.culprits.issuperset(culprits):
-            self.culprits = self.culprits.union(culprits)
-            self._count()
+    def grow(self) -> list[Signed]:
+        """Fold steps on where messages lead; return kept messages whose step has become known, to be taken again."""
+        found = list(self.branches.grow(self._named()))
+        self._changed()
+        return found
 
-    def _is_shared(self, vote: Vote, book: Mapping[int, tuple[Vote, ...]]) -> bool:
-        """Tell whether another voter has cast the same vote: then the vote may belong to a majority elsewhere."""
-        return any(
-            other.round == vote.round and other.says_the_same_as(vote)
-            for author, votes in book.items()
-            if author != vote.author
+    def convict(self, author: int) -> None:
+        """Note that an author is proven to have broken a rule."""
+        self._convicted.add(author)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._count = self._line = None
+
+    def _named(self) -> set[bytes]:
+        """Return the tips and ids that votes name."""
+        values = {vote.value for vote in self.votes() if vote.value is not None}
+        ids = {entry for value in values if not isinstance(value.entries, bytes) for entry in value.entries}
+        return {value.tip for value in values} | ids if values else ids
+
+    def _forget(self) -> None:
+        """Drop votes that nothing rests on any more: a liar adds a few a round, and a round takes an honest CLOSE."""
+        counted = self._counted
+        later: dict[tuple[int, bool], list[int]] = {}
+        for number, author, is_close in sorted(self._votes):
+            if number > counted.round:
+                later.setdefault((author, is_close), []).append(number)
+        polkas = {(polka.round, polka.value) for polka in counted.kept}
+        backed = {polka.value for polka in counted.kept}
+        for slot in [slot for slot in self._votes if slot[0] not in (counted.round, counted.round - 1)]:
+            number, author, is_close = slot
+            if number > counted.round:
+                if number not in later[author, is_close][-limits.VOTE_ROUNDS_LATER :]:
+                    del self._votes[slot]
+                continue
+            kept = tuple(
+                vote
+                for vote in self._votes[slot]
+                if vote.value is not None
+                and ((number, vote.value) in polkas or (not is_close and vote.value in backed and self._backs(vote)))
+            )
+            if kept:
+                self._votes[slot] = kept
+            else:
+                del self._votes[slot]
+
+    def _backs(self, vote: Vote) -> bool:
+        """Tell whether no later ABSENT of its author is for the same value."""
+        return not any(
+            other.author == vote.author and not other.is_close and other.value == vote.value and other.round > vote.round
+            for votes in self._votes.values()
             for other in votes
         )
 
-    def _count(self) -> None:
-        """Find all majorities. Only a liar can cause two of one round, or two decisions: then all nodes choose the same
-        one."""
-        for found in self._agreeing(is_close=False):
-            self._found.setdefault((found[-1].round, found[-1].entries), found)
-            self._backers[found[-1].entries] = self.backers(found[-1].entries)
-        for old in sorted({number for number, _ in self._found})[: -limits.VOTE_ROUNDS]:
-            for slot in [slot for slot in self._found if slot[0] == old]:
-                del self._found[slot]
-        # Of two majorities of one round, the one for the smaller entries counts: it comes last here.
-        self.majorities = {slot[0]: self._found[slot] for slot in sorted(self._found, reverse=True)}
-        for found in self._agreeing(is_close=True):
-            is_better = not self.decided or (-found[-1].round, found[-1].entries) < (
-                -self.decided[-1].round,
-                self.decided[-1].entries,
-            )
-            if is_better:
-                self.decided = found
+    # What follows
 
-    def _cast(self, *, is_close: bool) -> Iterator[Vote]:
-        """Yield all votes of a kind that are counted."""
-        for votes in (self._closes if is_close else self._absents).values():
-            yield from votes
-        yield from (vote for (_, is_late_close), vote in self._late.items() if is_late_close is is_close)
-        yield from self._first.values() if not is_close else ()
+    @property
+    def _counted(self) -> _Count:
+        if self._count is None:
+            self._count = self._derive()
+        return self._count
 
-    def _agreeing(self, *, is_close: bool) -> Iterator[tuple[Vote, ...]]:
-        """Yield each majority of identical votes, the earliest round first: the votes that back it, then exactly a
-        majority."""
-        groups: dict[tuple[int, Entries], list[Vote]] = {}
-        for vote in self._cast(is_close=is_close):
-            groups.setdefault((vote.round, vote.entries), []).append(vote)
-        for (_, entries), group in sorted(groups.items()):
-            backers = self.backers(entries)
-            counted = {vote.author: vote for vote in reversed(group) if self._counts(vote, group)}
-            if elected := electorate.elect(self.place, entries, counted, backers, self.culprits):
-                yield tuple(counted.get(author) or backers[author] for author in elected)
-
-    def _counts(self, vote: Vote, group: Iterable[Vote]) -> bool:
-        """Tell whether a vote counts towards a majority.
-
-        It does if it names no earlier majority, or one that is known here. It also does if enough of the ``group``, who
-        vote the same, name one as late or later: then one of them is honest and knew it.
-        """
-        if vote.newest < 0 or (vote.newest, vote.entries) in self._found:
-            return True
-        known = {other.author for other in group if other.newest >= vote.newest}
-        return bool(electorate.elect(self.place, vote.entries, known, self.backers(vote.entries), self.culprits))
-
-    def backers(self, entries: Entries) -> dict[int, Vote]:
-        """Return an ABSENT for these entries, of any round, by each player in the game who has voted one."""
-        votes = (vote for vote in self._cast(is_close=False) if vote.entries == entries)
-        live = self.place.live
-        return {vote.author: vote for vote in votes if vote.author in live} | self._backers.get(entries, {})
-
-    def best(self) -> tuple[Vote, ...]:
-        """Return the majority whose entries the step should be closed with: the decision, else the latest; empty if
-        there is none."""
-        return self.decided or (self.majorities[max(self.majorities)] if self.majorities else ())
-
-    def _in_majorities(self) -> Iterator[Vote]:
-        """Yield the votes of the majorities and of the decision."""
-        for votes in (*self._found.values(), self.decided):
-            yield from votes
-
-    def rank(self) -> tuple[int, bool]:
-        """Return the round of :meth:`best` and whether it is the decision. Of two steps the higher rank leads."""
-        best = self.best()
-        return (best[-1].round, best[-1].is_close) if best else (-1, False)
-
-    def rounds(self) -> Iterator[tuple[int, int]]:
-        """Yield author and round of all votes."""
-        for book in (self._absents, self._closes):
-            for author, votes in book.items():
-                if author in self.place.staying:
-                    yield from ((author, vote.round) for vote in votes)
-
-    def by(self, author: int) -> tuple[Vote, ...]:
-        """Return all votes of an author that are kept."""
-        others = (*self._late.values(), *self._first.values(), *self._in_majorities())
-        return (
-            *self._absents.get(author, ()),
-            *self._closes.get(author, ()),
-            *(vote for vote in others if vote.author == author),
+    def _derive(self) -> _Count:
+        if not self._votes:
+            return _Count(0, None, None, (), None)
+        root = self.root
+        counting = [vote for vote in self.votes() if vote.value is None or self._leaving(vote.value) is not None]
+        closers: dict[int, set[int]] = {}
+        for vote in counting:
+            if vote.is_close:
+                closers.setdefault(vote.round, set()).add(vote.author)
+        size = root.majority
+        number = max((each + 1 for each, authors in closers.items() if len(authors) >= size), default=0)
+        number = max([number, *(vote.round for vote in self.votes() if vote.author == self.me)])
+        absents: dict[tuple[int, Value], list[Vote]] = {}
+        closes: dict[tuple[int, Value], list[Vote]] = {}
+        backers: dict[Value, dict[int, Vote]] = {}
+        for vote in counting:
+            if vote.value is not None:
+                (closes if vote.is_close else absents).setdefault((vote.round, vote.value), []).append(vote)
+                if not vote.is_close:
+                    backers.setdefault(vote.value, {}).setdefault(vote.author, vote)
+        found = []
+        for (each, value), votes in sorted(absents.items(), key=lambda item: (item[0][0], item[0][1].order())):
+            voters = {vote.author for vote in votes if vote.newest < 0 or (vote.newest, value) in self._polkas}
+            support = {*backers[value], *(vote.author for vote in closes.get((each, value), ()))}
+            if each <= number and self._elect(value, voters, support):
+                self._polkas.add((each, value))
+                found.append(Polka(each, value, frozenset(voters)))
+        leading = [polka for polka in found if self._is_clean(polka) or self._is_closed(closes, polka)]
+        clean = [polka.value for polka in found if polka.round == number and self._is_clean(polka)]
+        last = max((polka.round for polka in leading), default=-1)
+        rounds = sorted({polka.round for polka in found})[-limits.VOTE_ROUNDS :]
+        decided = None
+        for (_, value), votes in sorted(closes.items(), key=lambda item: (-item[0][0], item[0][1].order())):
+            by_author = {vote.author: vote for vote in votes}
+            elected = self._elect(value, by_author, backers.get(value, ()))
+            if elected and decided is None:
+                decided = value, tuple(by_author.get(author) or backers[value][author] for author in elected)
+        return _Count(
+            number,
+            min((each for each in leading if each.round == last), key=lambda each: each.value.order(), default=None),
+            min(clean, key=Value.order, default=None),
+            tuple(polka for polka in found if polka.round in rounds),
+            decided,
         )
 
-    def latest(self, author: int) -> Vote | None:
-        """Return the vote of an author's latest round: the ABSENT, if there are votes of both kinds."""
-        votes = (*self._absents.get(author, ()), *self._closes.get(author, ()))
-        return max(votes, key=lambda vote: vote.round, default=None)
+    def _leaving(self, value: Value) -> set[int] | None:
+        """Return the authors whom a value makes leave; None if it is none, or not everything that it names is here."""
+        position = self.branches.positions.get(value.tip)
+        if position is None or position.step != value.step or position.kind is None:
+            return None
+        entries = value.entries
+        if position.kind is Kind.LOCK or isinstance(entries, bytes):
+            return set() if position.kind is Kind.LOCK and entries == position.lock else None
+        if len(entries) != len(position.owed) or b"" not in entries or self.branches.closing(position, entries) is None:
+            return None
+        ids = {author: self._folding.resignation(position, author) for author in position.owed}
+        return leavers(position, entries, ids)
 
-    def own_close(self, me: int) -> Vote | None:
-        """Return this node's latest CLOSE."""
-        return max(self._closes.get(me, ()), key=lambda vote: vote.round, default=None)
+    def _elect(self, value: Value, voters: Iterable[int], backers: Iterable[int]) -> tuple[int, ...]:
+        leaving = self._leaving(value)
+        assert leaving is not None
+        return elect(self.branches.positions[value.tip], leaving, voters, backers)
 
-    def supporters(self, number: int, entries: Entries) -> set[int]:
-        """Return the authors who voted ABSENT for these entries in a round."""
-        return {
-            author
-            for author, votes in self._absents.items()
-            for vote in votes
-            if vote.round == number and vote.entries == entries and author in self.place.staying
-        }
+    def _is_clean(self, polka: Polka) -> bool:
+        position = self.branches.positions[polka.value.tip]
+        voters = polka.voters.intersection(position.base).difference(position.left, self._convicted)
+        return len(voters) >= position.majority
 
-    def first(self, author: int) -> Entries | None:
-        """Return the entries of an author's first ABSENT on this step."""
-        vote = self._first.get(author)
-        return None if vote is None else vote.entries
+    def _is_closed(self, closes: Mapping[tuple[int, Value], Iterable[Vote]], polka: Polka) -> bool:
+        return any(vote.author not in self._convicted for vote in closes.get((polka.round, polka.value), ()))
+
+    @property
+    def round(self) -> int:
+        """The current round: one more than the newest that a majority has closed, and none before the node's own."""
+        return self._counted.round
+
+    @property
+    def leading(self) -> Polka | None:
+        """The polka that leads: the value of all wishes, as long as it does."""
+        return self._counted.leading
+
+    @property
+    def line(self) -> list[Position]:
+        """The history that the node follows: positions from the root to the open step."""
+        if self._line is None:
+            voters: dict[bytes, set[int]] = {}
+            for vote in self.votes():
+                if vote.value is not None:
+                    voters.setdefault(vote.value.tip, set()).add(vote.author)
+            is_formed = self.root.step >= FORMED
+            self._line = self.branches.line(self._convicted if is_formed else (), voters)
+        return self._line
+
+    @property
+    def held(self) -> dict[int, Signed]:
+        """The messages that the open step can be closed with, by author."""
+        position = self.line[-1]
+        slots = self.branches.messages[position.tip]
+        is_doubtful = position.kind is not Kind.LOCK and position.step >= FORMED
+        return {author: slots[author][0] for author in sorted(slots) if not (is_doubtful and author in self._convicted)}
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The authors who owe the open step and have sent nothing that can close it."""
+        held = self.held
+        return tuple(author for author in self.line[-1].owed if author not in held)
+
+    @property
+    def closed(self) -> Closed | None:
+        """How a step was closed for good; None as long as the root stays."""
+        decided = self._counted.decided
+        if decided is not None:
+            value, votes = decided
+            position, certificate = self.branches.positions[value.tip], tuple(vote.signed for vote in votes)
+            if isinstance(value.entries, bytes):
+                return Closed(position, {}, certificate)
+            entries = self.branches.closing(position, value.entries)
+            assert entries is not None
+            return Closed(position, entries, certificate)
+        for position in self.branches.boundaries():
+            slots = self.branches.messages[position.tip]
+            return Closed(position, {author: slots[author][0] for author in position.owed}, ())
+        return None
+
+    # What the node does
+
+    @property
+    def has_voted(self) -> bool:
+        """This node has voted on this root."""
+        return any(author == self.me for _, author, _ in self._votes)
+
+    @property
+    def has_resigned(self) -> bool:
+        """This node has signed a RESIGN behind this root: it signs and votes no more."""
+        return any(signed.message.kind is Kind.RESIGN for signed in self._own())
+
+    @property
+    def may_resign(self) -> bool:
+        """This node may sign RESIGN in an ordinary step: it has not voted."""
+        return not self.has_voted
+
+    @property
+    def may_lock(self) -> bool:
+        """This node may sign the LOCK that is open: it has not voted, knows no leading polka, and has signed no LOCK of
+        another branch."""
+        is_bound = self.root.step >= FORMED and any(signed.message.kind is Kind.LOCK for signed in self._own())
+        return not (is_bound or self.has_voted or self.leading is not None)
+
+    def _own(self) -> Iterator[Signed]:
+        return iter(()) if self.me is None else self.branches.own(self.me)
+
+    @property
+    def _may_vote(self) -> bool:
+        left = self.line[-1].left
+        return self.me in self.root.base and self.me not in left and self.root.step >= FORMED and not self.has_resigned
+
+    def wish(self, over: Collection[int]) -> Value | None:
+        """Return the value by which this node would go on.
+
+        :param over: the missing authors with whom its patience is over.
+        """
+        if not self._may_vote:
+            return None
+        if self.leading is not None:
+            return self.leading.value
+        position, missing = self.line[-1], set(self.missing)
+        if position.kind is Kind.LOCK:
+            voters = {author for _, author, _ in self._votes}.difference(self._convicted)
+            is_mine = self.me in missing and not self.may_lock
+            is_due = is_mine or not missing.isdisjoint(over) or not missing.isdisjoint(voters)
+            value, leaving = Value(position.step, position.tip, position.lock), set[int]()
+        else:
+            is_due = bool(missing) and missing.issubset(over)
+            held = self.held
+            entries = tuple(held[author].id if author in held else b"" for author in position.owed)
+            value = Value(position.step, position.tip, entries)
+            ids = {author: self._folding.resignation(position, author) for author in position.owed} if is_due else {}
+            leaving = leavers(position, entries, ids) if is_due else set()
+        return value if is_due and position.kind is not None and is_possible(position, leaving) else None
+
+    def absent(self, over: Collection[int]) -> Vote | None:
+        """Return the ABSENT that this node is to sign now, after it has shown the :meth:`grounds`.
+
+        :param over: the missing authors with whom its patience is over.
+        """
+        number, leading = self.round, self.leading
+        if self.me is None or self._has_voted_in(number) or (leading is not None and leading.round >= number):
+            return None
+        value = self.wish(over)
+        newest = leading.round if leading is not None else -1
+        return None if value is None else Vote(self.root.tip, self.me, False, number, value, newest)
+
+    @property
+    def close(self) -> Vote | None:
+        """The CLOSE for a value that this node is to sign, if it stands for half a second after the node has shown its
+        :meth:`grounds`."""
+        value = self._counted.clean
+        if self.me is None or value is None or not self._may_vote or self._has_closed(self.round):
+            return None
+        return Vote(self.root.tip, self.me, True, self.round, value)
+
+    @property
+    def nil(self) -> Vote | None:
+        """The CLOSE of nothing but the round that this node is to sign, if it stands for a patience for programs."""
+        number, leading = self.round, self.leading
+        is_in = (number, self.me, False) in self._votes or (leading is not None and leading.round == number)
+        if self.me is None or not is_in or self._counted.clean is not None:
+            return None
+        if not self._may_vote or self._has_closed(number):
+            return None
+        return Vote(self.root.tip, self.me, True, number, None)
+
+    def grounds(self, vote: Vote) -> list[Signed]:
+        """Return the messages that a vote rests on: they are shown, and stored, before it is signed."""
+        shown: list[Signed] = []
+        if vote.value is not None:
+            path = self.branches.path(vote.value.tip)
+            for position, after in zip(path, path[1:], strict=False):
+                shown += self.branches.between(position, after)
+            if not isinstance(vote.value.entries, bytes):
+                named = self.branches.closing(path[-1], vote.value.entries)
+                shown += (named or {}).values()
+        number = vote.round if vote.is_close else vote.newest
+        for each in self.votes():
+            is_of_polka = not each.is_close and each.round == number
+            is_of_round = each.is_close and not vote.is_close and each.round == vote.round - 1
+            is_backing = number >= 0 and not each.is_close
+            if is_of_round or ((is_of_polka or is_backing) and each.value == vote.value):
+                shown.append(each.signed)
+        return shown
+
+    def _has_closed(self, number: int) -> bool:
+        return (number, self.me, True) in self._votes
+
+    def _has_voted_in(self, number: int) -> bool:
+        return self._has_closed(number) or (number, self.me, False) in self._votes
+
+    # For others
+
+    def votes(self) -> Iterator[Vote]:
+        """Yield all votes that are kept: by round, CLOSEs before ABSENTs, so that each finds what it rests on."""
+        for slot in sorted(self._votes, key=lambda slot: (slot[0], not slot[2], slot[1])):
+            yield from self._votes[slot]
+
+    def counting(self) -> Iterator[Vote]:
+        """Yield the votes of this round and the one before, and of the leading polka: what two nodes should both have."""
+        counted = self._counted
+        leads = None if counted.leading is None else (counted.leading.round, counted.leading.value)
+        for vote in self.votes():
+            if vote.round in (counted.round - 1, counted.round) or (vote.round, vote.value) == leads:
+                yield vote
+
+    def by(self, author: int) -> Iterator[Signed]:
+        """Yield the votes that are kept of an author."""
+        yield from (vote.signed for vote in self.votes() if vote.author == author)

@@ -11,7 +11,7 @@ from protocol.consensus.position import ROLLS, Position, Transition
 from protocol.crypto.joint_randomness import Context
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis
-from protocol.wire.messages import Signed
+from protocol.wire.messages import Kind, Signed
 
 Body = TypeVar("Body", bound=Value)
 
@@ -53,12 +53,12 @@ class Closing(Generic[Body]):
         self.deal = position.deal
         self.base = position.base
         self.players = position.players
-        self.present = position.present
-        self.witnessed = position.witnessed
-        self.locked = position.locked
+        self.signers = position.signers
+        self.carried = position.carried
+        self.locks = position.locks
         self.left = position.left
         self.resigned = position.resigned
-        if len(self.bodies) < len(owed):
+        if kind is not Kind.LOCK and len(self.bodies) < len(owed):
             self._lose(tuple(author for author in owed if author not in self.bodies), entries)
 
     def _lose(self, leavers: tuple[int, ...], entries: Mapping[int, Signed]) -> None:

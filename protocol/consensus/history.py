@@ -10,13 +10,13 @@ a LOCK also from those who went out since the previous LOCK.
 :mod:`protocol.consensus.steps` says which step follows which. :mod:`protocol.consensus.kinds` has the rule of each kind
 of message. This module decides whether a message belongs to the open step, and closes that step.
 
-A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed it
-fills none: the host withdraws the match by it, for all who have not seen it formed. A majority of CLOSEs can close a step without the message of an
-author (:mod:`protocol.consensus.absence`); that author is evicted.
+A RESIGN fills an ordinary slot that its author owes; the author is out when the step closes. Votes of a majority can
+close a step without the message of an author (:mod:`protocol.consensus.ballot`); that author is evicted. They can close
+a LOCK, too, without evicting anybody.
 
-A player who went out earlier is a *witness*. A witness may sign beside a LOCK, and nobody waits for it. The players'
-next LOCK carries these signatures, which keep the witnesses in the *base*, the authors who may vote. Nothing before a
-complete LOCK is ever dropped; what came after it can be (:meth:`History.fork`, :meth:`History.adopt`).
+A player who went out earlier is a *witness*. A witness may sign beside a LOCK, and nobody waits for it. Later messages
+of the players carry these signatures, which keep the witnesses in the *base*, the authors who may vote. Nothing before
+the *root*, behind the last closed LOCK or decision, is ever dropped; what came after it can be (:meth:`History.follow`).
 
 A history has no clock, no secrets and no I/O, and does not know whose node it runs in. Players, spectators, the
 verifier (from a file), resume (from the store) and catch-up (from a peer) all use it.
@@ -26,41 +26,20 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from enum import Enum
 
-from protocol.consensus.electorate import Entries, Place, elect, leaves_majority
+from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
 from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.lock import state_hash
 from protocol.consensus.kinds.rule import Slot
-from protocol.consensus.position import Position, Purpose, Transition
+from protocol.consensus.position import FORMED, Position, Purpose, Transition
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.steps import FORMED, advance
-from protocol.consensus.votes import Vote, read_vote
-from protocol.crypto.hashing import HASH_BYTES
+from protocol.consensus.steps import advance, tip_after
+from protocol.consensus.votes import Vote, elect, leavers, read_vote
 from protocol.crypto.keys import PublicKey
 from protocol.limits import CHECKED, STATES_APART
 from protocol.wire.genesis import match_id, parse_genesis
 from protocol.wire.messages import VOTES, Kind, Message, Signed, message_id
-
-
-class Outcome(Enum):
-    """What became of a message that was not refused."""
-
-    ADDED = "added"
-    DUPLICATE = "duplicate"
-    FUTURE = "future"
-    """For a step after the open one. A replica keeps it if there is room; a history wants it offered again."""
-    LATE = "late"
-    """For a step of this history that was closed without it; or a vote that later votes have overtaken."""
-    FOREIGN = "foreign"
-    """For this match, on another history."""
-
-
-_Weighed = tuple[Outcome, Signed, Transition | None]
-"""A judged message: the outcome, the message (marked as checked if its signature had to be), and the game after it, if
-it is the move that is due."""
-
 
 _BESIDE = (Slot.VOTE, Slot.LOCK)
 """The slots of messages that no step holds."""
@@ -90,6 +69,7 @@ class History:
             base=everyone,
             players=everyone,
             lock=state_hash(None),
+            root_tip=self.match,
         )
         self.chain = [first]
         """The position before every step so far; the last one is open."""
@@ -97,16 +77,18 @@ class History:
         """The last of the chain: the open step. Nearly every look at a history begins here."""
         self.held: dict[int, Signed] = {}
         """The messages of the open step, by author."""
-        self.withdrawals: dict[int, Signed] = {}
-        """RESIGN messages of the steps that form the match, one of each author. They fill no slot and close nothing."""
         self.results: dict[int, Signed] = {}
         """RESULT messages, by author, once the match has ended."""
+        self.withdrawals: dict[int, Signed] = {}
+        """RESIGN messages of steps 0 and 1, by author. They fill no slot."""
         self.closes: list[Signed] = []
-        """Votes on the open step, ABSENTs included, while there are too few CLOSEs to close it."""
+        """Votes to close the open step, ABSENTs included, while there are too few CLOSEs, as a file has them."""
+        self.certificates: dict[bytes, tuple[Signed, ...]] = {}
+        """The votes that have closed a step, by the tip of their root."""
         self.countersigned: dict[bytes, dict[int, Signed]] = {}
-        """Signatures of witnesses under the last complete LOCK and the open one, by tip of the LOCK and author."""
-        self._transition: Transition | None = None
-        """The game after the move that is held."""
+        """Signatures of witnesses under the last two closed LOCKs and the open one, by tip of the LOCK and author."""
+        self._transition: tuple[bytes, Transition] | None = None
+        """The move that was judged last, by id, and the game after it."""
         self._checked: dict[bytes, Signed] = {}
         """The messages whose signatures were checked last, by signature; all forks share them."""
 
@@ -119,45 +101,32 @@ class History:
         """Return the authors whose message the open step still lacks."""
         return tuple([author for author in self.position.owed if author not in self.held])
 
-    def may_close_without(self, authors: Container[int] = ()) -> bool:
-        """Tell whether the others are a majority that can close the open step without ``authors`` and without all
-        players whose message is missing."""
-        place = self.place(self.position.step)
-        entries = (self.held[each].id if each in self.held and each not in authors else b"" for each in place.owed)
-        return leaves_majority(place, tuple(entries))
+    @property
+    def root(self) -> Position:
+        """The position behind the last final step."""
+        return self.chain[self.position.root]
 
-    def place(self, step: int) -> Place:
-        """Return the place of a step, closed or open, for the absence rule."""
-        position = self.full(step)
-        staying = tuple(author for author in position.base if author not in position.left)
-        resignations = tuple(
-            message_id(Message(self.match, step, position.tip, author, Kind.RESIGN, ()).encoded())
-            for author in position.owed
-        )
-        return Place(
-            step=step,
-            tip=position.tip,
-            owed=position.owed,
-            base=position.base,
-            staying=staying,
-            live=position.live,
-            players=position.players,
-            resignations=resignations,
-        )
+    def follow(self, line: Sequence[Position], held: Mapping[int, Signed]) -> int | None:
+        """Go on from the root along these positions. Return the step that was closed and is closed otherwise now, or open
+        again; None if there is none.
 
-    def closed(self, step: int) -> Entries | None:
-        """Return the ids of the messages that closed a step, by owing author, empty if missing; None if it is open."""
-        if step + 1 >= len(self.chain):
-            return None
-        entries = self.chain[step + 1].entries
-        return tuple(entries[author].id if author in entries else b"" for author in self.chain[step].owed)
+        :param line: from the root to the open step.
+        :param held: the messages that the open step can be closed with.
+        """
+        start = line[0].step
+        old = self.chain[start:]
+        pairs = enumerate(zip(old, line, strict=False))
+        same = next((index for index, (one, other) in pairs if one.tip != other.tip), min(len(old), len(line)))
+        self.chain[start + same :] = line[same:]
+        self.position = self.chain[-1]
+        self.held = dict(held)
+        return start + same - 1 if same < len(old) else None
 
-    def fork(self, step: int) -> History:
-        """Return another history of this match, the same up to ``step``, which is open in it."""
+    def along(self, path: Sequence[Position]) -> History:
+        """Return another history of this match: from its root on along these positions."""
         twin = copy(self)
-        twin.chain = self.chain[: step + 1]
-        twin.position = twin.chain[-1]
-        twin.held, twin.results, twin.closes, twin._transition = {}, {}, [], None
+        twin.chain = [*self.chain[: path[0].step], *path]
+        twin.position, twin.held, twin.closes = path[-1], {}, []
         return twin
 
     def check_signature(self, signed: Signed) -> Signed:
@@ -210,43 +179,15 @@ class History:
         """Check one message, and hold it if it is for the open step; close nothing.
 
         :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if it proves that its author broke a rule. Nothing changes, except that before the
-            match is formed RESIGN is held beside LOCK or COMMIT.
+        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
         """
-        if signed.message.step < FORMED and signed.message.kind is Kind.RESIGN:
-            return self._withdraw(signed)
-        outcome, signed, transition = self._weigh(signed)
+        outcome, signed = self._weigh(signed)
         if outcome is Outcome.ADDED:
-            if self.position.kind is None:
-                self.results[signed.message.author] = signed
-            else:
-                self._transition = transition
-                self.held[signed.message.author] = signed
-                self._compare_withdrawal(signed.message.author)
+            (self.results if self.position.kind is None else self.held)[signed.message.author] = signed
         return outcome
 
-    def _withdraw(self, signed: Signed) -> Outcome:
-        message = signed.message
-        if message.step > self.position.step:
-            return Outcome.FUTURE
-        signed = self.check_signature(signed)
-        if message.tip != self.chain[message.step].tip:
-            return Outcome.FOREIGN
-        if message.author in self.withdrawals:
-            return Outcome.DUPLICATE
-        self.withdrawals[message.author] = signed
-        self._compare_withdrawal(message.author)
-        return Outcome.ADDED
-
-    def _compare_withdrawal(self, author: int) -> None:
-        """:raises MisconductError: if the author has signed RESIGN beside LOCK or COMMIT."""
-        withdrawal = self.withdrawals.get(author)
-        for given in self.said(withdrawal.message) if withdrawal is not None else ():
-            if withdrawal is not None and (reason := contradiction(withdrawal, given)):
-                raise MisconductError(author, given.message.step, reason, (withdrawal, given))
-
     def countersign(self, signed: Signed) -> Outcome:
-        """Keep the signature of a witness under the last complete LOCK or the open one; it closes nothing.
+        """Keep the signature of a witness under one of the last two LOCKs or the open one; it closes nothing.
 
         :raises RejectedMessageError: if it does not belong here.
         """
@@ -264,37 +205,39 @@ class History:
             raise RejectedMessageError("a WITNESS in a step without a LOCK, or by a player who is not a witness there")
         if message.body != position.lock:
             raise OtherStateError
-        if message.step < self.position.locked:
+        if message.step < self.position.locks[0][0]:
             return Outcome.LATE
         self.countersigned = {**self.countersigned, position.tip: {**known, message.author: signed}}
         return Outcome.ADDED
 
     def countersignatures(self) -> bytes:
-        """Return the witnesses' signatures for the last complete LOCK, as the next LOCK carries them."""
-        last = self.chain[self.position.locked]
-        known = sorted(self.countersigned.get(last.tip, {}).items()) if self.position.step else ()
-        return b"".join(bytes((author,)) + signed.signature for author, signed in known)
+        """Return the witnesses' signatures under the last but one LOCK, as what follows the last LOCK carries them."""
+        position = self.position
+        known = sorted(self.countersigned.get(position.locks[0][1], {}).items())
+        return b"".join(
+            bytes((author,)) + signed.signature
+            for author, signed in known
+            if author not in (*position.players, *position.left)
+        )
 
-    def judge(self, signed: Signed) -> Outcome:
+    def weigh(self, signed: Signed) -> Outcome:
         """Return what :meth:`hold` would return for a message, or raise what it would raise; nothing changes."""
         return self._weigh(signed)[0]
 
-    def _weigh(self, signed: Signed) -> _Weighed:
+    def _weigh(self, signed: Signed) -> tuple[Outcome, Signed]:
         message = signed.message
         position = self.position
         if self._is_known(signed):
-            return Outcome.DUPLICATE, signed, None  # without the price of a signature check
+            return Outcome.DUPLICATE, signed  # without the price of a signature check
         if RULES[message.kind].slot in _BESIDE:
             raise RejectedMessageError("a vote or WITNESS is not a message of the step")
         if message.step > position.step:
-            return Outcome.FUTURE, signed, None
+            return Outcome.FUTURE, signed
         signed = self.check_signature(signed)
         if message.tip != self.chain[message.step].tip:
-            return Outcome.FOREIGN, signed, None
-        if message.step < position.step:
-            self._judge(self.full(message.step), signed)
-            return Outcome.LATE, signed, None
-        return Outcome.ADDED, signed, self._judge(position, signed)
+            return Outcome.FOREIGN, signed
+        self.judge(self.full(message.step), signed)
+        return (Outcome.LATE if message.step < position.step else Outcome.ADDED), signed
 
     @property
     def is_complete(self) -> bool:
@@ -304,77 +247,66 @@ class History:
 
     def close(self) -> None:
         """Close the open step with all messages that are held for it."""
-        self._close(dict(sorted(self.held.items())), ())
+        self.settle(dict(sorted(self.held.items())), ())
 
-    def close_without(self, votes: Sequence[Signed]) -> None:
-        """Close the open step with the messages that a majority of CLOSEs names; drop any others that are held.
+    def close_by(self, votes: Sequence[Signed]) -> None:
+        """Close the open step by a certificate, with the messages that are held for it.
 
         :param votes: ABSENTs that back the majority, then exactly a majority of CLOSEs, each by author.
-        :raises RejectedMessageError: if there is no such majority, or a message that it names is missing; nothing
-            changes.
+        :raises RejectedMessageError: if they are not a certificate for these messages; nothing changes.
         """
         position = self.position
         read = [self.check_vote(signed) for signed in votes]
         backers = tuple(vote.author for vote in read if not vote.is_close)
         closers = tuple(vote.author for vote in read if vote.is_close)
-        if len({(vote.tip, vote.entries) for vote in read}) != 1 or len({v.round for v in read if v.is_close}) != 1:
+        values = {vote.value for vote in read}
+        if len(values) != 1 or len({vote.round for vote in read if vote.is_close}) != 1:
             raise RejectedMessageError("the votes to close the step differ")
-        if read[0].tip != position.tip:
-            raise RejectedMessageError("the votes are not on this step")
-        place = self.place(position.step)
-        # A reader knows of no proven cheats. With all taken for such, half of those in the game who stay are enough.
-        if (*backers, *closers) != elect(place, read[0].entries, closers, backers, place.live):
+        (value,) = values
+        assert value is not None
+        held = {} if position.kind is Kind.LOCK else dict(sorted(self.held.items()))
+        named = tuple(held[author].id if author in held else b"" for author in position.owed)
+        if position.kind is not Kind.LOCK and value.entries != named:
+            raise RejectedMessageError("the votes do not name the messages of the step")
+        ids = {author: self.resignation(position, author) for author in position.owed}
+        if (*backers, *closers) != elect(position, leavers(position, value.entries, ids), closers, backers):
             raise RejectedMessageError("the votes are not a valid certificate: one per voter, in order, a majority")
-        named = dict(zip(position.owed, read[0].entries, strict=True))
-        ids = {author: signed.id for author, signed in self.held.items()}
-        if any(entry and ids.get(author) != entry for author, entry in named.items()):
-            raise RejectedMessageError("a message that the votes name is missing")
-        entries = {author: self.held[author] for author in sorted(named) if named[author]}
-        self._close(entries, tuple(votes) if len(entries) < len(named) else ())
+        self.settle(held, tuple(votes))
 
     def check_vote(self, signed: Signed) -> Vote:
-        """Read an ABSENT or CLOSE on a step of this history.
+        """Read a vote to close the open step.
 
-        :raises RejectedMessageError: if it is not such a vote, its signature is wrong, or its author has no vote there.
+        :raises RejectedMessageError: if it is not, its signature is wrong, or its author has no vote there.
         """
-        message = signed.message
-        if message.kind not in VOTES or not 0 < message.step < len(self.chain):
-            raise RejectedMessageError("a vote on a step that has not been reached, or on step 0")
-        position = self.chain[message.step]
-        signed = self.check_signature(signed)
-        vote = read_vote(signed)
-        is_of_step = vote.tip == position.tip and len(vote.entries) == len(position.owed)
-        if not is_of_step or vote.author not in position.base or vote.author in position.left:
-            raise RejectedMessageError("a vote on another history, or by a player who may not vote on the step")
+        position, message = self.position, signed.message
+        if message.kind not in VOTES or position.step < FORMED or position.kind is None:
+            raise RejectedMessageError("a vote on a step that takes none")
+        vote = read_vote(self.check_signature(signed))
+        value, is_lock = vote.value, position.kind is Kind.LOCK
+        is_here = (message.step, message.tip) == (position.root, position.root_tip) and value is not None
+        if not is_here or value is None or value[:2] != (position.step, position.tip):
+            raise RejectedMessageError("a vote on another history, or on another step")
+        if isinstance(value.entries, bytes) is not is_lock:
+            raise RejectedMessageError("a vote in the form for another step")
+        is_right = value.entries == position.lock or (len(value.entries) == len(position.owed) and b"" in value.entries)
+        if not is_right:
+            raise RejectedMessageError("a vote that closes the step with nothing that fits it")
+        if vote.author not in position.base or vote.author in position.left:
+            raise RejectedMessageError("a vote by a player who may not vote on the step")
         return vote
 
-    def goes_through(self, place: Position | Place | Message) -> bool:
+    def goes_through(self, place: Position | Message) -> bool:
         """Tell whether this history has the step of ``place``, open or closed."""
         step = place.step
         return step < len(self.chain) and self.chain[step].tip == place.tip
 
-    def adopt(self, other: History) -> None:
-        """Take over another history of this match, made by :meth:`fork`, and the messages held for its open step.
-
-        :raises ValueError: if it parts from this one before the last complete LOCK. That part is final.
-        """
-        if not other.goes_through(self.chain[self.position.locked]):
-            raise ValueError("nothing before a complete LOCK is dropped")
-        self.chain, self.position = other.chain, other.position
-        self.held, self.results = other.held, other.results
-        self.closes, self._transition = [], other._transition
-
     def _add_vote(self, signed: Signed) -> Outcome:
-        if signed.message.step > self.position.step:
-            return Outcome.FUTURE
-        if signed.message.step < self.position.step:
-            raise RejectedMessageError("a vote on a step that is closed")
         vote = self.check_vote(signed)
-        if self._is_known(vote.source):
+        if self._is_known(vote.signed):
             return Outcome.DUPLICATE
-        closes = [*self.closes, vote.source]
+        closes = [*self.closes, self.check_signature(signed)]
         if sum(each.message.kind is Kind.CLOSE for each in closes) >= self.position.majority:
-            self.close_without(closes)
+            self.close_by(closes)
         else:
             self.closes = closes
         return Outcome.ADDED
@@ -385,11 +317,12 @@ class History:
             return []
         author, step = message.author, message.step
         book: Mapping[int, Signed] = self.results if self.chain[step].kind is None else self.held
-        votes: Sequence[Signed] = self.closes
         if step + 1 < len(self.chain):
-            after = self.chain[step + 1]
-            book, votes = after.entries, after.certificate
+            book = self.chain[step + 1].entries
         said = [book[author]] if author in book else []
+        if step < FORMED and author in self.withdrawals and self.withdrawals[author].message.step == step:
+            said.append(self.withdrawals[author])
+        votes = (*self.certificates.get(message.tip, ()), *(self.closes if message.tip == self.position.root_tip else ()))
         return said + [vote for vote in votes if vote.message.author == author] if votes else said
 
     def _is_known(self, signed: Signed) -> bool:
@@ -406,29 +339,50 @@ class History:
                 raise MisconductError(message.author, message.step, reason, (known, signed))
         return False
 
-    def _judge(self, position: Position, signed: Signed) -> Transition | None:
-        """Judge a signed message by the rules of its step; return the game after it, if it is a move."""
+    # How a history goes on (protocol.consensus.branches.Folding)
+
+    def judge(self, position: Position, signed: Signed) -> None:
+        """Judge a signed message by the rules of its step.
+
+        :raises RejectedMessageError: if it does not belong there.
+        :raises MisconductError: if it proves that its author broke a rule.
+        """
         message = signed.message
         rule, due = RULES[message.kind], position.kind
         if rule.slot is not Slot.END:
             if due is None:
                 raise MisconductError.of(signed, "sent a message after the end")
+            if message.kind is Kind.RESIGN and position.step < FORMED:
+                raise RejectedMessageError("a RESIGN of a match that is not formed is no part of its history")
             if message.author not in position.owed:
                 raise MisconductError.of(signed, "sent a message out of turn")
-            if message.kind != due and rule.slot is not Slot.ANY_STEP:
+            if message.kind != due and (rule.slot is not Slot.ANY_STEP or due is Kind.LOCK):
                 raise MisconductError.of(signed, f"sent {rule.name} where {RULES[due].name} was due")
         transition: Transition | None = rule.judge(self, position, signed, message.body)
-        return transition
+        if transition is not None:
+            self._transition = signed.id, transition
+
+    def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
+        """Return the tip behind a step that is closed with these messages."""
+        return tip_after(position, entries, self.roster_size)
+
+    def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
+        """Return the position behind a step that is closed with these messages."""
+        return self._after(position, entries, ())
+
+    def resignation(self, position: Position, author: int) -> bytes:
+        """Return the id of an author's RESIGN in a step."""
+        return message_id(Message(self.match, position.step, position.tip, author, Kind.RESIGN, ()).encoded())
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Tell whether a signature is that of a witness for the last complete LOCK before an open one."""
-        if not position.witnessed or witness >= self.roster_size or witness in (*position.players, *position.left):
+        """Tell whether a signature is that of a witness under the last but one LOCK before a position."""
+        if witness >= self.roster_size or witness in (*position.players, *position.left):
             return False
-        tip, lock = position.witnessed[:HASH_BYTES], position.witnessed[HASH_BYTES:]
+        step, tip, lock = position.locks[0]
         known = self.countersigned.get(tip, {})
         if witness in known and known[witness].signature == signature:
             return True  # without the price of a signature check
-        message = Message(self.match, position.locked, tip, witness, Kind.WITNESS, lock)
+        message = Message(self.match, step, tip, witness, Kind.WITNESS, lock)
         data = message.encoded()
         if not self.keys[witness].verifies(signature, data):
             return False
@@ -436,21 +390,29 @@ class History:
         self.countersigned = {**self.countersigned, tip: {**known, witness: signed}}
         return True
 
-    def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
+    def settle(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
+        """Close the open step for good, or as all who owe it have signed."""
         before = self.position
-        self.position = self._after(before, entries, certificate, self._transition)
+        if certificate:
+            self.certificates[before.root_tip] = certificate
+        self.position = self._after(before, entries, certificate)
         self.chain.append(self.position)
+        self.held, self.closes = {}, []
         if before.kind is Kind.LOCK:
-            self.countersigned = {before.tip: self.countersigned.get(before.tip, {})}
-        self.held, self.closes, self._transition = {}, [], None
+            self.countersigned = {tip: self.countersigned.get(tip, {}) for _, tip, _ in self.position.locks}
+        if self.position.kind is Kind.LOCK and not self.position.owed:
+            self.settle({}, ())
 
     def _after(
         self,
         position: Position,
         entries: Mapping[int, Signed],
         certificate: tuple[Signed, ...],
-        transition: Transition | None = None,
     ) -> Position:
+        judged, is_judged = self._transition, False
+        if judged is not None and position.kind is Kind.MOVE:
+            is_judged = any(signed.id == judged[0] for signed in entries.values())
+        transition = judged[1] if judged is not None and is_judged else None
         return advance(self.genesis, self.match, position, entries, certificate, transition)
 
     def drop_state(self) -> None:

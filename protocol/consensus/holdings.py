@@ -1,15 +1,13 @@
-"""Everything that a node holds of a match: the history, votes, proofs, and messages that have no place yet."""
+"""Everything that a node holds of a match: the history, the ballot on its root, proofs, and messages without a place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator
 
-from protocol.consensus.absence import Absence
-from protocol.consensus.electorate import Entries, Place
+from protocol.consensus.ballot import Ballot
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
-from protocol.consensus.steps import FORMED
-from protocol.consensus.votes import read_vote
+from protocol.consensus.position import Position
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.messages import VOTES, Kind, Signed
 
@@ -17,8 +15,7 @@ from protocol.wire.messages import VOTES, Kind, Signed
 class Holdings:
     """Everything that a node holds of one match, to ask about and to show to others.
 
-    It changes nothing: :class:`~protocol.consensus.intake.Intake` fills it as messages come, and
-    :class:`~protocol.consensus.replica.Replica` as steps close and histories change.
+    It changes nothing: :class:`~protocol.consensus.replica.Replica` fills it as messages come.
 
     :param me: index of the node in the roster; None for a spectator.
     :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
@@ -26,96 +23,26 @@ class Holdings:
 
     def __init__(self, genesis_data: bytes, me: int | None) -> None:
         self.history = History(genesis_data)
-        self.absence = Absence(me)
+        self.me = me
+        self.ballot = Ballot(me, self.history.position, self.history)
+        """All that is held behind the root."""
         self.proven: dict[int, MisconductError] = {}
         """What proves that an author broke the rules, by author."""
-        self.own: dict[tuple[bytes, int], Signed] = {}
-        """The messages that this node has signed since the last complete LOCK, votes apart, by tip and step. They are
-        sent again unchanged if a step that was taken back returns."""
-        self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
-        """Messages for later steps, by author and (step, kind, voting round). The kind is 0 for all but votes and
-        RESIGN: an honest author signs one message of the others in a step."""
-        self._second: dict[tuple[bytes, int], Signed] = {}
-        """The second of two messages of an author for one step, by tip and author."""
-        self._aside: dict[int, dict[tuple[bool, bool], Signed]] = {}
-        """Messages that have no place in the history, by author, and by whether it is a vote and whether its step is in
-        the history: LOCKs of another state, messages for a step that was closed without them, messages of another
-        history or of a dropped part of this one. The last message of each sort is kept, as its author may contradict
-        it. Their signatures are right."""
-        self._tail: tuple[Place, ...] = ()
-        self._tail_before = b""
-        """The tip at which the tail was computed. The tail depends on nothing else."""
-
-    # For the absence rule (protocol.consensus.tally.HistoryView)
-
-    def tail(self) -> Sequence[Place]:
-        """Return the steps that a vote can still change."""
-        position = self.history.position
-        if position.step < FORMED:
-            return ()
-        if self._tail_before != position.tip:
-            last = position.step - (position.kind is None)
-            self._tail = tuple(self.history.place(step) for step in range(max(FORMED, position.locked), last + 1))
-            self._tail_before = position.tip
-        return self._tail
-
-    @property
-    def may_vote(self) -> bool:
-        """Everybody has signed the COMMIT of the first roll. Before that, nobody is voted absent."""
-        return self.history.position.step >= FORMED
-
-    def closed(self, step: int) -> Entries | None:
-        """Return the ids of the messages that closed a step."""
-        return self.history.closed(step)
-
-    def held(self, step: int) -> Mapping[int, bytes]:
-        """Return the ids of the messages that this node holds for a step, by author."""
-        chain = self.history.chain
-        here = chain[step + 1].entries if step + 1 < len(chain) else self.history.held
-        return {author: signed.id for author, signed in here.items()}
-
-    def culprits(self) -> Set[int]:
-        """Return the authors who are proven to have broken the rules."""
-        return self.proven.keys()
-
-    def elsewhere(self) -> Iterator[tuple[int, int]]:
-        """Yield author and round of each vote on a later step, or on a step of another history."""
-        position = self.history.position
-        for author in position.base:
-            for kept in (self._later.get(author, {}), self._aside.get(author, {})):
-                for signed in kept.values():
-                    if signed.message.kind in VOTES and signed.message.step >= position.locked:
-                        yield author, read_vote(signed).round
-
-    def tainted(self) -> Iterator[bytes]:
-        """Yield the tips of the steps that need a vote at once, because an author who owes a message has cheated."""
-        if not self.proven:
-            return
-        for place in self.tail():
-            if self.absence.has_voted(place.tip):
-                continue
-            is_open = self.history.closed(place.step) is None
-            # Others may still be choosing, or their messages on the way: patience with them goes on.
-            only_cheats_missing = is_open and all(author in self.proven for author in self.history.missing())
-            if any(
-                (place.tip, author) in self._second or (only_cheats_missing and author in self.proven)
-                for author in place.owed
-            ):
-                yield place.tip
-
-    @property
-    def is_deciding(self) -> bool:
-        """This node takes part in a vote on a step that it had closed. The others cannot go on before that is
-        decided."""
-        place = self.absence.contested(self) if self.absence.ballots else None
-        return place is not None and self.history.closed(place.step) is not None and self.absence.has_voted(place.tip)
+        self._votes_ahead: dict[int, dict[tuple[int, int, bytes, int], Signed]] = {}
+        """Votes on roots that are not known yet, by author and (step, round, tip, kind)."""
+        self._aside: dict[tuple[int, bool], Signed] = {}
+        """The last message that has no place any more, by author and whether it is a vote: a LOCK of another state, a
+        message for a step that was closed without it or of another history. Its author may contradict it. The
+        signatures are right."""
 
     # How this node stands
 
     @property
     def is_calm(self) -> bool:
         """This node holds nothing but the history and messages for the open step."""
-        return not (self._later or self._aside or self.absence.ballots or self.proven)
+        ballot = self.ballot
+        has_votes = next(ballot.votes(), None) is not None or bool(self._votes_ahead)
+        return not (has_votes or self._aside or self.proven or any(ballot.branches.later.values()))
 
     @property
     def is_diverged(self) -> bool:
@@ -128,10 +55,9 @@ class Holdings:
             return False
         position = self.history.position
         held = self.history.held
-        aside = (signed.message for kept in self._aside.values() for signed in kept.values())
         others = [
             message.body
-            for message in aside
+            for message in (signed.message for signed in self._aside.values())
             if (message.kind, message.tip) == (Kind.LOCK, position.tip) and message.author not in held
         ]
         if not others:
@@ -141,56 +67,61 @@ class Holdings:
         unknown = len(position.base) - ours - len(others)
         return most >= position.majority or max(ours, most) + unknown < position.majority
 
-    @property
-    def is_astray(self) -> bool:
-        """This node cannot go on by itself: it has voted, or the open step waits only for a vote about a cheat. Others
-        may have closed that step before they knew of the cheat."""
-        return self.absence.round >= 0 or self.history.is_complete
+    def signed_at(self, position: Position) -> Signed | None:
+        """Return what this node has signed for a step behind the root, if it is kept; votes apart."""
+        if self.me is None:
+            return None
+        said = self.ballot.branches.said(position.tip, self.me)
+        beside = self.history.countersigned.get(position.tip, {}).get(self.me)
+        return said[0] if said else beside
 
     # For others, and for the store
 
     def messages(self) -> Iterator[Signed]:
         """Yield all messages, in an order that leads another replica to the same point."""
-        yield from self._closed_with(0)
-        # Votes and proofs come before messages that must not close the open step by themselves.
-        yield from self._votes()
+        yield from self._closed_with(0, self.history.position.root)
+        yield from self._behind_root()
+        yield from self._later()
         yield from self._proofs()
-        yield from self._open()
+        yield from self._beside()
+        yield from (vote.signed for vote in self.ballot.votes())
 
     def shown(self, step: int) -> Iterator[Signed]:
         """Yield all messages from a step on for a peer that may lack them, first those that the match goes on with."""
-        yield from self._closed_with(step)
+        told = set()
+        for signed in self._closed_with(step, self.history.position.step):
+            told.add(signed.id)
+            yield signed
+        told.update(signed.id for signed in self.history.held.values())
+        yield from (signed for signed in self._behind_root() if signed.id not in told)
         yield from self._proofs()
-        yield from self._open()
-        yield from self._votes()
-        # This may be the only copy left of a message for a later step, if its author has lost it.
-        for author in sorted(self._later):
-            yield from (self._later[author][slot] for slot in sorted(self._later[author]))
+        yield from (self.history.held[author] for author in sorted(self.history.held))
+        yield from self._beside()
+        yield from (vote.signed for vote in self.ballot.votes())
+        yield from self._later()  # perhaps the only copy left, if the author has lost it
 
-    def _closed_with(self, step: int) -> Iterator[Signed]:
-        for index in range(step + 1, len(self.history.chain)):
-            position = self.history.chain[index]
+    def _closed_with(self, step: int, until: int) -> Iterator[Signed]:
+        for position in self.history.chain[step + 1 : until + 1]:
             yield from position.entries.values()
             yield from position.certificate
 
-    def _votes(self) -> Iterator[Signed]:
-        """Yield the votes that anybody can use: those further ahead than anybody follows are neither shown nor
-        stored."""
-        for place in self.tail():
-            if votes := [*self.absence.on(place.tip).votes()]:
-                last = self.absence.last_counted(self, place.majority)
-                yield from (vote.source for vote in votes if vote.round <= last)
+    def _behind_root(self) -> Iterator[Signed]:
+        for slots in self.ballot.branches.messages.values():
+            for author in sorted(slots):
+                yield from slots[author]
+
+    def _later(self) -> Iterator[Signed]:
+        for author, kept in sorted(self.ballot.branches.later.items()):
+            yield from (kept[slot] for slot in sorted(kept))
+            yield from (signed for _, signed in sorted(self._votes_ahead.get(author, {}).items()))
 
     def _proofs(self) -> Iterator[Signed]:
         for author in sorted(self.proven):
             yield from self.proven[author].evidence
-        yield from (self._second[slot] for slot in sorted(self._second))
 
-    def _open(self) -> Iterator[Signed]:
+    def _beside(self) -> Iterator[Signed]:
         history = self.history
-        yield from (history.held[author] for author in sorted(history.held))
-        if history.position.step < FORMED:
-            yield from (history.withdrawals[author] for author in sorted(history.withdrawals))
+        yield from (history.withdrawals[author] for author in sorted(history.withdrawals))
         yield from (known[author] for _, known in sorted(history.countersigned.items()) for author in sorted(known))
         yield from (history.results[author] for author in sorted(history.results))
 
@@ -200,12 +131,16 @@ class Holdings:
 
         If the digests of two nodes differ, one of them lacks something.
         """
-        tip = self.history.position.tip
-        held = {signed.id for signed in self._open()}
-        held.update(signed.id for (step_tip, _), signed in self._second.items() if step_tip == tip)
-        votes = {signed.id for signed in self._votes()}
+        slots = self.ballot.branches.messages[self.history.position.tip]
+        held = {signed.id for kept in slots.values() for signed in kept} | {signed.id for signed in self._beside()}
+        votes = {vote.signed.id for vote in self.ballot.counting()}
         culprits = bytes(sorted(self.proven))
         return (
             tagged_hash("held", b"".join(sorted(held))) if held else b"",
             tagged_hash("votes", b"".join(sorted(votes)), culprits) if votes or culprits else b"",
         )
+
+
+def is_vote(signed: Signed) -> bool:
+    """Tell whether a message is a vote."""
+    return signed.message.kind in VOTES

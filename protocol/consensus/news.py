@@ -25,17 +25,15 @@ class Replace(NamedTuple):
 
 
 class Rewound(NamedTuple):
-    """The history has changed: the steps from this one on, as they were known here, are void."""
+    """The history has changed: this step, which was closed, is closed otherwise or open again. All behind it is void."""
 
     since: int
 
 
 class Proven(NamedTuple):
-    """A proof that somebody broke the rules."""
+    """The first proof that somebody broke the rules."""
 
     misconduct: MisconductError
-    is_first: bool
-    """No misconduct of this author was known before."""
 
 
 News = Learned | Replace | Rewound | Proven

@@ -7,12 +7,15 @@ from enum import Enum, StrEnum
 from typing import Final, NamedTuple
 
 from p2pdice import Event, State
-from protocol.consensus.electorate import majority
 from protocol.crypto.joint_randomness import Context, hand
-from protocol.wire.messages import Signed
+from protocol.wire.messages import Kind, Signed
 
 Transition = tuple[State, tuple[Event, ...]]
 """The state of the game after a move, and the events on the way."""
+
+
+FORMED: Final = 2
+"""The first step of a formed match. In the steps before it everybody signs the genesis and COMMIT of the first roll."""
 
 
 class Purpose(StrEnum):
@@ -25,6 +28,7 @@ class Purpose(StrEnum):
     PUBLIC_DIE = "public die"
     STAKES = "stakes"
     SHOWDOWN = "showdown"
+    ENDING = "ending"
     END = "end"
 
 
@@ -78,18 +82,21 @@ class Position(NamedTuple):
     owed: tuple[int, ...]
     """Authors (roster indices, ascending) who each owe the step a message."""
     base: tuple[int, ...]
-    """Authors who may vote on the steps since the last complete LOCK. They follow from the history before that LOCK,
-    however the LOCK was closed."""
+    """Authors who may vote on the steps since the last closed LOCK, unless they have left. They follow from the history
+    before that LOCK, however it was closed."""
     players: tuple[int, ...]
-    """Authors who were in the game when the last complete LOCK was opened, and have not left: they owe the next
-    LOCK."""
-    present: tuple[int, ...] = ()
-    """Authors who will also be in the next base, unless they leave: the players who owed the last complete LOCK, and
-    the witnesses whose signatures it carries."""
-    witnessed: bytes = b""
-    """The tip of the last complete LOCK, followed by the hash that its authors and witnesses sign."""
-    locked: int = 0
-    """The step of the last complete LOCK. Nothing before it can change any more."""
+    """Authors who were in the game when the last LOCK was closed, and have not left: they owe the next LOCK."""
+    signers: tuple[tuple[int, ...], ...] = ()
+    """Authors who owed the last closed LOCK, and those who owed the one before: they stay in the base for that long."""
+    carried: tuple[int, ...] = ()
+    """Witnesses whose signatures were carried since the last closed LOCK: they will be in the next base."""
+    locks: tuple[tuple[int, bytes, bytes], ...] = ()
+    """Step, tip and state hash of the last but one closed LOCK and of the last. What follows the last one carries the
+    signatures of witnesses under the other."""
+    root: int = 0
+    """The first step that is not final: that behind the last closed LOCK or decision."""
+    root_tip: bytes = b""
+    """Its tip: votes are about it."""
     state: State | None = None
     """The state of the game; None until the seats are drawn."""
     seats: tuple[int, ...] = ()
@@ -107,10 +114,10 @@ class Position(NamedTuple):
     """The state hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps. With purses a RESULT
     also stands for the account."""
     entries: Mapping[int, Signed] = {}
-    """The messages that closed the step before, by author."""
+    """The messages that closed the step before, by author; none of a LOCK that votes have closed."""
     certificate: tuple[Signed, ...] = ()
-    """The votes that closed the step before without a message: first the ABSENTs that back them, then the CLOSEs, each
-    by author. Empty if no message was missing."""
+    """The votes that closed the step before: first the ABSENTs that back them, then the CLOSEs, each by author. Empty if
+    no message was missing."""
     happened: tuple[tuple[Event, State], ...] = ()
     """The events of the game when the step before closed, each with the state after its input."""
     is_without_state: bool = False
@@ -120,7 +127,13 @@ class Position(NamedTuple):
     @property
     def majority(self) -> int:
         """The smallest number that is more than half of the base."""
-        return majority(self.base)
+        return len(self.base) // 2 + 1
+
+    @property
+    def is_boundary(self) -> bool:
+        """Whether a new root follows when all who owe the step have signed: a LOCK, or a step that forms the match.
+        Nothing follows the end."""
+        return self.kind in (Kind.LOCK, None) or self.step < FORMED
 
     @property
     def live(self) -> tuple[int, ...]:

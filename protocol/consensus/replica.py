@@ -4,50 +4,50 @@ Theory of operation
 -------------------
 ::
 
-    signed message ──▶ take ──▶ for the open step: held            ─┐
-                           ├──▶ for a later step: kept until then   │
-                           ├──▶ a vote: counted                     ├──▶ close_steps: the open step, if it is due
-                           ├──▶ proof of misconduct: kept          ─┘    how a closed step was closed
+    signed message ──▶ take ──▶ behind the root: the ballot keeps it ─────┐
+                           ├──▶ a vote on the root: the same              ├──▶ settle: the history follows the ballot's
+                           ├──▶ proof of misconduct: kept                 │    line; behind a final step the ballot of
+                           ├──▶ for a root that is not known: kept       ─┘    the next root begins
                            └──▶ of another history, or too late for this one: put aside, and compared with what its
                                 author signs next
 
-A step closes by itself when every message is there, unless this node has voted on it, or a proven cheat owes it a
-message. (A complete LOCK is final all the same.) Or it closes as a majority has decided
-(:mod:`protocol.consensus.absence`). A decision may drop what came after its step, but nothing before a complete LOCK.
-
-A node that was cut off may have voted on a step that the others have long closed. It then folds their history beside
-its own (:meth:`Replica.follow`). Once that history has a newer complete LOCK or the latest majority, it replaces the
-node's own.
-
-:mod:`~protocol.consensus.holdings` has everything that a node holds, :mod:`~protocol.consensus.intake` takes messages,
-and :mod:`~protocol.consensus.drafts` folds the histories of peers. None of them, and not this module, has a clock, a
-secret or I/O. This module closes steps and switches to other histories. The messages to store and to pass on are in
-:attr:`Replica.news`.
+All that follows from the messages behind the root is :class:`~protocol.consensus.ballot.Ballot`'s; all that a node holds
+and shows is :class:`~protocol.consensus.holdings.Holdings`'. None of them, and not this module, has a clock, a secret or
+I/O. The messages to store and to pass on are in :attr:`Replica.news`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from copy import copy
 
-from protocol.consensus.drafts import Draft
-from protocol.consensus.electorate import Place
-from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol import limits
+from protocol.consensus.ballot import Ballot, Closed
+from protocol.consensus.branches import Outcome
+from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
 from protocol.consensus.history import History
-from protocol.consensus.intake import Intake
-from protocol.consensus.news import Replace, Rewound
-from protocol.consensus.steps import FORMED
-from protocol.wire.messages import VOTES, Kind, Signed
+from protocol.consensus.holdings import Holdings, is_vote
+from protocol.consensus.kinds import RULES
+from protocol.consensus.kinds.rule import Slot
+from protocol.consensus.news import Learned, News, Proven, Replace, Rewound
+from protocol.consensus.position import FORMED
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.votes import read_vote
+from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 
-class Replica(Intake):
+class Replica(Holdings):
     """The history of one match at one node, and everything that may still change it."""
 
     def __init__(self, genesis_data: bytes, me: int | None) -> None:
         super().__init__(genesis_data, me)
-        self._final = 0
-        """The step of the last complete LOCK when votes were last forgotten."""
+        self.news: list[News] = []
+        """What has changed since the owner last looked."""
+        self.is_silent = False
+        """The node was restarted and may sign nothing yet. The owner decides that, by the peers it has heard."""
+        self._stored_votes: set[bytes] = set()
+        """Ids of the votes on this root that were stored."""
+        self._is_settled = True
 
     def take_stored(self, messages: Iterable[Signed]) -> None:
         """Take the messages of a store, in their order. Then the history is where the node left it.
@@ -56,156 +56,188 @@ class Replica(Intake):
         """
         votes = set()
         for signed in messages:
-            author = signed.message.author
-            try:
+            self.history.check_signature(signed)
+            with suppress(RejectedMessageError):  # half of a proof, or a vote that nothing rests on any more
                 self.take(signed)
-            except RejectedMessageError:
-                is_aside = any(each.id == signed.id for each in self._aside.get(author, {}).values())
-                if author == self.absence.me or not is_aside:  # of others, half of a proof
-                    raise
-            self.close_steps()
-            if signed.message.kind in VOTES:
+            self.settle()
+            if is_vote(signed):
                 votes.add(signed.id)
         self._stored_votes = votes
         self.news.clear()
 
-    # Closing steps
+    # Taking messages
 
-    def close_steps(self) -> None:
-        """Close all steps that are complete or decided."""
-        progress = True
-        while progress:
-            progress = self._take_later() or self._decide() or self._close()
+    def take(self, signed: Signed) -> Outcome:
+        """Take one message of any author, and compare it with everything that is kept of that author.
 
-    def _take_later(self) -> bool:
-        if not self._later:
-            return False
-        step = self.history.position.step
-        found = False
-        for author in sorted(self._later):
-            kept = self._later[author]
-            for slot in sorted(slot for slot in kept if slot[0] <= step):
-                found = True
-                with suppress(RejectedMessageError):  # it may fit no step now
-                    self.take(kept.pop(slot))
-        self._later = {author: kept for author, kept in self._later.items() if kept}
-        return found
+        :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
+        """
+        message = signed.message
+        if message.match != self.history.match:
+            raise RejectedMessageError("a message of another match")
+        said = self._said(message)
+        known = next((each for each in said if each.id == signed.id), None)
+        if known is not None:
+            signed = known  # its signature was checked
+        elif message.author not in self.proven:
+            other = next((each for each in said if contradiction(each, signed)), None)
+            if other is not None:
+                signed = self.history.check_signature(signed)
+                reason = contradiction(other, signed)
+                self._prove(MisconductError(message.author, message.step, reason, (other, signed)))
+                with suppress(RejectedMessageError):
+                    return self._sort_in(signed)
+                return Outcome.DUPLICATE
+        return self._sort_in(signed)
 
-    def _decide(self) -> bool:
-        """Close a step as it was decided, unless it was closed in that way."""
-        decision = self.absence.decision(self) if self.absence.ballots else None
-        if decision is None:
-            return False
-        place, votes = decision
-        draft = self.history.fork(place.step)
-        known = {signed.id: signed for signed in self._known_for(place)}
+    def _said(self, message: Message) -> list[Signed]:
+        """Return the messages that are kept of an author in the place of a message, and may contradict it."""
+        author = message.author
+        said = [signed for slot in (False, True) if (signed := self._aside.get((author, slot))) is not None]
+        said += self.history.said(message)
+        if message.kind is Kind.RESULT:
+            said += [self.history.results[author]] if author in self.history.results else []
+        elif message.kind in VOTES:
+            said += self.ballot.by(author) if message.tip == self.ballot.root.tip else ()
+            said += self._votes_ahead.get(author, {}).values()
+        else:
+            said += self.ballot.branches.said(message.tip, author)
+        return said
+
+    def _sort_in(self, signed: Signed) -> Outcome:
+        history, message = self.history, signed.message
+        slot = RULES[message.kind].slot
         try:
-            for entry in votes[0].entries:
-                if entry:
-                    draft.hold(known[entry])
-            draft.close_without([vote.source for vote in votes])
-        except (KeyError, RejectedMessageError, MisconductError):
-            return False  # a message that belongs to the decision is not here yet
-        is_rewind = self.history.closed(place.step) is not None
-        self.store_votes(votes)
-        self._switch_to(draft, place.step)
-        if is_rewind:
-            self.news.append(Rewound(place.step))
-        return True
+            if slot is Slot.VOTE:
+                outcome = self._take_vote(signed)
+            elif slot is Slot.LOCK:
+                outcome = history.countersign(signed)
+            elif slot is Slot.END:
+                outcome = history.hold(signed)
+            elif message.kind is Kind.RESIGN and message.step < FORMED:
+                outcome = self._withdraw(signed)
+            elif message.step < self.ballot.root.step:
+                outcome = history.weigh(signed)
+            else:
+                signed = history.check_signature(signed)
+                outcome = self.ballot.take(signed, is_mine=message.author == self.me)
+                self._is_settled = self._is_settled and outcome is not Outcome.ADDED
+        except MisconductError as error:
+            self._prove(error)
+            return Outcome.DUPLICATE
+        except OtherStateError:
+            self._put_aside(signed)
+            raise
+        if outcome is Outcome.ADDED and slot is not Slot.VOTE:
+            self.news.append(Learned(signed))
+        if outcome in (Outcome.FOREIGN, Outcome.LATE):
+            self._put_aside(signed)
+        return outcome
 
-    def _switch_to(self, draft: History, since: int) -> None:
-        """Replace the history by one that closes step ``since`` otherwise. Take the messages of that step and of all
-        later ones anew, and those that had no place before."""
-        replaced, aside = copy(self.history), self._aside
-        self.history.adopt(draft)
-        self._drop_final()
-        self._replaced, self._aside = (replaced,), {}
-        entries = (position.entries for position in replaced.chain[since + 1 :])
-        without = [signed for book in (*entries, replaced.held) for signed in book.values()]
-        without += [signed for kept in aside.values() for signed in kept.values()]
-        for signed in without:
-            if self.history.goes_through(signed.message):  # an author may have signed another message on this history
+    def _withdraw(self, signed: Signed) -> Outcome:
+        """Keep the RESIGN of a match that is not formed: it fills no slot."""
+        history, message = self.history, signed.message
+        if message.step > history.position.step:
+            return Outcome.FUTURE
+        signed = history.check_signature(signed)
+        if message.tip != history.chain[message.step].tip:
+            return Outcome.FOREIGN
+        if message.author in history.withdrawals:
+            return Outcome.DUPLICATE
+        history.withdrawals[message.author] = signed
+        return Outcome.ADDED
+
+    def _take_vote(self, signed: Signed) -> Outcome:
+        history, message, root = self.history, signed.message, self.ballot.root
+        signed = history.check_signature(signed)
+        if message.tip != root.tip:
+            if message.step <= root.step:
+                return Outcome.FOREIGN
+            kept = self._votes_ahead.setdefault(message.author, {})
+            kept.setdefault((message.step, read_vote(signed).round, message.tip, message.kind), signed)
+            if len(kept) > limits.FUTURE_PER_AUTHOR:
+                del kept[max(kept)]
+            return Outcome.FUTURE
+        outcome = self.ballot.take(signed)
+        if outcome is Outcome.FOREIGN:
+            self._put_aside(signed)
+            raise RejectedMessageError("a vote by a player who may not vote on this root")
+        if outcome is Outcome.ADDED:
+            self._is_settled = False
+            if message.author == self.me:
+                self.store_votes((signed,))
+            elif read_vote(signed).round <= self.ballot.round + 1:
+                self.news.append(Learned(signed, must_store=False))
+        return outcome
+
+    def _put_aside(self, signed: Signed) -> None:
+        """Keep a message that has no place. Its signature was checked."""
+        self._aside[signed.message.author, is_vote(signed)] = signed._replace(checked=True)
+
+    def store_votes(self, votes: Iterable[Signed]) -> None:
+        """Have the votes stored on which a vote of this node, or a step that it closes, rests."""
+        for signed in votes:
+            if signed.id not in self._stored_votes and is_vote(signed):
+                self._stored_votes.add(signed.id)
+                self.news.append(Learned(signed))
+
+    def _prove(self, error: MisconductError) -> None:
+        if error.author not in self.proven:
+            self.proven[error.author] = error
+            self.ballot.convict(error.author)
+            self._is_settled = False
+            self.news += [*(Learned(signed) for signed in error.evidence), Proven(error)]
+
+    # Following the ballot
+
+    def settle(self) -> None:
+        """Close all steps that can be closed, and follow the branch that the ballot follows."""
+        if self._is_settled:
+            return
+        while True:
+            self._grow()
+            closed = self.ballot.closed
+            if closed is None:
+                break
+            self._close(closed)
+        self._follow(self.history.follow(self.ballot.line, self.ballot.held))
+        self._is_settled = True
+
+    def _grow(self) -> None:
+        while again := self.ballot.grow():
+            evidence = [signed for error in self.proven.values() for signed in error.evidence]
+            for signed in (*again, *evidence):
                 with suppress(RejectedMessageError):
                     self.take(signed)
-            else:
-                self._put_aside(signed)
 
-    def _close(self) -> bool:
-        history, position = self.history, self.history.position
-        if not history.is_complete:
-            return False
-        is_doubtful = self.absence.has_voted(position.tip) or not self.proven.keys().isdisjoint(position.owed)
-        if is_doubtful and position.kind is not Kind.LOCK and position.step >= FORMED:
-            return False  # a complete LOCK is final, whatever was voted, and so is a formed match
-        history.close()
-        self._drop_final()
-        return True
+    def _follow(self, void: int | None) -> None:
+        if void is not None:
+            self.news.append(Rewound(void))
 
-    def _drop_final(self) -> None:
-        """Drop everything that concerns only final steps, when a LOCK has been completed."""
-        if self.history.position.locked != self._final:
-            self._final = self.history.position.locked
-            tips = {position.tip for position in self.history.chain[max(1, self._final) :]}
-            for tip, ballot in self.absence.ballots.items():
-                if tip not in tips:
-                    for vote in ballot.votes():
-                        self._put_aside(vote.source)
-            self.absence.keep_only(tips)
-            self.own = {slot: signed for slot, signed in self.own.items() if slot[0] in tips}
-            self._second = {slot: signed for slot, signed in self._second.items() if slot[0] in tips}
-            self._drafts.clear()
-            self._replaced = ()
-            if self._stored_votes:
-                self._stored_votes.clear()
-                self.news.append(Replace(tuple(self.messages())))
-
-    # Following others
-
-    def drop_shown(self, peer: int) -> None:
-        """Drop the history that a peer has shown so far: the peer begins again."""
-        self._drafts.pop(peer, None)
-
-    def follow(self, peer: int, messages: Sequence[Signed]) -> None:
-        """Fold the messages that a peer shows from a step of the tail on, beside this node's own history. Go over
-        to the peer's history if it has a newer complete LOCK or the latest majority.
-        """
-        history, final = self.history, self.history.chain[self.history.position.locked]
-        draft = self._drafts.pop(peer, None)
-        if draft is None or not draft.history.goes_through(final):
-            draft = Draft(history.fork(final.step))
-        for error in draft.fold(messages):
-            self._prove(error)
-        draft.count(signed for signed in messages if signed.message.kind in VOTES)
-        ballots = [self.absence.ballots[place.tip] for place in self.tail() if place.tip in self.absence.ballots]
-        if draft.history.position.locked > final.step or draft.leads(history, ballots):
-            self._adopt(draft.history, tuple(draft.votes()))
-        else:
-            self._drafts[peer] = draft
-
-    def _adopt(self, draft: History, votes: Iterable[Signed]) -> None:
-        ours, theirs = self.history.chain, draft.chain
-        pairs = enumerate(zip(ours, theirs, strict=False))
-        since = next((step for step, (one, other) in pairs if one.tip != other.tip), min(len(ours), len(theirs)))
-        self._switch_to(draft, since - 1)
-        for signed in votes:
+    def _close(self, closed: Closed) -> None:
+        """Close a step for good, and begin the ballot on what follows."""
+        history, old = self.history, self.ballot
+        self._follow(history.follow(old.branches.path(closed.position.tip), closed.entries))
+        history.settle(closed.entries, closed.certificate)
+        root = history.position
+        self.ballot = Ballot(self.me, root, history, self.proven)
+        kept = [signed for slots in old.branches.messages.values() for each in slots.values() for signed in each]
+        void = [signed for signed in kept if not history.goes_through(signed.message)]
+        for signed in (*void, *(vote.signed for vote in old.votes())):
+            self._put_aside(signed)
+        later = [signed for each in old.branches.later.values() for signed in each.values()]
+        ahead = [signed for each in self._votes_ahead.values() for signed in each.values()]
+        self._votes_ahead = {}
+        for signed in (*later, *ahead):
             with suppress(RejectedMessageError):
                 self.take(signed)
-        messages = (*self.messages(), *self._own_elsewhere())
-        self._stored_votes.update(signed.id for signed in messages if signed.message.kind in VOTES)
-        self.news += [Replace(messages), Rewound(since)]
+        if self._stored_votes or closed.certificate or void:
+            self._stored_votes.clear()
+            self.news.append(Replace(tuple(self.messages())))
 
-    def _own_elsewhere(self) -> Iterator[Signed]:
-        """Yield the messages and votes that this node has signed on histories that it has left."""
-        tail = {place.tip for place in self.tail()}
-        yield from (signed for (tip, _), signed in sorted(self.own.items()) if tip not in tail)
-        for tip, ballot in sorted(self.absence.ballots.items()):
-            if tip not in tail:
-                yield from (vote.source for vote in ballot.votes() if vote.author == self.absence.me)
-
-    def _known_for(self, place: Place) -> Iterator[Signed]:
-        """Yield the messages with which a step may be closed."""
-        chain = self.history.chain
-        yield from (chain[place.step + 1].entries if place.step + 1 < len(chain) else self.history.held).values()
-        others = (*self._second.values(), *(signed for kept in self._aside.values() for signed in kept.values()))
-        yield from (signed for signed in others if signed.message.tip == place.tip)
-        yield from (signed for error in self.proven.values() for signed in error.evidence)
+    def history_at(self, signed: Signed) -> History:
+        """Return the history by which a message is judged: this node's own, or one along a branch."""
+        tip = signed.message.tip
+        if self.history.goes_through(signed.message) or tip not in self.ballot.branches.positions:
+            return self.history
+        return self.history.along(self.ballot.branches.path(tip))

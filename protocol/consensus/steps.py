@@ -5,10 +5,11 @@ Every step has a :class:`~protocol.consensus.position.Purpose`. Each purpose has
 script that supplies what the engine expects, and the last step of the script gives the result to the engine. So this
 module knows no rule of the game, and the engine knows no peer::
 
-    FORMING (lock) → SEATING (commit, lock, reveal) → STAKES? → DEAL ⇄ TURN … ⇄ PUBLIC_DIE → SHOWDOWN → DEAL … → END
+    FORMING (lock) → SEATING (commit, lock, reveal) → STAKES? → DEAL ⇄ TURN … ⇄ PUBLIC_DIE → SHOWDOWN → DEAL …
+    … → ENDING (lock) → END
 
 The rule behind the scripts: no secret leaves a node before every live player has signed the same history. So every
-REVEAL and every OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal; the deal
+REVEAL, STAKE and OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal; the deal
 then starts at its LOCK.
 
 An author who owes a message and sends none has left the match. If a player leaves who has committed, between the LOCK
@@ -36,12 +37,9 @@ FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.HANDS: Purpose.SHOWDOWN,
     Expect.ROLL: Purpose.PUBLIC_DIE,
     Expect.STAKES: Purpose.STAKES,
-    Expect.OVER: Purpose.END,
+    Expect.OVER: Purpose.ENDING,
 }
 """The purpose that serves each expectation of the engine."""
-
-FORMED: Final = 2
-"""The first step of a formed match. In the steps before it everybody signs the genesis and COMMIT of the first roll."""
 
 
 def advance(
@@ -69,20 +67,22 @@ def advance(
         standing, riding = riding, None
     script = SCRIPTS[purpose]
     kind = script[place] if script else None
-    roster = range(len(genesis.roster))
-    ids = [entries[author].id if author in entries else b"" for author in roster]
+    step, tip = position.step + 1, tip_after(position, entries, len(genesis.roster))
+    is_final = position.is_boundary or bool(certificate)
     return Position(
-        step=position.step + 1,
-        tip=tagged_hash("step", position.tip, position.step, *ids),
+        step=step,
+        tip=tip,
         purpose=purpose,
         place_in_script=place,
         kind=kind,
         owed=RULES[kind].owed(state, closing.seats, closing.players) if kind is not None else (),
         base=closing.base,
         players=closing.players,
-        present=closing.present,
-        witnessed=closing.witnessed,
-        locked=closing.locked,
+        signers=closing.signers,
+        carried=closing.carried,
+        locks=closing.locks,
+        root=step if is_final else position.root,
+        root_tip=tip if is_final else position.root_tip,
         state=state,
         seats=closing.seats,
         left=closing.left,
@@ -90,19 +90,25 @@ def advance(
         standing=standing,
         riding=riding,
         deal=closing.deal,
-        lock=_signed_state(genesis, closing) if kind is None or kind is Kind.LOCK else b"",
+        lock=_end(genesis, closing) if kind is None else state_hash(state) if kind is Kind.LOCK else b"",
         entries=entries,
         certificate=certificate,
         happened=tuple(closing.happened),
     )
 
 
-def _signed_state(genesis: Genesis, closing: Closing[Any]) -> bytes:
-    """Return the hash that a LOCK or RESULT of the next step signs."""
-    state, signed = closing.state, state_hash(closing.state)
-    if state is None or state.awaits is not Expect.OVER or not genesis.has_purses:
-        return signed
-    return result_hash(signed, account_of(closing.seats, state).encoded())
+def tip_after(position: Position, entries: Mapping[int, Signed], players: int) -> bytes:
+    """Return the tip behind a step that is closed with these messages. It does not depend on who has signed a LOCK."""
+    named = {} if position.kind is Kind.LOCK else entries
+    ids = [named[author].id if author in named else b"" for author in range(players)]
+    return tagged_hash("step", position.tip, position.step, *ids)
+
+
+def _end(genesis: Genesis, closing: Closing[Any]) -> bytes:
+    """Return the hash that RESULTs sign."""
+    assert closing.state is not None
+    signed = state_hash(closing.state)
+    return result_hash(signed, account_of(closing.seats, closing.state).encoded()) if genesis.has_purses else signed
 
 
 def _begin_game(closing: Closing[Any]) -> None:
@@ -121,6 +127,8 @@ def _begin_game(closing: Closing[Any]) -> None:
 def next_step(position: Position, state: State | None, riding: Standing | None, is_spoilt: bool) -> tuple[Purpose, int]:
     """Return the purpose of the next step and its stage in that purpose's script."""
     purpose = Purpose.SEATING if state is None else FOR[state.awaits]
+    if purpose is position.purpose is Purpose.ENDING:
+        return Purpose.END, 0
     if purpose is position.purpose and position.place_in_script + 1 < len(SCRIPTS[purpose]) and not is_spoilt:
         return purpose, position.place_in_script + 1  # the script goes on
     if riding is not None and purpose is Purpose.DEAL:

@@ -15,7 +15,7 @@ from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
 from protocol.consensus.position import Position, Stage
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.events import (
     DiceRolled,
     Eviction,

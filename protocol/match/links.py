@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from protocol import limits
 from protocol.consensus.history import History
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.match.effects import Broadcast, Effect, PassOn, Send
 from protocol.rate_limit import Buckets
 from protocol.wire.frames import Cut

@@ -24,7 +24,7 @@ from protocol.consensus.kinds import parse_signed, stage_of
 from protocol.consensus.news import Learned, Proven, Replace, Rewound
 from protocol.consensus.position import Position, Stage
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.consensus.transcript import write_proof
 from protocol.crypto.keys import fingerprint
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo

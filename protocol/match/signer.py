@@ -28,7 +28,7 @@ from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.rule import LostStakeError
 from protocol.consensus.position import Position, Purpose, Stage
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.consensus.votes import Vote, spell_vote
 from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.crypto.keys import MatchKey

@@ -8,7 +8,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.crypto.keys import MatchKey
 from protocol.match.effects import Linked, Received, Ticked, Withdrawn
 from protocol.match.match import Match

@@ -16,7 +16,7 @@ from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History, Outcome
 from protocol.consensus.kinds import SCRIPTS, parse_signed
 from protocol.consensus.position import Position, Purpose
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
 from protocol.consensus.votes import Vote

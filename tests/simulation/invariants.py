@@ -16,7 +16,7 @@ from protocol import limits
 from protocol.consensus.kinds import RULES, parse_signed
 from protocol.consensus.kinds.lock import carried
 from protocol.consensus.position import Position
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.consensus.verifier import Judgement, verify
 from protocol.consensus.votes import read_vote
 from protocol.crypto.joint_randomness import derive_secret

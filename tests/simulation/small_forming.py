@@ -27,7 +27,7 @@ from protocol import limits
 from protocol.consensus import history as history_module
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES, parse_signed
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.crypto.keys import MatchKey
 from protocol.match.effects import (
     Broadcast,

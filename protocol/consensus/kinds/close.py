@@ -1,23 +1,24 @@
-"""CLOSE: the second vote on closing a step without somebody."""
+"""CLOSE: the second vote on going on without somebody."""
 
 from __future__ import annotations
 
-from protocol.consensus.electorate import Entries
-from protocol.consensus.kinds.rule import Rule, Slot, are_entries, is_round, listed
+from protocol.consensus.kinds.rule import Rule, Slot, is_round, is_value, told
 from protocol.wire.messages import Kind
 
-Body = tuple[int, Entries]
+Body = tuple[int, tuple[int, bytes, tuple[bytes, ...] | bytes] | tuple[()]]
 
 
 class Close(Rule[Body]):
-    """(round, ids): closes the step with the messages that a majority of ABSENTs of this round has named."""
+    """(round, value): goes on as a majority of ABSENTs of this round has named; without a value it ends the round."""
 
     kind = Kind.CLOSE
     slot = Slot.VOTE
-    shape = "array of a round and an array of byte strings of 32 or 0 bytes"
+    shape = "array of a round and a value (step, tip, entries or state hash), or an empty array"
 
     def fits(self, body: object) -> bool:
-        return type(body) is tuple and len(body) == 2 and is_round(body[0]) and are_entries(body[1])
+        if type(body) is not tuple or len(body) != 2 or not is_round(body[0]):
+            return False
+        return body[1] == () or is_value(body[1])
 
     def statement(self, body: Body) -> str:
-        return f"voted in round {body[0]} to close a step with {listed(body[1])}"
+        return f"voted to go on as {told(body[1])} in round {body[0]}" if body[1] else f"ended round {body[0]} of votes"

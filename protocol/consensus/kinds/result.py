@@ -25,6 +25,8 @@ class Result(Rule[bytes]):
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
         if position.purpose is not Purpose.END:
             raise RejectedMessageError("a RESULT before the end of the match")
+        if signed.message.author in position.left:
+            raise RejectedMessageError("a RESULT of a player who has left")
         if body != position.lock:
             raise RejectedMessageError("a RESULT that names another end")
 

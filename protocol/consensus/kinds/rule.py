@@ -30,7 +30,7 @@ class Countersigned(Protocol):
         """The match id."""
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Tell whether an author is a witness, and this is their signature for the last complete LOCK before a
+        """Tell whether an author is a witness, and this is their signature under the last but one LOCK before a
         position."""
 
 
@@ -63,7 +63,7 @@ class Secrets(Protocol):
         """
 
     def countersignatures(self) -> bytes:
-        """Return the witnesses' signatures for the last complete LOCK, as the next LOCK carries them."""
+        """Return the witnesses' signatures under the last but one LOCK, as this node's next message carries them."""
 
 
 class LostStakeError(LocalError):
@@ -82,7 +82,7 @@ class Slot(Enum):
     LOCK = "lock"
     """Outside the history: one beside each LOCK, for a player who does not owe it."""
     VOTE = "vote"
-    """Outside the history: one in each round of votes on a step."""
+    """Outside the history: one of each kind in each round of votes on a root."""
 
 
 class Rule(ABC, Generic[Body]):
@@ -168,17 +168,24 @@ def are_hashes(value: object, counts: tuple[int, ...]) -> bool:
 
 
 def is_round(value: object) -> bool:
-    """Tell whether a value can number a round of votes."""
+    """Tell whether a value can number a round of votes, or a step."""
     return type(value) is int and 0 <= value < 2**32
 
 
-def are_entries(value: object) -> bool:
-    """Tell whether a value can be the entries of a vote: an id or nothing for each author who owes a message."""
-    return (
-        type(value) is tuple
-        and 0 < len(value) <= PLAYERS
-        and all(type(each) is bytes and len(each) in (0, HASH_BYTES) for each in value)
-    )
+def is_value(value: object) -> bool:
+    """Tell whether a value can be that of a vote: a step, its tip, and what closes it."""
+    if type(value) is not tuple or len(value) != 3 or not is_round(value[0]) or not is_hash(value[1]):
+        return False
+    entries = value[2]
+    if type(entries) is not tuple:
+        return is_hash(entries)
+    return 0 < len(entries) <= PLAYERS and all(type(each) is bytes and len(each) in (0, HASH_BYTES) for each in entries)
+
+
+def told(value: tuple[int, bytes, object]) -> str:
+    """Return what a vote would go on with, in words."""
+    entries = value[2]
+    return f"step {value[0]} holds {listed(entries) if isinstance(entries, tuple) else f'the state {short(entries)}'}"
 
 
 def short(value: object) -> str:

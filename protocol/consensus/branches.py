@@ -1,0 +1,243 @@
+"""The steps behind a root, as far as messages lead: a tree with a position for each tip.
+
+While nobody has signed two messages for one slot, the tree is a line. A node that holds a second one folds both on, as
+far as somebody has signed behind them. It follows the branch behind which most players have signed
+(:meth:`Branches.line`). SPEC.md, §6 has the rule.
+
+The memory is bounded: of a slot the first two messages are kept, and a further one only if something is here that was
+signed behind it. Of messages whose tip is not known yet, those of a few steps are kept for each author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum
+from itertools import islice, product
+from typing import Protocol
+
+from protocol import limits
+from protocol.consensus.position import Position
+from protocol.wire.messages import Signed
+
+
+class Outcome(Enum):
+    """What became of a message that was not refused."""
+
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    FUTURE = "future"
+    """Its step is not known yet. It is kept if there is room, and otherwise wanted again."""
+    LATE = "late"
+    """For a step of this history that was closed without it; or a vote that later votes have overtaken."""
+    FOREIGN = "foreign"
+    """For this match, on another history."""
+    SURPLUS = "surplus"
+    """More than two of one slot, and nobody has signed behind it. It is wanted again if somebody has."""
+
+
+class Folding(Protocol):
+    """How the history goes on: the game behind the steps."""
+
+    def judge(self, position: Position, signed: Signed) -> object:
+        """Judge a message by the position before its step.
+
+        :raises RejectedMessageError: if it does not belong there.
+        :raises MisconductError: if it proves that its author broke a rule.
+        """
+
+    def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
+        """Return the tip behind a step that is closed with these messages."""
+
+    def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
+        """Return the position behind an ordinary step that is closed with these messages."""
+
+    def resignation(self, position: Position, author: int) -> bytes:
+        """Return the id of an author's RESIGN in a step."""
+
+
+class Branches:
+    """All steps that messages lead to from one root, and the messages that are kept of them."""
+
+    def __init__(self, root: Position, folding: Folding) -> None:
+        self.root = root
+        self.positions: dict[bytes, Position] = {root.tip: root}
+        """By tip, those before a step before those behind it."""
+        self.messages: dict[bytes, dict[int, tuple[Signed, ...]]] = {root.tip: {}}
+        """By tip of a known step and author, in the order in which they came."""
+        self.later: dict[int, dict[tuple[int, bytes, int], Signed]] = {}
+        """Messages whose tip is not known, by author and (step, tip, kind)."""
+        self._folding = folding
+        self._parents: dict[bytes, bytes] = {}
+        self._children: dict[bytes, list[bytes]] = {}
+        self._ends = {root.tip: None}
+        """The tips behind which more steps may follow: all but those that are closed in their one way."""
+        self._line = [root]
+        """The line as long as nobody is convicted."""
+
+    # Taking messages
+
+    def take(self, signed: Signed, named: Collection[bytes] = (), *, is_mine: bool = False) -> Outcome:
+        """Take a message that is no vote, with a right signature.
+
+        :param named: tips and ids that votes name.
+        :param is_mine: this node has signed it, and keeps it whatever room there is.
+        :raises RejectedMessageError: if it does not belong here; nothing changes.
+        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
+        """
+        message = signed.message
+        position = self.positions.get(message.tip)
+        if position is None:
+            return self._keep_for_later(signed, is_mine=is_mine)
+        if position.step != message.step:
+            return Outcome.FOREIGN
+        slots = self.messages[message.tip]
+        known = slots.get(message.author, ())
+        if any(each.id == signed.id for each in known):
+            return Outcome.DUPLICATE
+        self._folding.judge(position, signed)
+        if len(known) >= limits.IDS_PER_SLOT and not is_mine:
+            is_named = signed.id in named or not self._wanted(named).isdisjoint(self._tips(position, signed))
+            if not is_named or len(known) >= limits.BRANCHES_PER_SLOT:
+                return Outcome.SURPLUS
+        slots[message.author] = (*known, signed)
+        if known:
+            self._ends[message.tip] = None
+        return Outcome.ADDED
+
+    def _keep_for_later(self, signed: Signed, *, is_mine: bool) -> Outcome:
+        message = signed.message
+        if message.step <= self.root.step:
+            return Outcome.FOREIGN
+        kept = self.later.setdefault(message.author, {})
+        kept.setdefault((message.step, message.tip, message.kind), signed)
+        if len(kept) > limits.FUTURE_PER_AUTHOR and not is_mine:  # the one for the latest step is needed last
+            del kept[max(kept)]
+        return Outcome.FUTURE
+
+    def grow(self, named: Collection[bytes] = ()) -> Iterator[Signed]:
+        """Fold on where messages lead; yield kept messages whose step has become known, to be taken again.
+
+        :param named: tips and ids that votes name.
+        """
+        for tip in list(self._ends):
+            yield from self._grow(self.positions[tip], named)
+
+    def _grow(self, position: Position, named: Collection[bytes]) -> Iterator[Signed]:
+        if position.is_boundary or not self.is_full(position):
+            return
+        slots, children = self.messages[position.tip], self._children.setdefault(position.tip, [])
+        is_single = all(len(slots[author]) == 1 for author in position.owed)
+        if is_single:
+            del self._ends[position.tip]
+        wanted = () if is_single else self._wanted(named)
+        for entries in self._closings(position):
+            tip = self._folding.tip_after(position, entries)
+            if tip in self.positions or not (is_single or tip in wanted):
+                continue
+            after = self._folding.after(position, entries)
+            self.positions[tip], self.messages[tip], self._parents[tip] = after, {}, position.tip
+            children.append(tip)
+            self._ends[tip] = None
+            for kept in self.later.values():
+                for slot in [slot for slot in kept if slot[1] == tip]:
+                    yield kept.pop(slot)
+            yield from self._grow(after, named)
+
+    def _closings(self, position: Position) -> Iterator[dict[int, Signed]]:
+        """Yield the sets of messages with which a full step can be closed."""
+        slots = self.messages[position.tip]
+        choices = product(*(slots[author] for author in position.owed))
+        for chosen in islice(choices, limits.BRANCHINGS):
+            yield dict(zip(position.owed, chosen, strict=True))
+
+    def _tips(self, position: Position, signed: Signed) -> set[bytes]:
+        """Return the tips behind a step in which a message would be."""
+        slots, author = self.messages[position.tip], signed.message.author
+        if any(each not in slots and each != author for each in position.owed) or position.is_boundary:
+            return set()
+        choices = product(*((signed,) if each == author else slots[each] for each in position.owed))
+        entries = (dict(zip(position.owed, chosen, strict=True)) for chosen in islice(choices, limits.BRANCHINGS))
+        return {self._folding.tip_after(position, each) for each in entries}
+
+    def _wanted(self, named: Collection[bytes]) -> set[bytes]:
+        return {slot[1] for kept in self.later.values() for slot in kept}.union(named)
+
+    # Asking
+
+    def is_full(self, position: Position) -> bool:
+        """Tell whether all who owe a step have a message there."""
+        slots = self.messages[position.tip]
+        return position.kind is not None and all(author in slots for author in position.owed)
+
+    def path(self, tip: bytes) -> list[Position]:
+        """Return the positions from the root to a known tip, both included."""
+        found = [self.positions[tip]]
+        while tip != self.root.tip:
+            tip = self._parents[tip]
+            found.append(self.positions[tip])
+        return found[::-1]
+
+    def between(self, position: Position, after: Position) -> list[Signed]:
+        """Return the messages that close a step on the way to the position behind it."""
+        return next(
+            [*entries.values()]
+            for entries in self._closings(position)
+            if self._folding.tip_after(position, entries) == after.tip
+        )
+
+    def boundaries(self) -> Iterator[Position]:
+        """Yield the steps that all who owe them have signed, and behind which a new root follows."""
+        for tip in self._ends:
+            position = self.positions[tip]
+            if position.is_boundary and self.is_full(position):
+                yield position
+
+    def closing(self, position: Position, entries: Iterable[bytes]) -> dict[int, Signed] | None:
+        """Return the messages of a step with these ids, holes left out; None if one is not here."""
+        found: dict[int, Signed] = {}
+        for author, entry in zip(position.owed, entries, strict=True):
+            if entry:
+                kept = self.messages[position.tip].get(author, ())
+                signed = next((each for each in kept if each.id == entry), None)
+                if signed is None:
+                    return None
+                found[author] = signed
+        return found
+
+    def line(self, convicted: Collection[int], voters: Mapping[bytes, Collection[int]]) -> list[Position]:
+        """Return the positions of the history that this node follows, from the root to the open step.
+
+        A message of a convicted player closes an ordinary step only if somebody unconvicted has signed behind it.
+
+        :param voters: the authors of votes, by the tip that they name.
+        """
+        signers = self._signers(convicted, voters) if convicted else {}
+        found = [self.root] if convicted else self._line
+        while not (position := found[-1]).is_boundary and self.is_full(position):
+            children = self._children.get(position.tip, ())
+            if not set(convicted).isdisjoint(position.owed):
+                children = sorted((tip for tip in children if signers[tip]), key=lambda tip: (-len(signers[tip]), tip))
+            if not children:
+                break
+            found.append(self.positions[children[0]])
+        return found if convicted else found.copy()
+
+    def _signers(self, convicted: Collection[int], voters: Mapping[bytes, Collection[int]]) -> dict[bytes, set[int]]:
+        """Return the unconvicted authors who have signed anything for a step or behind it, by tip."""
+        found: dict[bytes, set[int]] = {tip: set() for tip in self.positions}
+        for tip in reversed(self.positions):
+            found[tip] |= {*self.messages[tip], *voters.get(tip, ())}.difference(convicted)
+            if tip in self._parents:
+                found[self._parents[tip]] |= found[tip]
+        return found
+
+    def said(self, tip: bytes, author: int) -> list[Signed]:
+        """Return all messages that are kept of an author for the step with this tip."""
+        kept = [signed for slot, signed in self.later.get(author, {}).items() if slot[1] == tip]
+        return [*self.messages.get(tip, {}).get(author, ()), *kept]
+
+    def own(self, author: int) -> Iterator[Signed]:
+        """Yield all messages that are kept of an author, known steps first."""
+        for slots in self.messages.values():
+            yield from slots.get(author, ())
+        yield from self.later.get(author, {}).values()
