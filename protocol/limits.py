@@ -191,27 +191,26 @@ EVIDENCE: Final = 64
 STATES_APART: Final = 32
 """One in this many states of a match folded from a file is kept; the others are worked out from it."""
 
-# Votes on absence. Enforced by consensus/ballot.py, consensus/absence.py, match/voter.py and match/match.py.
+# Going on without somebody. Enforced by consensus/branches.py, consensus/ballot.py and match/voter.py.
 
 RELAY: Final = 0.5
 """Seconds between a majority of ABSENTs and the CLOSE that rests on it. In this time the majority's votes reach all who
-are connected. So a voter who tells each of them something else is found out before anything is decided."""
-WITHDRAWAL: Final = 2 * RELAY
-"""Seconds from hearing of a RESIGN before the match is formed until the match is called off. In this time the RESIGN
-reaches all who are connected, and the answer comes back from a player who had gone on before it arrived."""
+are connected. So a voter who tells each of them something else is found out before anything is decided. It is also the
+patience with a convicted player."""
 IDS_PER_SLOT: Final = 2
-"""Different votes kept of one voter for one round and kind: two prove that the voter contradicts themselves. A third is
-kept only if another voter says the same."""
+"""Different messages kept of one author for one slot, or for one round and kind of votes: two prove that the author
+contradicts themselves."""
+BRANCHES_PER_SLOT: Final = 12
+"""Different messages kept of one author for one slot, if somebody has signed behind them: each of nine others may have
+been told something else, and have gone on."""
+BRANCHINGS: Final = 256
+"""Ways to close one step that are looked at: two for each of eight players who have all signed two messages."""
 VOTE_ROUNDS: Final = 3
-"""Latest rounds of one author's votes on one step that are kept of each kind, and latest rounds of majorities. Older
-votes count only while they complete a majority, as when a peer shows one.
-
-One would not do: a voter who enters a round that has a majority must know the majority of the round before, as the
-vote names it. Two did no harm in 2,000 seeds of the simulator and in the small worlds. But the small worlds have three
-rounds. With two, votes are dropped in them, and two of seven planted mistakes are no longer found. With three nothing
-is dropped, and the small worlds prove what they claim."""
-VOTE_ROUNDS_AHEAD: Final = 1000
-"""How far ahead the round of a single voter may lie to be followed: a liar must not take all to the last round."""
+"""Latest rounds with a polka whose votes are kept. A voter names the one that leads; a second one may lead again when
+somebody is convicted."""
+VOTE_ROUNDS_LATER: Final = 2
+"""Latest rounds above the current one whose votes are kept of each author and kind: those who have gone on are in the
+last round that a majority has closed, or in the next."""
 
 # Catching up. Enforced by match/catch_up.py and match/match.py.
 

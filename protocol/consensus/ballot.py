@@ -82,6 +82,8 @@ class Ballot:
         self._convicted = set(convicted)
         self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
         """By round, author and kind: two at most."""
+        self._late: dict[tuple[int, bool], tuple[int, int, bool]] = {}
+        """The slot of the last vote of a round that is over, by author and kind: a decision may be shown late."""
         self._polkas: set[tuple[int, Value]] = set()
         """All that were ever found, for ABSENTs that name them."""
         self._count: _Count | None = None
@@ -115,10 +117,13 @@ class Ballot:
             return Outcome.DUPLICATE
         if len(known) >= limits.IDS_PER_SLOT:
             return Outcome.SURPLUS
+        is_late = vote.round < self.round - 1
+        if is_late:
+            self._late[vote.author, vote.is_close] = slot
         self._votes[slot] = (*known, vote)
         self._changed()
         self._forget()
-        return Outcome.ADDED if vote in self._votes.get(slot, ()) else Outcome.LATE
+        return Outcome.LATE if is_late else Outcome.ADDED
 
     def grow(self) -> list[Signed]:
         """Fold steps on where messages lead; return kept messages whose step has become known, to be taken again."""
@@ -149,7 +154,10 @@ class Ballot:
                 later.setdefault((author, is_close), []).append(number)
         polkas = {(polka.round, polka.value) for polka in counted.kept}
         backed = {polka.value for polka in counted.kept}
+        late = self._late.values()
         for slot in [slot for slot in self._votes if slot[0] not in (counted.round, counted.round - 1)]:
+            if slot in late:
+                continue
             number, author, is_close = slot
             if number > counted.round:
                 if number not in later[author, is_close][-limits.VOTE_ROUNDS_LATER :]:
@@ -169,7 +177,10 @@ class Ballot:
     def _backs(self, vote: Vote) -> bool:
         """Tell whether no later ABSENT of its author is for the same value."""
         return not any(
-            other.author == vote.author and not other.is_close and other.value == vote.value and other.round > vote.round
+            other.author == vote.author
+            and not other.is_close
+            and other.value == vote.value
+            and other.round > vote.round
             for votes in self._votes.values()
             for other in votes
         )

@@ -322,7 +322,10 @@ class History:
         said = [book[author]] if author in book else []
         if step < FORMED and author in self.withdrawals and self.withdrawals[author].message.step == step:
             said.append(self.withdrawals[author])
-        votes = (*self.certificates.get(message.tip, ()), *(self.closes if message.tip == self.position.root_tip else ()))
+        votes = (
+            *self.certificates.get(message.tip, ()),
+            *(self.closes if message.tip == self.position.root_tip else ()),
+        )
         return said + [vote for vote in votes if vote.message.author == author] if votes else said
 
     def _is_known(self, signed: Signed) -> bool:

@@ -51,15 +51,13 @@ class Holdings:
 
         No player has done wrong then: some program has a bug, perhaps this one.
         """
-        if not self._aside:
-            return False
-        position = self.history.position
-        held = self.history.held
-        others = [
-            message.body
-            for message in (signed.message for signed in self._aside.values())
-            if (message.kind, message.tip) == (Kind.LOCK, position.tip) and message.author not in held
-        ]
+        position, held = self.history.position, self.history.held
+        aside = (signed.message for signed in self._aside.values())
+        signed = {each.author: each.body for each in aside if (each.kind, each.tip) == (Kind.LOCK, position.tip)}
+        for vote in self.ballot.votes():
+            if vote.value is not None and vote.value.tip == position.tip and isinstance(vote.value.entries, bytes):
+                signed[vote.author] = vote.value.entries
+        others = [body for author, body in signed.items() if body != position.lock and author not in held]
         if not others:
             return False
         most = max(others.count(body) for body in others)

@@ -34,6 +34,8 @@ class Proven(NamedTuple):
     """The first proof that somebody broke the rules."""
 
     misconduct: MisconductError
+    proof: bytes
+    """A file that proves it to anybody."""
 
 
 News = Learned | Replace | Rewound | Proven

@@ -32,6 +32,7 @@ from protocol.consensus.kinds.rule import Slot
 from protocol.consensus.news import Learned, News, Proven, Replace, Rewound
 from protocol.consensus.position import FORMED
 from protocol.consensus.proofs import contradiction
+from protocol.consensus.transcript import write_proof
 from protocol.consensus.votes import read_vote
 from protocol.wire.messages import VOTES, Kind, Message, Signed
 
@@ -43,8 +44,6 @@ class Replica(Holdings):
         super().__init__(genesis_data, me)
         self.news: list[News] = []
         """What has changed since the owner last looked."""
-        self.is_silent = False
-        """The node was restarted and may sign nothing yet. The owner decides that, by the peers it has heard."""
         self._stored_votes: set[bytes] = set()
         """Ids of the votes on this root that were stored."""
         self._is_settled = True
@@ -162,8 +161,9 @@ class Replica(Holdings):
         if outcome is Outcome.FOREIGN:
             self._put_aside(signed)
             raise RejectedMessageError("a vote by a player who may not vote on this root")
-        if outcome is Outcome.ADDED:
+        if outcome in (Outcome.ADDED, Outcome.LATE):
             self._is_settled = False
+        if outcome is Outcome.ADDED:
             if message.author == self.me:
                 self.store_votes((signed,))
             elif read_vote(signed).round <= self.ballot.round + 1:
@@ -186,7 +186,8 @@ class Replica(Holdings):
             self.proven[error.author] = error
             self.ballot.convict(error.author)
             self._is_settled = False
-            self.news += [*(Learned(signed) for signed in error.evidence), Proven(error)]
+            proof = write_proof(self._history_at(error.evidence[0]), error)
+            self.news += [*(Learned(signed) for signed in error.evidence), Proven(error, proof)]
 
     # Following the ballot
 
@@ -235,7 +236,7 @@ class Replica(Holdings):
             self._stored_votes.clear()
             self.news.append(Replace(tuple(self.messages())))
 
-    def history_at(self, signed: Signed) -> History:
+    def _history_at(self, signed: Signed) -> History:
         """Return the history by which a message is judged: this node's own, or one along a branch."""
         tip = signed.message.tip
         if self.history.goes_through(signed.message) or tip not in self.ballot.branches.positions:

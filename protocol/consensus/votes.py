@@ -90,7 +90,9 @@ def leavers(position: Position, entries: Entries | bytes, resignations: Mapping[
     """
     if isinstance(entries, bytes):
         return set()
-    return {author for author, entry in zip(position.owed, entries, strict=True) if entry in (b"", resignations[author])}
+    return {
+        author for author, entry in zip(position.owed, entries, strict=True) if entry in (b"", resignations[author])
+    }
 
 
 def is_possible(position: Position, leaving: Collection[int]) -> bool:
@@ -99,7 +101,9 @@ def is_possible(position: Position, leaving: Collection[int]) -> bool:
     return len(remaining) >= position.majority and not remaining.isdisjoint(position.live)
 
 
-def elect(position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]) -> tuple[int, ...]:
+def elect(
+    position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]
+) -> tuple[int, ...]:
     """Return the authors whose votes are a quorum, no more than needed; empty if there is none.
 
     A quorum is more than half of the base in one round. And at least half of those who stay in the game have voted for

@@ -11,6 +11,7 @@ from protocol.crypto.hashing import tagged_hash
 from protocol.wire.canonical import encode
 from protocol.wire.messages import Kind, Signed
 
+
 def state_hash(state: State | None) -> bytes:
     """Return the state hash in a LOCK's body: of the engine's public state, or of nothing before the seats are drawn.
 

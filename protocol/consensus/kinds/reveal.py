@@ -31,7 +31,10 @@ class Reveal(Rule[bytes]):
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
         standing, author = position.standing, signed.message.author
         assert standing is not None
-        due, commitment = standing.commitments[author][-1], share_commitment(standing.context, author, body[:HASH_BYTES])
+        due, commitment = (
+            standing.commitments[author][-1],
+            share_commitment(standing.context, author, body[:HASH_BYTES]),
+        )
         if commitment != due:
             opened = f"committed to {short(due)}, opened {short(commitment)}"
             raise MisconductError.of(signed, f"revealed another share than the one committed to: {opened}")
