@@ -27,6 +27,7 @@ tests/simulation/small_worlds.py explores this class exhaustively for small worl
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from protocol import limits
@@ -317,6 +318,12 @@ class Ballot:
             return Closed(position, {author: slots[author][0] for author in position.owed}, ())
         return None
 
+    def goes_on_without(self, authors: Collection[int] = ()) -> bool:
+        """Tell whether the others can go on without these authors, those who are missing and those who resign."""
+        position, held = self.line[-1], self.held
+        resigning = (author for author, signed in held.items() if signed.message.kind is Kind.RESIGN)
+        return is_possible(position, {*authors, *self.missing, *resigning})
+
     # What the node does
 
     @property
@@ -410,7 +417,7 @@ class Ballot:
         shown: list[Signed] = []
         if vote.value is not None:
             path = self.branches.path(vote.value.tip)
-            for position, after in zip(path, path[1:], strict=False):
+            for position, after in pairwise(path):
                 shown += self.branches.between(position, after)
             if not isinstance(vote.value.entries, bytes):
                 named = self.branches.closing(path[-1], vote.value.entries)
@@ -438,7 +445,8 @@ class Ballot:
             yield from self._votes[slot]
 
     def counting(self) -> Iterator[Vote]:
-        """Yield the votes of this round and the one before, and of the leading polka: what two nodes should both have."""
+        """Yield the votes of this round and the one before, and of the leading polka: two nodes should both have
+        them."""
         counted = self._counted
         leads = None if counted.leading is None else (counted.leading.round, counted.leading.value)
         for vote in self.votes():

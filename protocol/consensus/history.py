@@ -16,7 +16,8 @@ a LOCK, too, without evicting anybody.
 
 A player who went out earlier is a *witness*. A witness may sign beside a LOCK, and nobody waits for it. Later messages
 of the players carry these signatures, which keep the witnesses in the *base*, the authors who may vote. Nothing before
-the *root*, behind the last closed LOCK or decision, is ever dropped; what came after it can be (:meth:`History.follow`).
+the *root*, behind the last closed LOCK or decision, is ever dropped; what came after it can be
+(:meth:`History.follow`).
 
 A history has no clock, no secrets and no I/O, and does not know whose node it runs in. Players, spectators, the
 verifier (from a file), resume (from the store) and catch-up (from a peer) all use it.
@@ -107,8 +108,8 @@ class History:
         return self.chain[self.position.root]
 
     def follow(self, line: Sequence[Position], held: Mapping[int, Signed]) -> int | None:
-        """Go on from the root along these positions. Return the step that was closed and is closed otherwise now, or open
-        again; None if there is none.
+        """Go on from the root along these positions. Return the step that was closed and is closed otherwise now, or
+        open again; None if there is none.
 
         :param line: from the root to the open step.
         :param held: the messages that the open step can be closed with.

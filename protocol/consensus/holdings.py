@@ -1,4 +1,5 @@
-"""Everything that a node holds of a match: the history, the ballot on its root, proofs, and messages without a place."""
+"""Everything that a node holds of a match: the history, the ballot on its root, proofs, and messages without a
+place."""
 
 from __future__ import annotations
 

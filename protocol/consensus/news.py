@@ -25,7 +25,8 @@ class Replace(NamedTuple):
 
 
 class Rewound(NamedTuple):
-    """The history has changed: this step, which was closed, is closed otherwise or open again. All behind it is void."""
+    """The history has changed: this step, which was closed, is closed otherwise or open again. All behind it is
+    void."""
 
     since: int
 

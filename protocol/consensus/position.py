@@ -116,8 +116,8 @@ class Position(NamedTuple):
     entries: Mapping[int, Signed] = {}
     """The messages that closed the step before, by author; none of a LOCK that votes have closed."""
     certificate: tuple[Signed, ...] = ()
-    """The votes that closed the step before: first the ABSENTs that back them, then the CLOSEs, each by author. Empty if
-    no message was missing."""
+    """The votes that closed the step before: first the ABSENTs that back them, then the CLOSEs, each by author. Empty
+    if no message was missing."""
     happened: tuple[tuple[Event, State], ...] = ()
     """The events of the game when the step before closed, each with the state after its input."""
     is_without_state: bool = False

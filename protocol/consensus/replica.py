@@ -11,9 +11,9 @@ Theory of operation
                            └──▶ of another history, or too late for this one: put aside, and compared with what its
                                 author signs next
 
-All that follows from the messages behind the root is :class:`~protocol.consensus.ballot.Ballot`'s; all that a node holds
-and shows is :class:`~protocol.consensus.holdings.Holdings`'. None of them, and not this module, has a clock, a secret or
-I/O. The messages to store and to pass on are in :attr:`Replica.news`.
+All that follows from the messages behind the root is :class:`~protocol.consensus.ballot.Ballot`'s; all that a node
+holds and shows is :class:`~protocol.consensus.holdings.Holdings`'. None of them, and not this module, has a clock, a
+secret or I/O. The messages to store and to pass on are in :attr:`Replica.news`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,15 @@ class Replica(Holdings):
         self._stored_votes: set[bytes] = set()
         """Ids of the votes on this root that were stored."""
         self._is_settled = True
+        self._silent_at_lock: frozenset[int] = frozenset()
+        """Those who had not signed the LOCK that votes have just closed."""
+
+    @property
+    def hurried(self) -> frozenset[int]:
+        """Those for whom nobody waits in the open step: proven cheats, and behind a LOCK that votes have closed those
+        who had not signed it."""
+        is_behind = self.history.position.step == self.ballot.root.step
+        return self._silent_at_lock.union(self.proven) if is_behind else frozenset(self.proven)
 
     def take_stored(self, messages: Iterable[Signed]) -> None:
         """Take the messages of a store, in their order. Then the history is where the node left it.
@@ -220,6 +229,9 @@ class Replica(Holdings):
         history, old = self.history, self.ballot
         self._follow(history.follow(old.branches.path(closed.position.tip), closed.entries))
         history.settle(closed.entries, closed.certificate)
+        is_lock = closed.position.kind is Kind.LOCK and bool(closed.certificate)
+        silent = set(closed.position.owed).difference(old.branches.messages[closed.position.tip])
+        self._silent_at_lock = frozenset(silent) if is_lock else frozenset()
         root = history.position
         self.ballot = Ballot(self.me, root, history, self.proven)
         kept = [signed for slots in old.branches.messages.values() for each in slots.values() for signed in each]

@@ -10,7 +10,6 @@ from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple, cast
 
 from protocol.consensus.accounts import Account, account_of, parse_account, result_hash
-from protocol.consensus.electorate import majority
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.lock import state_hash
@@ -79,7 +78,7 @@ def gather(history: History) -> Evidence | None:
         for signed in each.entries.values()
         if signed.message.kind == Kind.RESIGN and signed.message.author not in results
     }
-    if len(results) < majority(range(history.roster_size - len(resigned))):
+    if len(results) <= (history.roster_size - len(resigned)) // 2:
         return None
     account = account_of(position.seats, position.state)
     # A stake that was opened in a step that never closed is in no bet. It is frozen, and comes back.
@@ -151,7 +150,7 @@ def read_evidence(data: bytes) -> Ended:
         if not keys[author].verifies(signature, said.encoded()):
             raise MalformedPurseError("a settlement with a result that was not signed")
     staying = set(range(players)) - set(gone)
-    if len(staying & set(signed)) < majority(tuple(staying)):
+    if len(staying & set(signed)) <= len(staying) // 2:
         raise MalformedPurseError("a settlement that too few players of its match have signed")
     return Ended(genesis, match, account, result, tuple(map(bool, evidence.freezes)))
 

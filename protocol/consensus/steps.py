@@ -9,8 +9,8 @@ module knows no rule of the game, and the engine knows no peer::
     … → ENDING (lock) → END
 
 The rule behind the scripts: no secret leaves a node before every live player has signed the same history. So every
-REVEAL, STAKE and OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal; the deal
-then starts at its LOCK.
+REVEAL, STAKE and OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal; the
+deal then starts at its LOCK.
 
 An author who owes a message and sends none has left the match. If a player leaves who has committed, between the LOCK
 and the end of a roll or deal, the roll is thrown away and made again: the player may have known the outcome.

@@ -5,8 +5,8 @@ A sequence of canonical msgpack arrays with nothing between them::
     ("p2pdice/3/transcript", genesis)
     (signed bytes, signature)          every message of the history: step by step, in each step by roster index
 
-If somebody was missing when a step closed, the votes of the majority that closed it follow the step's messages: first
-ABSENTs, then CLOSEs, each by roster index. Messages that prove misconduct may follow the last step, each by itself
+If votes have closed a step, they follow the step's messages: first ABSENTs, then CLOSEs, each by roster index. A LOCK
+that votes have closed has no messages. Messages that prove misconduct may follow the last step, each by itself
 against the history, or together with the one before or after it. RESULT and WITNESS are not part of a transcript, so
 all nodes with the same history write the same bytes, apart from the choice of votes and proofs.
 

@@ -15,18 +15,20 @@ from typing import Any, Final
 from p2pdice import Expect
 from protocol import limits
 from protocol.consensus.accounts import account_of
+from protocol.consensus.branches import Outcome
 from protocol.consensus.departures import voters
 from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.history import History, Outcome
+from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
+from protocol.consensus.votes import read_vote
 from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import Genesis, MalformedGenesisError
 from protocol.wire.lookalikes import which_are_alike
-from protocol.wire.messages import VOTES, Signed
+from protocol.wire.messages import VOTES, Kind, Signed
 from protocol.wire.rulesets import ruleset_label
 
 
@@ -213,13 +215,14 @@ class _Reading:
 
         :raises RejectedMessageError: if too many follow the history.
         """
-        history, before = self.history, self.history.chain[-1]
+        history, before, steps = self.history, self.history.position, len(self.history.chain)
         given = len(history.held) + len(history.closes) + 1
         if not self._behind and self._continues(before, signed):
             self.signatures += 1
             self._last = signed
-            if history.chain[-1] is not before:
-                self._close(before, history.chain[-1], given)
+            for after in history.chain[steps:]:
+                self._close(before, after, given)
+                before, given = after, 0  # a LOCK that nobody owes closes at once
             return
         self._behind.append(signed)
         if len(self._behind) > limits.EVIDENCE:
@@ -248,7 +251,7 @@ class _Reading:
             self.complaint = "a message after the end of the match proves nothing"
             return False
         last = self._last
-        if last is not None and signed.message.step == last.message.step and _sort_key(signed) <= _sort_key(last):
+        if last is not None and _sort_key(signed)[0] == _sort_key(last)[0] and _sort_key(signed) <= _sort_key(last):
             self.complaint = _DISORDER[Outcome.DUPLICATE if signed.id == last.id else Outcome.ADDED]
             return False
         try:
@@ -308,7 +311,7 @@ class _Reading:
     def _hold_against(self, signed: Signed) -> MisconductError | None:
         """Return the misconduct that a message after the history proves by itself, if any."""
         try:
-            self.history.judge(signed)
+            self.history.weigh(signed)
         except MisconductError as error:
             return error
         except RejectedMessageError:
@@ -404,7 +407,7 @@ def _purses(genesis: Genesis, position: Position) -> tuple[PurseChange, ...]:
 def _absence(history: History, before: Position, after: Position) -> str:
     """Say which players were voted absent in a step, and by whom; empty if none. A transcript cannot prove their
     silence."""
-    if not after.certificate:
+    if not after.certificate or before.kind is Kind.LOCK:
         return ""
     # A player who was out already has lost nothing by it.
     silent = [author for author in before.owed if author not in (*after.entries, *before.witnesses)]
@@ -415,10 +418,13 @@ def _absence(history: History, before: Position, after: Position) -> str:
     return f"{absent} was silent in step {before.step}, say {others}"
 
 
-def _sort_key(signed: Signed) -> tuple[int, int]:
-    """Return the sort key of a message in its step: votes come after all others, CLOSEs last."""
+def _sort_key(signed: Signed) -> tuple[int, int, int]:
+    """Return the sort key of a message in a file: by step, where votes come after all others, CLOSEs last."""
     message = signed.message
-    return VOTES.index(message.kind) + 1 if message.kind in VOTES else 0, message.author
+    if message.kind not in VOTES:
+        return message.step, 0, message.author
+    value = read_vote(signed).value
+    return message.step if value is None else value.step, VOTES.index(message.kind) + 1, message.author
 
 
 def _labels(history: History) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ This is anti-entropy: every node says now and then what it holds, and a node tha
 
     HAVE   when a link comes up, a second after something has changed, and every few seconds: my open step, its tip,
            a digest of the messages that I hold for it, and one of the votes and proofs that may still matter
-    NEED   from a node that lacks some of that: send everything after my last complete LOCK, from a cursor on
+    NEED   from a node that lacks some of that: send everything behind my root, from a cursor on
     PAGE   the answer: closed steps first, then the open step, then votes; and a cursor to go on
 
 A node compares a HAVE half a second after it came, as the messages are often on their way already. It compares at once
@@ -27,9 +27,11 @@ from itertools import islice
 from typing import Final
 
 from protocol import limits
+from protocol.consensus.position import FORMED
 from protocol.consensus.replica import Replica
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import Have, Need, Page
+from protocol.wire.messages import Signed
 
 TELL: Final = 1.0
 """Seconds from a change until this node tells the others."""
@@ -39,6 +41,8 @@ ANEW: Final = 1.0
 """Seconds between the starts of two courses of questions to one peer."""
 ANSWER: Final = 3.0
 """Seconds to wait for an answer."""
+PAIR: Final = 8
+"""What a message counts in a page beside its bytes and its signature."""
 
 
 @dataclass(slots=True)
@@ -78,6 +82,8 @@ class CatchUp:
         self._peers: dict[int, _Peer] = {}
         self._answers: Buckets[int] = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
         self._waste: Buckets[int] = Buckets(limits.WASTE_RATE, limits.WASTE_BURST, limits.ASKERS)
+        self._lists: dict[int, tuple[Need, list[Signed]]] = {}
+        """What is being shown to each asker, with the question that comes next."""
         self._tell_at = math.inf
         self._compare_at = math.inf
 
@@ -125,7 +131,7 @@ class CatchUp:
     def ask(self, author: int, now: float) -> None:
         """Begin to ask a peer for everything that this node may lack."""
         peer = self._peers[author]
-        position = self._history.chain[self._history.position.locked]
+        position = self._history.root if self._history.position.step >= FORMED else self._history.chain[0]
         peer.need, peer.asked, peer.begun = Need(self._history.match, position.step, position.tip, 0), math.inf, now
         peer.answering = None
 
@@ -165,7 +171,7 @@ class CatchUp:
         history, position = self._history, self._history.position
         if theirs.step > position.step:
             return True
-        if theirs.step < position.locked:
+        if theirs.step < position.root:
             return False
         if theirs.tip != history.chain[theirs.step].tip:
             return True
@@ -210,18 +216,30 @@ class CatchUp:
         """
         if not self._answers.bucket(asker, now).admits(now):
             return None
-        history, step = self._history, need.step
-        if step > history.position.step:
-            step = history.position.locked  # they are ahead: they may lack votes, but no closed step
-        elif history.chain[step].tip != need.tip:
-            # Another history. If it parted from ours before our last complete LOCK, only the whole history shows the
-            # culprit.
-            step = history.position.locked if step > history.position.locked else 0
+        shown = self._list(asker, need)
         messages: list[tuple[bytes, bytes]] = []
         size = 0
-        for signed in islice(self._replica.shown(step), need.cursor, None):
-            size += len(signed.data) + len(signed.signature) + 8
+        for signed in islice(shown, need.cursor, None):
+            size += len(signed.data) + len(signed.signature) + PAIR
             if size > limits.PAGE:
-                return Page(history.match, need.cursor + len(messages), tuple(messages))
+                following = need._replace(cursor=need.cursor + len(messages))
+                self._lists[asker] = following, shown
+                return Page(need.match, following.cursor, tuple(messages))
             messages.append(signed.wire)
-        return Page(history.match, 0, tuple(messages))
+        self._lists.pop(asker, None)
+        return Page(need.match, 0, tuple(messages))
+
+    def _list(self, asker: int, need: Need) -> list[Signed]:
+        """Return the messages from which a question is answered. They stay the same for one course of questions."""
+        following, shown = self._lists.get(asker, (None, []))
+        if following == need:
+            return shown
+        history, step = self._history, need.step
+        if step > history.position.step:
+            step = history.position.root  # they are ahead: they may lack votes, but no closed step
+        elif history.chain[step].tip != need.tip:
+            # Another history. If it parted from ours before our root, only the whole history shows the culprit.
+            step = history.position.root if step > history.position.root else 0
+        if len(self._lists) >= limits.ASKERS and asker not in self._lists:
+            del self._lists[next(iter(self._lists))]
+        return list(self._replica.shown(step))

@@ -14,8 +14,7 @@ from protocol.consensus.departures import departure
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
-from protocol.consensus.position import Position, Stage
-from protocol.consensus.position import FORMED
+from protocol.consensus.position import FORMED, Position, Stage
 from protocol.events import (
     DiceRolled,
     Eviction,

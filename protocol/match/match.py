@@ -18,14 +18,13 @@ from typing import Final
 
 from p2pdice import plain
 from protocol import limits
-from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.history import Outcome
+from protocol.consensus.branches import Outcome
+from protocol.consensus.errors import RejectedMessageError
 from protocol.consensus.kinds import parse_signed, stage_of
 from protocol.consensus.news import Learned, Proven, Replace, Rewound
-from protocol.consensus.position import Position, Stage
+from protocol.consensus.position import FORMED, Position, Stage
 from protocol.consensus.replica import Replica
-from protocol.consensus.position import FORMED
-from protocol.consensus.transcript import write_proof
+from protocol.consensus.votes import is_possible
 from protocol.crypto.keys import fingerprint
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo
 from protocol.limits import OVERSLEPT
@@ -57,7 +56,7 @@ from protocol.match.event_feed import EventFeed, MatchEvents
 from protocol.match.links import Links
 from protocol.match.progress import Clock, Progress, in_order, progress
 from protocol.match.restart import Restart
-from protocol.match.signer import Signer, Statement
+from protocol.match.signer import Signer
 from protocol.match.stall_notices import StallNotices
 from protocol.match.timeouts import Party, Timeouts
 from protocol.match.voter import Voter
@@ -67,9 +66,7 @@ from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
 from protocol.wire.purses import Entry
 
 RESULT_WAIT: Final = 3.0
-"""Seconds to wait for the RESULT of unlinked players before the end is called unconfirmed."""
-ROUNDS_AT_THE_END: Final = 3
-"""Voting rounds on the last step at the end: enough to decide it twice, and a liar cannot go on for ever."""
+"""Seconds to wait for RESULTs before the end is called unconfirmed."""
 
 
 @dataclass(slots=True)
@@ -137,8 +134,6 @@ class Match:
         self._voter = Voter(self.replica, self._timeouts, self._emit)
         self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
         self._stall_notices = StallNotices(self.replica, self._timeouts, self.info, me, self._feed.show)
-        self._is_deciding = False
-        """The others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
         self._over = False
         self._calm_tip = b""
@@ -157,9 +152,8 @@ class Match:
 
         Nobody waits for players who are out by their own message or the others' votes.
         """
-        place = self.history.place(self.history.position.step)
         gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
-        return gone.isdisjoint(place.live) or place.goes_on_without(gone)
+        return gone.isdisjoint(self.history.position.live) or is_possible(self.history.position, gone)
 
     @property
     def id(self) -> bytes:
@@ -241,14 +235,9 @@ class Match:
         if due == math.inf:
             return None
         allowed = self._timeouts.allowed(missing, position.witnesses)
-        if position.tip in self.replica.tainted():
-            remaining = 0.0  # nobody has patience with a proven cheat
-        elif self._has_slept(now):
-            remaining = allowed
-        else:
-            remaining = due - (self._now if self._is_deciding else now)
+        remaining = allowed if self._has_slept(now) else due - now
         awaited = in_order(self.history, self.info, set(missing))
-        return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.history.may_close_without())
+        return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.replica.ballot.goes_on_without())
 
     # Inputs
 
@@ -258,8 +247,6 @@ class Match:
         :raises StaleMoveError: if a move came too late; nothing has changed.
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
-        if self._is_deciding:
-            self._timeouts.stand_still(self._now, now)
         self._now = now
         if self._has_slept(now):
             self._restart_patience()
@@ -267,7 +254,8 @@ class Match:
             case Received():
                 was_calm = self._is_calm()
                 self._take(item.sender, item.signed)
-                if was_calm and self.replica.is_calm and not self.history.is_complete:
+                self.replica.settle()
+                if was_calm and self.replica.is_calm and self.history.position.tip == self._calm_tip:
                     self._fetch_news()
                     self._wake_at(self._catch_up.due(now))
                     return self._fetch_effects()
@@ -380,7 +368,7 @@ class Match:
         except RejectedMessageError as error:
             self._feed.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return None
-        if outcome is Outcome.ADDED and signed.message.author in position.owed:
+        if outcome is Outcome.ADDED and signed.message.tip == position.tip and signed.message.author in position.owed:
             self._timeouts.arrived(signed.message.author, self._now)
         return outcome
 
@@ -398,7 +386,7 @@ class Match:
                 case Rewound():
                     self._take_back(item.since)
                 case Proven():
-                    self._accuse(item.misconduct, item.is_first)
+                    self._accuse(item)
 
     def _take_back(self, since: int) -> None:
         if self._signer is not None:
@@ -407,10 +395,9 @@ class Match:
             self._timers.ended_at = None
             self._over = False
 
-    def _accuse(self, error: MisconductError, is_first: bool) -> None:
-        if is_first:
-            proof = write_proof(self.history, error)
-            self._emit(Accuse(error.author, error.step, str(error), proof))
+    def _accuse(self, proven: Proven) -> None:
+        error = proven.misconduct
+        self._emit(Accuse(error.author, error.step, str(error), proven.proof))
         for signed in error.evidence:
             self._emit(Broadcast(Carried(signed.data, signed.signature)))
 
@@ -433,19 +420,19 @@ class Match:
                 self._feed.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
                 self._catch_up.give_up(sender)
                 return
-        waste, is_foreign = 1.0, False  # a page costs something by itself
+        waste = 1.0  # a page costs something by itself
         is_one_of_several = bool(need.cursor or page.cursor)
+        again = []
         for signed in messages:
             outcome = self._take(sender, signed)
-            self.replica.close_steps()
-            is_foreign = is_foreign or outcome is Outcome.FOREIGN
+            self.replica.settle()
+            if outcome is Outcome.SURPLUS:
+                again.append(signed)  # what shows that it is wanted may come behind it
             if outcome is not Outcome.ADDED or signed.message.kind in VOTES:  # there can be any number of votes
                 is_cheap = outcome is Outcome.DUPLICATE and not is_one_of_several
                 waste += limits.WASTE_KNOWN if is_cheap else 1
-        if not need.cursor:  # everything is shown again, and decisions may have changed since
-            self.replica.drop_shown(sender)
-        if is_foreign or is_one_of_several or self.replica.is_astray:  # a later page may build on what is known here
-            self.replica.follow(sender, messages)
+        for signed in again:
+            self._take(sender, signed)
         if self._catch_up.go_on(sender, page, waste):
             self._restart.heard(sender)
 
@@ -481,61 +468,51 @@ class Match:
     def _pump(self) -> None:
         self._restart.begin(self._now)
         while True:
-            self.replica.close_steps()
+            self.replica.settle()
             self._fetch_news()
             self._check_withdrawal()
             self._check_divergence()
             if self._feed.bring_up_to_date():
                 self._links.tell_cut()  # also players that this node never reached
             position = self.history.position
-            self._timeouts.open_step(position.tip, stage_of(position) is Stage.CHOOSE, self._now)
-            self._is_deciding = self.replica.is_deciding
+            is_choice = stage_of(position) is Stage.CHOOSE
+            self._timeouts.open_step(position.tip, is_choice, self._now, self.replica.hurried)
             if not self._restart.is_over and self._restart.is_enough(self._links.linked, self._now):
                 self._restart.is_over = True
                 self._catch_up.ask_nobody()
                 continue
             has_quorum = self._links.has_quorum()
-            rounds = self._rounds_due(has_quorum)
-            if self._vote(rounds):
+            if self._vote(has_quorum):
                 continue
             has_signed = self._do_what_is_owed()
-            if not has_signed or (self.replica.is_calm and not self.history.is_complete and not rounds):
+            if not has_signed or (
+                self.replica.is_calm and self.history.missing() and position is self.history.position
+            ):
                 break  # what this node has just signed leaves the step open, and nothing else can have changed
-        self._check_timers(rounds, has_quorum)
+        self._check_timers(has_quorum)
         # At the end each RESULT may be the last missing one.
         is_busy = not self.is_formed or self.is_ended or self._diverged or not self._restart.is_over
         self._calm_tip = b"" if is_busy else self.history.position.tip
 
-    def _rounds_due(self, has_quorum: bool) -> list[tuple[bytes, float]]:
-        """Return the tips of steps in which this node begins a round of votes by itself, and when."""
-        if self.me is None or not self.replica.may_vote or (not self._restart.is_over and self.is_ended):
-            return []
-        return self._voter.rounds_due(self._now, has_quorum, self._is_deciding)
-
-    def _vote(self, rounds: list[tuple[bytes, float]]) -> bool:
-        """Sign the votes that this node owes; tell whether there were any."""
-        if self._signer is None or not self._restart.is_over or not self.replica.may_vote or self._diverged:
+    def _vote(self, has_quorum: bool) -> bool:
+        """Sign the vote that this node owes; tell whether there was one."""
+        if self._signer is None or not self._restart.is_over or not self.is_formed or self._diverged:
             return False
-        votes = self._voter.votes(self._now, rounds)
-        for vote in votes:
-            self._voter.prepare(vote, self._now)
+        vote = self._voter.vote(self._now, has_quorum)
+        if vote is not None:
             self._send(self._signer.sign_vote(vote))
-        return bool(votes)
+        return vote is not None
 
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
         if self._signer is None or not self._restart.is_over or self._diverged:
             return False
-        if self.replica.absence.ballots and self.replica.absence.is_reopened(self.replica):
-            return False
         owed = self._signer.owes(may_commit=self.is_formed or self.may_commit())
-        if isinstance(owed, Statement):
+        if owed is not None:
             if self._signer.is_host and not self.is_formed and owed.kind != Kind.RESIGN:  # all goes through the host
                 for signed in self.history.held.values():
                     self._emit(Broadcast(Carried(*signed.wire)))
             self._sign(*owed)
-        elif owed is not None:
-            self._send(owed)
         return owed is not None
 
     def _sign(self, kind: int, body: Value) -> None:
@@ -544,23 +521,21 @@ class Match:
     def _send(self, signed: Signed) -> None:
         outcome = self.replica.take(signed)
         assert outcome is Outcome.ADDED, outcome
+        self.replica.settle()
         self._fetch_news()  # stored before it is sent
         self._emit(Broadcast(Carried(signed.data, signed.signature)))
 
     # Time
 
-    def _check_timers(self, rounds: list[tuple[bytes, float]], has_quorum: bool) -> None:
+    def _check_timers(self, has_quorum: bool) -> None:
         now = self._now
         wake: list[float] = []
         if self.is_ended:
-            self._check_end(wake, has_quorum)
-        if self.replica.may_vote and not self.is_ended:
-            if self._voter.is_early(now):
-                wake.append(self._timeouts.earliest)
-            wake += [due for _, due in rounds]
+            self._check_end(wake)
+        elif self.is_formed:
+            wake += [self._timeouts.earliest, self._voter.wake]
             linked = self._links.linked
-            wake.append(self._stall_notices.look(now, linked, has_quorum, self._is_deciding, self._restart.unheard()))
-        wake += self._voter.times()
+            wake.append(self._stall_notices.look(now, linked, has_quorum, self._restart.unheard()))
         if not self._restart.is_over:
             wake.append(self._restart.due())
         self._compare_notes(wake)
@@ -573,21 +548,14 @@ class Match:
             if due < math.inf:
                 self._emit(WakeAt(due))
 
-    def _check_end(self, wake: list[float], has_quorum: bool) -> None:
+    def _check_end(self, wake: list[float]) -> None:
         if self._over:
             return
         if self._timers.ended_at is None:
             self._timers.ended_at = self._now
-        position = self.history.position
-        unconfirmed = {*position.players} - {*self.history.results}
-        confirmed = not unconfirmed
-        # A linked player who does not confirm may be voting.
-        due = self._timers.ended_at + (
-            self._timeouts.round_seconds if unconfirmed & self._links.linked else RESULT_WAIT
-        )
-        if self._is_deciding and has_quorum:  # the last step may be decided otherwise
-            confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._timeouts.round_seconds
-        if confirmed or self._now >= due:
+        unconfirmed = {*self.history.position.players} - {*self.history.results}
+        due = self._timers.ended_at + RESULT_WAIT
+        if not unconfirmed or self._now >= due:
             self._over = True
             self._emit(Over(not unconfirmed))
         else:

@@ -7,7 +7,6 @@ everything else is owed at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 from p2pdice import (
@@ -22,13 +21,11 @@ from p2pdice import (
     parse_move,
     view,
 )
-from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.history import Outcome
+from protocol.consensus.errors import RejectedMessageError
 from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.rule import LostStakeError
-from protocol.consensus.position import Position, Purpose, Stage
+from protocol.consensus.position import FORMED, ROLLS, Position, Purpose, Stage
 from protocol.consensus.replica import Replica
-from protocol.consensus.position import FORMED
 from protocol.consensus.votes import Vote, spell_vote
 from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.crypto.keys import MatchKey
@@ -148,31 +145,27 @@ class Signer:
 
     # The next message
 
-    def owes(self, *, may_commit: bool) -> Statement | Signed | None:
-        """Return what this player has to send next for the open step; None if nothing, or the owner has to choose
-        first. A step that was taken back and has returned gets what was signed for it before.
+    def owes(self, *, may_commit: bool) -> Statement | None:
+        """Return what this player has to sign next for the open step; None if nothing, or the owner has to choose
+        first.
 
         :param may_commit: whether COMMIT of the first roll may be signed.
         """
         history, position, me = self._history, self._history.position, self._me
+        ballot = self._replica.ballot
+        if me in position.left or ballot.has_resigned:
+            return None
         if position.kind is None:
             return self._produce(Kind.RESULT, position) if me not in history.results else None
-        if (position.tip, position.step) in self._replica.own or me in position.left:
-            return self._signed_before(position)
+        if self._replica.signed_at(position) is not None:
+            return None
         if position.step < FORMED and self._holds_back(position, may_commit):
+            return None
+        if position.kind is Kind.LOCK and not ballot.may_lock:
             return None
         if me in position.owed:
             return self._statement(position)
         return self._produce(Kind.WITNESS, position) if position.kind is Kind.LOCK else None
-
-    def _signed_before(self, position: Position) -> Signed | None:
-        """Return what was signed for the open step before, unless it is there already, or breaks a rule."""
-        signed = self._replica.own.get((position.tip, position.step))
-        if signed is None or self._me in self._history.held or signed.message.kind is Kind.WITNESS:
-            return None
-        with suppress(RejectedMessageError, MisconductError):
-            return signed if self._history.judge(signed) is Outcome.ADDED else None
-        return None
 
     def _holds_back(self, position: Position, may_commit: bool) -> bool:
         """Tell whether this player does not sign messages that form the match, or not yet."""
@@ -185,7 +178,8 @@ class Signer:
     def _statement(self, position: Position) -> Statement | None:
         kind = position.kind
         assert kind is not None
-        if self.is_conceding and (position.step < FORMED or _may_resign(position)):
+        may_resign = _may_resign(position) and self._replica.ballot.may_resign
+        if self.is_conceding and (position.step < FORMED or may_resign):
             return self._produce(Kind.RESIGN, position)
         try:
             return self._produce(kind, position)
@@ -204,9 +198,9 @@ class Signer:
         return self._sign(position.step, position.tip, kind, body)
 
     def sign_vote(self, vote: Vote) -> Signed:
-        """Sign a vote of this node on a step of the tail."""
-        step = next(place.step for place in self._replica.tail() if place.tip == vote.tip)
-        return self._sign(step, vote.tip, *spell_vote(vote))
+        """Sign a vote of this node."""
+        root = self._history.root
+        return self._sign(root.step, root.tip, *spell_vote(vote))
 
     def _sign(self, step: int, tip: bytes, kind: int, body: Value) -> Signed:
         return sign(Message(self._history.match, step, tip, self._me, kind, body), self.key)
@@ -260,15 +254,15 @@ class Signer:
         return (signature,)
 
     def countersignatures(self) -> bytes:
-        """Return what the next LOCK carries."""
+        """Return what the next message carries."""
         return self._history.countersignatures()
 
 
 def _may_resign(position: Position) -> bool:
-    # Where a resignation costs the others nothing: a roll under way is finished and a showdown opened first.
+    # Where it costs the others little: a showdown is opened first. Nobody leaves at a LOCK.
     assert position.kind is not None
     stage = RULES[position.kind].stage
-    return stage is not Stage.OPEN and (stage is not Stage.LOCK or position.purpose is not Purpose.SHOWDOWN)
+    return stage is not Stage.LOCK and (stage is not Stage.OPEN or position.purpose in ROLLS)
 
 
 def _stored_choice(text: str) -> Stake | Concede:

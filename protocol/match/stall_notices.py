@@ -63,14 +63,11 @@ class StallNotices:
         """A player who owes a message was missing at the last look."""
         return self._since is not None
 
-    def look(
-        self, now: float, linked: Collection[int], has_quorum: bool, is_deciding: bool, unheard: Collection[int]
-    ) -> float:
+    def look(self, now: float, linked: Collection[int], has_quorum: bool, unheard: Collection[int]) -> float:
         """Tell the owner about missing or slow players.
 
         :param now: monotonic time in seconds.
         :param has_quorum: more than half of the base are linked.
-        :param is_deciding: patience stands still for a vote on an earlier step.
         :param unheard: players who must show what they hold before this node, restarted, signs anything.
         :return: when to look again, infinity if nothing is waited for.
         """
@@ -83,8 +80,7 @@ class StallNotices:
             self._since = None
             if self._is_cut_off or self._tip != position.tip:
                 self._continue(missing, now)
-            # While patience stands still its end moves on with the time: to wait for it would never end.
-            return math.inf if is_deciding or not has_quorum else self._warn_of_the_slow(missing, now)
+            return self._warn_of_the_slow(missing, now) if has_quorum else math.inf
         if self._since is None:
             self._since = now
         shown_at = self._since + (RETURNING if unheard else AWAITED_AFTER)
@@ -101,7 +97,7 @@ class StallNotices:
 
     def _can_be_put_out(self, gone: Collection[int]) -> bool:
         due = self._timeouts.due(gone, self._history.position.witnesses)
-        return due < math.inf and self._history.may_close_without(gone)
+        return due < math.inf and self._replica.ballot.goes_on_without(gone)
 
     def _suspend(self, awaited: tuple[int, ...]) -> None:
         self._tip = self._history.position.tip
@@ -123,7 +119,7 @@ class StallNotices:
         due = self._timeouts.due(missing, self._history.position.witnesses)
         if now < due - WARNING:
             return due - WARNING
-        if self._history.may_close_without():
+        if self._replica.ballot.goes_on_without():
             self._continue(missing, now)
             if stage_of(self._history.position) is Stage.CHOOSE:
                 self._warn(missing, now)

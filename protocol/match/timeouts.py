@@ -6,8 +6,8 @@ choose and how long a program may take to answer. Programs answer in millisecond
 player whose account is empty gets no more than the grace. So stalling a little in every step buys little.
 
 Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
-stall either), when enough are linked again to go on, and when this machine has slept. It stands still while others are
-held up by a vote on an earlier step.
+stall either), when enough are linked again to go on, and when this machine has slept. With those who are proven to have
+broken the rules, or for whom the others have just not waited, it lasts half a second.
 
 Patience has no end with a person who plays only against their own programs (:class:`Party`): nobody is kept waiting.
 The waiting nodes decide this for themselves; the genesis does not say it.
@@ -56,12 +56,18 @@ class Timeouts:
         self._banks: dict[int, float] = {}
         """The rest of each account, by author."""
         self._is_charging = True
+        self._hurried: frozenset[int] = frozenset()
+        """Authors for whom nobody waits."""
 
-    def open_step(self, tip: bytes, is_choice: bool, now: float) -> None:
+    def open_step(self, tip: bytes, is_choice: bool, now: float, hurried: Collection[int] = ()) -> None:
         """Start to wait for the messages of a step, unless this is already the open one.
 
         :param is_choice: a person has to choose, so patience is long.
+        :param hurried: authors with whom it lasts only as long as others need to show their messages.
         """
+        for author in self._hurried.symmetric_difference(hurried):
+            self._since[author] = now
+        self._hurried = frozenset(hurried)
         if tip != self._tip:
             self._tip, self._is_choice, self._opened, self._is_charging = tip, is_choice, now, True
             self._since.clear()
@@ -91,29 +97,15 @@ class Timeouts:
         for author in authors:
             self._since[author] = now
 
-    def stand_still(self, since: float, now: float) -> None:
-        """Do not count the time in between: nobody could answer."""
-        self._opened += max(0.0, now - max(since, self._opened))
-        for author, begun in self._since.items():
-            self._since[author] = begun + max(0.0, now - max(since, begun))
-
     @property
     def earliest(self) -> float:
         """When patience with anybody can be over at the earliest."""
-        return self._opened + limits.GRACE
+        return self._opened + (limits.RELAY if self._hurried else limits.GRACE)
 
     @property
     def round_seconds(self) -> float:
         """Seconds that a round of votes lasts."""
         return float(self._patience.automatic)
-
-    @property
-    def shortest_round(self) -> float:
-        """Seconds that a node stays in a round of votes at least, when others are in a later one.
-
-        Half a round: were it a whole one, two groups a round apart could both go on to the next one for ever.
-        """
-        return self.round_seconds / 2
 
     def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
         """Return when the patience with all missing players is over; infinity if it never is.
@@ -132,6 +124,8 @@ class Timeouts:
         return max(waits, key=sum)
 
     def _allowance(self, author: int, witnesses: Collection[int]) -> float:
+        if author in self._hurried:
+            return limits.RELAY
         if author in self._unhurried:
             return math.inf
         if self._is_choice:

@@ -1,13 +1,12 @@
-"""When one player votes that others are absent, and the votes that must be shown and stored before. Sans-I/O.
+"""When one player votes, and what must be shown and stored before. Sans-I/O.
 
-The absence rule (:mod:`protocol.consensus.absence`) gives the votes, this module their times. A round of votes on the
-open step begins when patience with the missing players is over; on a step in which a proven cheat owes something, at
-once. The next round begins when the one before has lasted long enough.
+The ballot (:mod:`protocol.consensus.ballot`) gives the votes, this module their times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable
 
 from protocol import limits
 from protocol.consensus.replica import Replica
@@ -20,86 +19,73 @@ from protocol.wire.frames import Carried
 class Voter:
     """The votes of one player, and the times that they wait for.
 
-    :param emit: takes the votes to show to others.
+    :param emit: takes the messages to show to others.
     """
 
     def __init__(self, replica: Replica, timeouts: Timeouts, emit: Callable[[Effect], None]) -> None:
         self._replica = replica
-        self._history = replica.history
         self._timeouts = timeouts
         self._emit = emit
-        self._round_began: float | None = None
-        """When this player began its round of votes; None outside a round."""
-        self._certified: tuple[tuple[bytes, int], float] | None = None
-        """Tip and round of the last majority of ABSENTs that calls for a CLOSE, and when this player saw it."""
+        self._close: tuple[Vote, float] | None = None
+        """The CLOSE that waits for its half second, and when its grounds were shown."""
+        self._nil: tuple[bytes, int, float] | None = None
+        """Root and number of the round that may end without a decision, and since when it lasts."""
+        self.wake = math.inf
+        """When to ask again, if nothing comes before."""
 
     def restart(self, now: float) -> None:
         """Restart the time of the current round: this machine slept, or no majority was there."""
-        if self._round_began is not None:
-            self._round_began = now
+        if self._nil is not None:
+            self._nil = (*self._nil[:2], now)
+        if self._close is not None:
+            self._close = self._close[0], now
 
-    def is_early(self, now: float) -> bool:
-        """Tell whether it is too early to vote on anything, without looking at the missing players."""
-        return now < self._timeouts.earliest and not self._replica.absence.ballots and not self._replica.proven
-
-    def votes(self, now: float, rounds: Iterable[tuple[bytes, float]]) -> list[Vote]:
-        """Return the votes that this player owes now.
+    def vote(self, now: float, has_quorum: bool) -> Vote | None:
+        """Return the vote that this player is to sign now, after what it rests on has been shown and stored.
 
         :param now: monotonic time in seconds.
-        :param rounds: what :meth:`rounds_due` returned.
+        :param has_quorum: more than half of the base are linked: patience is over only then.
         """
-        replica = self._replica
-        expired = {tip for tip, due in rounds if now >= due}
-        if not expired and not replica.absence.ballots:
-            return []
-        is_lingering = self._round_began is not None and now < self._round_began + self._timeouts.shortest_round
-        lingering = {place.tip for place in replica.tail()} if is_lingering else set()
-        votes = replica.absence.due(replica, expired, lingering)
-        return [vote for vote in votes if not vote.is_close or self._is_ripe(vote, now)]
+        ballot = self._replica.ballot
+        self.wake = math.inf
+        over = set()
+        for author in ballot.missing if has_quorum else ():
+            due = self._timeouts.due((author,), ballot.line[-1].witnesses)
+            if self._is_over(due, now):
+                over.add(author)
+        vote = ballot.absent(over)
+        if vote is not None:
+            self._show(vote)
+            return vote
+        return self._ripe_close(now) or self._ripe_nil(now)
 
-    def rounds_due(self, now: float, has_quorum: bool, is_deciding: bool) -> list[tuple[bytes, float]]:
-        """Return the tips of steps in which this player begins a round of votes by itself, and when.
+    def _ripe_close(self, now: float) -> Vote | None:
+        """Return the CLOSE for which all had time to see the majority, and to prove that somebody voted twice."""
+        vote = self._replica.ballot.close
+        if vote is None:
+            self._close = None
+            return None
+        if self._close is None or self._close[0] != vote:
+            self._close = vote, now
+            self._show(vote)
+        return vote if self._is_over(self._close[1] + limits.RELAY, now) else None
 
-        :param now: monotonic time in seconds.
-        :param has_quorum: more than half of the base are here, so that a vote can come to something.
-        :param is_deciding: patience stands still for a vote on an earlier step.
-        """
-        if not has_quorum or self.is_early(now):
-            return []
-        replica, position, missing = self._replica, self._history.position, self._history.missing()
-        due = [(tip, now) for tip in replica.tainted()]
-        if missing and not is_deciding and not replica.absence.has_voted(position.tip):
-            due.append((position.tip, self._timeouts.due(missing, position.witnesses)))
-        current = replica.absence.current(replica)
-        if current is not None:
-            if self._round_began is None:  # this player voted before its node was restarted
-                self._round_began = now
-            due.append((current.tip, self._round_began + self._timeouts.round_seconds))
-        return due
+    def _ripe_nil(self, now: float) -> Vote | None:
+        ballot = self._replica.ballot
+        vote = ballot.nil
+        if vote is None:
+            return None
+        if self._nil is None or self._nil[:2] != (vote.root, vote.round):
+            self._nil = vote.root, vote.round, now
+        return vote if self._is_over(self._nil[2] + self._timeouts.round_seconds, now) else None
 
-    def times(self) -> list[float]:
-        """Return the times at which to look at current votes again."""
-        times = [] if self._round_began is None else [self._round_began + self._timeouts.shortest_round]
-        return times if self._certified is None else [*times, self._certified[1] + limits.RELAY]
+    def _is_over(self, due: float, now: float) -> bool:
+        if now < due:
+            self.wake = min(self.wake, due)
+        return now >= due
 
-    def prepare(self, vote: Vote, now: float) -> None:
-        """Show and store the votes that a vote rests on, before it is signed."""
-        number = vote.round if vote.is_close else vote.newest
-        rests_on = self._replica.absence.ballots[vote.tip].majorities[number] if number >= 0 else ()
-        if not vote.is_close:  # before the vote that refers to them
-            self._show(rests_on)
-        self._replica.store_votes(rests_on)
-        if not vote.is_close:
-            self._round_began = now
-
-    def _is_ripe(self, close: Vote, now: float) -> bool:
-        """Tell whether all had time to see the majority behind a CLOSE, and to prove that somebody voted twice."""
-        what = (close.tip, close.round)
-        if self._certified is None or self._certified[0] != what:
-            self._certified = what, now
-            self._show(self._replica.absence.ballots[close.tip].majorities[close.round])
-        return now >= self._certified[1] + limits.RELAY
-
-    def _show(self, votes: Iterable[Vote]) -> None:
-        for vote in votes:
-            self._emit(Broadcast(Carried(*vote.source.wire)))
+    def _show(self, vote: Vote) -> None:
+        grounds = self._replica.ballot.grounds(vote)
+        for signed in grounds:
+            self._emit(Broadcast(Carried(*signed.wire)))
+        self._replica.store_votes(grounds)
