@@ -37,6 +37,10 @@ from protocol.consensus.votes import Value, Vote, elect, is_possible, leavers, r
 from protocol.wire.messages import VOTES, Kind, Signed
 
 
+_JUDGE = -1
+"""Stands for the author of a message that convicts by itself, among those who have signed behind a step."""
+
+
 class Polka(NamedTuple):
     """A majority of identical ABSENTs of one round, backed by half of those who stay in the game."""
 
@@ -81,6 +85,7 @@ class Ballot:
         self.branches: Branches = Branches(root, folding)
         self._folding = folding
         self._convicted = set(convicted)
+        self._judged_at: set[bytes] = set()
         self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
         """By round, author and kind: two at most."""
         self._late: dict[tuple[int, bool], tuple[int, int, bool]] = {}
@@ -132,9 +137,14 @@ class Ballot:
         self._changed()
         return found
 
-    def convict(self, author: int) -> None:
-        """Note that an author is proven to have broken a rule."""
+    def convict(self, author: int, tip: bytes = b"") -> None:
+        """Note that an author is proven to have broken a rule.
+
+        :param tip: of the message that proves it by itself. It counts as signed behind the steps before it, so that the
+            history by which it is judged stands.
+        """
         self._convicted.add(author)
+        self._judged_at.add(tip)
         self._changed()
 
     def _changed(self) -> None:
@@ -279,7 +289,7 @@ class Ballot:
     def line(self) -> list[Position]:
         """The history that the node follows: positions from the root to the open step."""
         if self._line is None:
-            voters: dict[bytes, set[int]] = {}
+            voters: dict[bytes, set[int]] = {tip: {_JUDGE} for tip in self._judged_at}
             for vote in self.votes():
                 if vote.value is not None:
                     voters.setdefault(vote.value.tip, set()).add(vote.author)

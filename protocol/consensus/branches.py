@@ -87,7 +87,7 @@ class Branches:
         message = signed.message
         position = self.positions.get(message.tip)
         if position is None:
-            return self._keep_for_later(signed, is_mine=is_mine)
+            return self.keep_for_later(signed, is_mine=is_mine)
         if position.step != message.step:
             return Outcome.FOREIGN
         slots = self.messages[message.tip]
@@ -104,7 +104,8 @@ class Branches:
             self._ends[message.tip] = None
         return Outcome.ADDED
 
-    def _keep_for_later(self, signed: Signed, *, is_mine: bool) -> Outcome:
+    def keep_for_later(self, signed: Signed, *, is_mine: bool = False) -> Outcome:
+        """Keep a message whose step is not known yet, if there is room."""
         message = signed.message
         if message.step <= self.root.step:
             return Outcome.FOREIGN
@@ -138,10 +139,14 @@ class Branches:
             self.positions[tip], self.messages[tip], self._parents[tip] = after, {}, position.tip
             children.append(tip)
             self._ends[tip] = None
-            for kept in self.later.values():
-                for slot in [slot for slot in kept if slot[1] == tip]:
-                    yield kept.pop(slot)
+            yield from self.ripe()
             yield from self._grow(after, named)
+
+    def ripe(self) -> Iterator[Signed]:
+        """Yield kept messages whose step has become known, and keep them no more."""
+        for kept in self.later.values():
+            for slot in [slot for slot in kept if slot[1] in self.positions]:
+                yield kept.pop(slot)
 
     def _closings(self, position: Position) -> Iterator[dict[int, Signed]]:
         """Yield the sets of messages with which a full step can be closed."""

@@ -138,6 +138,8 @@ class Replica(Holdings):
             raise
         if outcome is Outcome.ADDED and slot is not Slot.VOTE:
             self.news.append(Learned(signed))
+        if outcome is Outcome.FUTURE and slot in (Slot.LOCK, Slot.END, Slot.ANY_STEP):
+            self.ballot.branches.keep_for_later(history.check_signature(signed))
         if outcome in (Outcome.FOREIGN, Outcome.LATE):
             self._put_aside(signed)
         return outcome
@@ -193,7 +195,7 @@ class Replica(Holdings):
     def _prove(self, error: MisconductError) -> None:
         if error.author not in self.proven:
             self.proven[error.author] = error
-            self.ballot.convict(error.author)
+            self.ballot.convict(error.author, error.evidence[0].message.tip if len(error.evidence) == 1 else b"")
             self._is_settled = False
             proof = write_proof(self._history_at(error.evidence[0]), error)
             self.news += [*(Learned(signed) for signed in error.evidence), Proven(error, proof)]
@@ -212,6 +214,9 @@ class Replica(Holdings):
             self._close(closed)
         self._follow(self.history.follow(self.ballot.line, self.ballot.held))
         self._is_settled = True
+        for signed in [*self.ballot.branches.ripe()]:  # signatures of witnesses
+            with suppress(RejectedMessageError):
+                self.take(signed)
 
     def _grow(self) -> None:
         while again := self.ballot.grow():
