@@ -180,12 +180,38 @@ class History:
         """Check one message, and hold it if it is for the open step; close nothing.
 
         :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
+        :raises MisconductError: if it proves that its author broke a rule. Nothing changes, except that before the
+            match is formed RESIGN is held beside LOCK or COMMIT.
         """
+        if signed.message.step < FORMED and signed.message.kind is Kind.RESIGN:
+            return self._withdraw(signed)
         outcome, signed = self._weigh(signed)
         if outcome is Outcome.ADDED:
             (self.results if self.position.kind is None else self.held)[signed.message.author] = signed
+            for other in self.withdrawn(signed.message):
+                reason = contradiction(other, signed)
+                raise MisconductError(signed.message.author, signed.message.step, reason, (other, signed))
         return outcome
+
+    def withdrawn(self, message: Message) -> tuple[Signed, ...]:
+        """Return the RESIGN that the author of a message has signed in the same step before the match was formed."""
+        signed = self.withdrawals.get(message.author)
+        return (signed,) if signed is not None and signed.message.tip == message.tip else ()
+
+    def _withdraw(self, signed: Signed) -> Outcome:
+        message = signed.message
+        if message.step > self.position.step:
+            return Outcome.FUTURE
+        signed = self.check_signature(signed)
+        if message.tip != self.chain[message.step].tip:
+            return Outcome.FOREIGN
+        if message.author in self.withdrawals:
+            return Outcome.DUPLICATE
+        said = self.said(message)
+        self.withdrawals[message.author] = signed
+        for given in said:
+            raise MisconductError(message.author, message.step, contradiction(given, signed), (given, signed))
+        return Outcome.ADDED
 
     def countersign(self, signed: Signed) -> Outcome:
         """Keep the signature of a witness under one of the last two LOCKs or the open one; it closes nothing.
@@ -321,8 +347,6 @@ class History:
         if step + 1 < len(self.chain):
             book = self.chain[step + 1].entries
         said = [book[author]] if author in book else []
-        if step < FORMED and author in self.withdrawals and self.withdrawals[author].message.step == step:
-            said.append(self.withdrawals[author])
         votes = (
             *self.certificates.get(message.tip, ()),
             *(self.closes if message.tip == self.position.root_tip else ()),

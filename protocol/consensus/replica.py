@@ -102,7 +102,7 @@ class Replica(Holdings):
         """Return the messages that are kept of an author in the place of a message, and may contradict it."""
         author = message.author
         said = [signed for slot in (False, True) if (signed := self._aside.get((author, slot))) is not None]
-        said += self.history.said(message)
+        said += (*self.history.said(message), *self.history.withdrawn(message))
         if message.kind is Kind.RESULT:
             said += [self.history.results[author]] if author in self.history.results else []
         elif message.kind in VOTES:
@@ -123,7 +123,7 @@ class Replica(Holdings):
             elif slot is Slot.END:
                 outcome = history.hold(signed)
             elif message.kind is Kind.RESIGN and message.step < FORMED:
-                outcome = self._withdraw(signed)
+                outcome = history.hold(signed)
             elif message.step < self.ballot.root.step:
                 outcome = history.weigh(signed)
             else:
@@ -143,19 +143,6 @@ class Replica(Holdings):
         if outcome in (Outcome.FOREIGN, Outcome.LATE):
             self._put_aside(signed)
         return outcome
-
-    def _withdraw(self, signed: Signed) -> Outcome:
-        """Keep the RESIGN of a match that is not formed: it fills no slot."""
-        history, message = self.history, signed.message
-        if message.step > history.position.step:
-            return Outcome.FUTURE
-        signed = history.check_signature(signed)
-        if message.tip != history.chain[message.step].tip:
-            return Outcome.FOREIGN
-        if message.author in history.withdrawals:
-            return Outcome.DUPLICATE
-        history.withdrawals[message.author] = signed
-        return Outcome.ADDED
 
     def _take_vote(self, signed: Signed) -> Outcome:
         history, message, root = self.history, signed.message, self.ballot.root

@@ -20,7 +20,7 @@ from protocol.consensus.departures import voters
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
-from protocol.consensus.position import Position, Purpose
+from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
 from protocol.consensus.votes import read_vote
@@ -253,6 +253,9 @@ class _Reading:
         last = self._last
         if last is not None and _sort_key(signed)[0] == _sort_key(last)[0] and _sort_key(signed) <= _sort_key(last):
             self.complaint = _DISORDER[Outcome.DUPLICATE if signed.id == last.id else Outcome.ADDED]
+            return False
+        if signed.message.kind is Kind.RESIGN and signed.message.step < FORMED:
+            self.complaint = "a RESIGN of a match that is not formed is no part of its history"
             return False
         try:
             outcome = self.history.add(signed)

@@ -34,6 +34,7 @@ from protocol.wire.canonical import encode
 from protocol.wire.genesis import Patience
 from tests.cli.conftest import Run
 from tests.cli.test_verify import namesakes
+from tests.protocol.histories import until
 from tests.simulation.world import World, join_record
 
 NAMES = ("Ada", "Ben", "Cleo")
@@ -292,7 +293,7 @@ def test_as_data_one_player_is_told_nothing_of_dice_in_other_cups(
 
 
 def cut(world: World, step: int) -> bytes:
-    return write_transcript(world.machines[0].match.history.fork(step))
+    return write_transcript(until(world.machines[0].match.history, step))
 
 
 def test_an_unfinished_match_is_shown_as_far_as_it_goes_and_says_so_twice(

@@ -7,6 +7,11 @@ import copy
 from protocol.consensus.history import History
 
 
+def until(history: History, step: int) -> History:
+    """Return a history that goes its own way from a step on, which is open in it."""
+    return history.along([history.full(step)])
+
+
 def fork(history: History) -> History:
     """Return a history that goes its own way from here. Positions and messages never change, so they are shared."""
     twin = copy.copy(history)

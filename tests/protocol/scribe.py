@@ -66,13 +66,13 @@ def due(
         case Kind.COMMIT:
             body = commitments[-COMMITMENTS[position.purpose] :]
         case Kind.LOCK:
-            body = position.lock + history.countersignatures()
+            body = position.lock
         case Kind.REVEAL:
             assert position.standing is not None
-            body = derive_secret(seed, position.standing.context, "share")
+            body = derive_secret(seed, position.standing.context, "share") + history.countersignatures()
         case Kind.OPEN:
             assert position.deal is not None
-            body = derive_secret(seed, position.deal.context, "hand"), *commitments
+            body = derive_secret(seed, position.deal.context, "hand"), *commitments, history.countersignatures()
         case _:
             body = move(history)
     assert position.kind is not None

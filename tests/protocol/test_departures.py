@@ -9,7 +9,8 @@ import pytest
 
 from p2pdice import PRESETS, PlayerOut
 from protocol.consensus.departures import departure
-from protocol.consensus.electorate import Place, elect
+from protocol.consensus.position import Position, Purpose
+from protocol.consensus.votes import elect
 from protocol.events import Eviction, Happened
 from protocol.match.effects import Conceded
 from protocol.wire.genesis import Patience
@@ -18,6 +19,10 @@ from tests.simulation.world import World
 
 HURRIED = Patience(20, 10)
 CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
+
+
+def at(step: int, owed: tuple[int, ...], *, base: tuple[int, ...], live: tuple[int, ...]) -> Position:
+    return Position(step, b"", Purpose.DEAL, 0, Kind.COMMIT, owed=owed, base=base, players=live)
 
 
 def evictions(world: World, me: int) -> list[tuple[int, Eviction | None]]:
@@ -113,11 +118,10 @@ def test_the_others_go_on_without_players_exactly_if_they_can_vote_them_out(monk
     outcomes = set()
     for count in range(1, 8):
         live = tuple(range(count))
-        place = Place(0, b"", live, tuple(everybody), tuple(everybody), live, live)
-        monkeypatch.setattr(match.history, "place", lambda _step, place=place: place)
+        place = at(2, live, base=tuple(everybody), live=live)
+        monkeypatch.setattr(match.history, "position", place)
         for gone in chain.from_iterable(combinations(live, size) for size in range(1, count + 1)):
-            entries = tuple(b"" if author in gone else b"sent" for author in live)
-            can_vote = bool(elect(place, entries, set(everybody).difference(gone)))
+            can_vote = bool(elect(place, gone, set(everybody).difference(gone), ()))
             assert match.goes_on_without({match.info[author].fingerprint for author in gone}) is can_vote
             outcomes.add((count, len(gone), can_vote))
     assert {(3, 2, True), (3, 3, False), (7, 3, True), (7, 4, False)} <= outcomes
@@ -135,20 +139,20 @@ def test_nobody_waits_for_a_player_who_gave_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("voters", "backers", "culprits", "chosen"),
+    ("voters", "backers", "chosen"),
     [
-        ((0, 1, 2, 3, 4, 5, 6, 7), (), (), (0, 1, 2, 5, 6, 7)),
-        ((0, 1, 2, 3, 4, 5, 6), (), (), ()),
-        ((0, 1, 2, 3, 4, 5, 6), (8,), (), (8, 0, 1, 2, 3, 5, 6)),
-        ((0, 1, 2, 3, 4, 5), (), (6, 7, 8, 9), ()),
-        ((0, 1, 2, 3, 5, 6), (), (7, 8, 9), ()),
-        ((0, 1, 2, 3, 5, 6, 7), (), (8, 9), (0, 1, 2, 5, 6, 7)),
+        ((0, 1, 2, 3, 4, 5, 6, 7), (), (0, 1, 2, 5, 6, 7)),
+        ((0, 1, 2, 3, 4, 5, 6), (), ()),
+        ((0, 1, 2, 3, 4, 5, 6), (8,), (8, 0, 1, 2, 3, 5, 6)),
+        ((0, 1, 2, 3, 4, 5, 6), (4, 8, 9), (8, 0, 1, 2, 3, 5, 6)),
+        ((0, 1, 2, 3, 4, 5), (6,), ()),
+        ((0, 1, 5, 6, 7), (8, 9), ()),
     ],
 )
 def test_players_out_of_the_game_vote_nobody_out_without_half_of_those_who_stay(
-    voters: tuple[int, ...], backers: tuple[int, ...], culprits: tuple[int, ...], chosen: tuple[int, ...]
+    voters: tuple[int, ...], backers: tuple[int, ...], chosen: tuple[int, ...]
 ) -> None:
     """Authors 0 to 4 are out of the game, and 10 is absent."""
     everybody = tuple(range(11))
-    place = Place(7, b"", (10,), everybody, everybody, everybody[5:], everybody)
-    assert elect(place, (b"",), voters, backers, culprits) == chosen
+    place = at(7, (10,), base=everybody, live=everybody[5:])
+    assert elect(place, {10}, voters, backers) == chosen

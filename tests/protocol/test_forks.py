@@ -33,8 +33,8 @@ def known(machine: Machine) -> list[Signed]:
     return [*machine.disk, *machine.unwritten]
 
 
-def test_a_liar_between_two_cut_off_players_can_end_a_match_with_each_without_proof() -> None:
-    """No vote contradicts another, as in each history somebody else is missing, in another step of another T."""
+def test_a_liar_between_two_cut_off_players_can_end_a_match_with_each_and_their_votes_prove_it() -> None:
+    """Both sides vote on one root, so the liar has voted for two things in one round."""
     one, other = side(1), side(0)
     assert one.machines[0].match.history.chain[5].tip == other.machines[1].match.history.chain[5].tip
     ends = [one.machines[0], other.machines[1]]
@@ -43,4 +43,6 @@ def test_a_liar_between_two_cut_off_players_can_end_a_match_with_each_without_pr
     assert [verify(machine.transcript).verdict for machine in ends] == [Judgement.UNPROVEN] * 2
     said = [signed for split in (one, other) for machine in split.machines for signed in known(machine)]
     pairs = itertools.combinations({signed.id: signed for signed in said}.values(), 2)
-    assert not [reason for first, second in pairs if (reason := contradiction(first, second))]
+    proofs = [(first, reason) for first, second in pairs if (reason := contradiction(first, second))]
+    assert {signed.message.author for signed, _ in proofs} == {2}
+    assert any(reason.startswith("voted twice in one round") for _, reason in proofs)

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Expect
 from protocol.consensus import history as history_module
-from protocol.consensus.ballot import Ballot
+from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.history import History, Outcome
+from protocol.consensus.history import History
 from protocol.consensus.kinds import SCRIPTS, parse_signed
-from protocol.consensus.position import Position, Purpose
-from protocol.consensus.position import FORMED
+from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
-from protocol.consensus.votes import Vote
 from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.joint_randomness import Context, share_commitment
 from protocol.crypto.keys import MatchKey
 from protocol.events import YourTurn
 from protocol.match.effects import Broadcast, MatchInput, Played, Received, Show, Ticked
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
 from protocol.wire.messages import Kind, Message, Signed, sign
-from tests.protocol.scribe import signed_by
+from tests.protocol.scribe import due, signed_by
 from tests.simulation.world import World, genesis
 
 CLASSIC = PRESETS["classic"]
@@ -75,11 +71,22 @@ def spoken(history: History, author: int, kind: int, body: object, **changes: ob
     return sign(message._replace(**changes), KEYS[author])  # type: ignore[arg-type]
 
 
+def votes_to_close(
+    history: History, author: int, key: MatchKey, entries: tuple[bytes, ...] | bytes = (), kind: Kind = Kind.CLOSE
+) -> Signed:
+    """Return a vote of round 0 to close the open step with what is held, or with other entries."""
+    position, root = history.position, history.root
+    held = tuple(history.held[each].id if each in history.held else b"" for each in position.owed)
+    value = (position.step, position.tip, entries or (position.lock if position.kind is Kind.LOCK else held))
+    body = (0, value, -1) if kind is Kind.ABSENT else (0, value)
+    return sign(Message(history.match, root.step, root.tip, author, kind, body), key)
+
+
 def resigns(history: History, author: int) -> Signed:
     return spoken(history, author, Kind.RESIGN, ())
 
 
-def test_a_move_that_the_votes_do_not_name_is_not_played() -> None:
+def test_votes_name_exactly_the_messages_that_close_a_step() -> None:
     step = at(Purpose.TURN, Kind.MOVE)
     positions = []
     for is_held in (False, True):
@@ -87,8 +94,11 @@ def test_a_move_that_the_votes_do_not_name_is_not_played() -> None:
         (author,) = history.position.owed
         if is_held:
             history.hold(said(step)[0])
+            with pytest.raises(RejectedMessageError, match="do not name the messages"):
+                history.close_by([votes_to_close(history, voter, KEYS[voter], (b"",)) for voter in range(3)])
         voters = [voter for voter in history.position.base if voter != author]
-        history.close_without([spoken(history, voter, Kind.CLOSE, (0, (b"",))) for voter in voters])
+        history.held = {}
+        history.close_by([votes_to_close(history, voter, KEYS[voter]) for voter in voters])
         positions.append(history.position)
     assert positions[0] == positions[1]
 
@@ -136,13 +146,10 @@ def test_the_order_within_a_step_does_not_matter() -> None:
 
 
 SLOTS = {
-    "lock of the seats": (Purpose.SEATING, Kind.LOCK),
     "reveal of the seats": (Purpose.SEATING, Kind.REVEAL),
     "commit of a deal": (Purpose.DEAL, Kind.COMMIT),
-    "lock of a deal": (Purpose.DEAL, Kind.LOCK),
     "reveal of a deal": (Purpose.DEAL, Kind.REVEAL),
     "move": (Purpose.TURN, Kind.MOVE),
-    "lock of a showdown": (Purpose.SHOWDOWN, Kind.LOCK),
     "opening": (Purpose.SHOWDOWN, Kind.OPEN),
 }
 
@@ -160,7 +167,9 @@ def resigned(step: int) -> tuple[History, int]:
 
 
 @pytest.mark.parametrize(("purpose", "kind"), SLOTS.values(), ids=SLOTS.keys())
-def test_a_resignation_fills_any_slot_and_the_match_ends_without_its_author(purpose: Purpose, kind: Kind) -> None:
+def test_a_resignation_fills_any_ordinary_slot_and_the_match_ends_without_its_author(
+    purpose: Purpose, kind: Kind
+) -> None:
     history, quitter = resigned(at(purpose, kind))
     assert quitter not in history.position.owed
     left = finish(history)
@@ -171,9 +180,41 @@ def test_a_resignation_fills_any_slot_and_the_match_ends_without_its_author(purp
     assert verify(write_transcript(left)).verdict == "fair"
 
 
+@pytest.mark.parametrize("purpose", [Purpose.SEATING, Purpose.DEAL, Purpose.SHOWDOWN, Purpose.ENDING])
+def test_nobody_resigns_at_a_lock(purpose: Purpose) -> None:
+    history = record_at(first(lambda position: position.purpose is purpose and position.kind is Kind.LOCK))
+    with pytest.raises(MisconductError, match="sent RESIGN where LOCK was due"):
+        history.add(resigns(history, history.position.owed[0]))
+
+
+def test_what_follows_a_lock_does_not_depend_on_who_has_signed_it() -> None:
+    """Its messages close it, or a certificate: the tip is the same, and nobody has left."""
+    step = first(lambda position: position.purpose is Purpose.DEAL and position.kind is Kind.LOCK)
+    history = record_at(step)
+    voters = history.position.base[:2]
+    for voter in voters:
+        history.add(votes_to_close(history, voter, KEYS[voter]))
+    assert history.position.tip == CHAIN[step + 1].tip
+    assert (history.position.left, history.position.owed) == ((), CHAIN[step + 1].owed)
+    assert (history.position.entries, len(history.position.certificate)) == ({}, 2)
+
+
+def test_each_root_has_one_ballot() -> None:
+    """The root is behind the last closed LOCK, or behind the last decision after it."""
+    root = 0
+    for before, after in itertools.pairwise(CHAIN):
+        root = after.step if before.kind is Kind.LOCK or after.step <= FORMED else root
+        assert (after.root, after.root_tip) == (root, CHAIN[root].tip)
+    history = record_at(at(Purpose.TURN, Kind.MOVE))
+    voters = [each for each in history.position.base if each not in history.position.owed]
+    for voter in voters:
+        history.add(votes_to_close(history, voter, KEYS[voter]))
+    assert (history.position.root, history.position.root_tip) == (history.position.step, history.position.tip)
+
+
 def finish(history: History) -> History:
     """Let whoever is left play on from here, as real matches fed with the history so far."""
-    messages = [signed for position in history.chain[1:] for signed in position.entries.values()]
+    messages = [each for after in history.chain[1:] for each in (*after.entries.values(), *after.certificate)]
     messages += history.held.values()
     players = [
         author for author in range(history.roster_size) if author in history.position.owed or history.position.state
@@ -219,17 +260,17 @@ def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
 
 
 def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn() -> None:
-    history = record_at(FORMED)
+    history = record_at(FORMED + 1)
     for author in (0, 1):
         history.add(resigns(history, author))
-    history.add(next(signed for signed in said(FORMED) if signed.message.author == 2))
-    assert history.position.purpose is Purpose.END
+    history.add(next(signed for signed in said(FORMED + 1) if signed.message.author == 2))
+    assert (history.position.purpose, history.position.owed) == (Purpose.ENDING, (2,))
     assert history.position.state is not None
     assert [history.position.seats[seat] for seat in history.position.state.winners] == [2]
 
 
 def test_a_player_who_resigned_before_the_seat_draw_has_a_seat_and_concedes_at_the_start() -> None:
-    history, quitter = resigned(at(Purpose.SEATING, Kind.LOCK))
+    history, quitter = resigned(at(Purpose.SEATING, Kind.REVEAL))
     left = finish(history)
     start = next(position for position in left.chain if position.state is not None)
     assert start.state is not None
@@ -242,13 +283,15 @@ def test_a_player_who_resigned_before_the_seat_draw_has_a_seat_and_concedes_at_t
 def test_without_joint_randomness_seats_are_roster_indices(
     staying: tuple[int, ...],
 ) -> None:
-    history = record_at(FORMED)
+    history = record_at(FORMED + 1)
     for author in range(history.roster_size):
         if author not in staying:
             history.add(resigns(history, author))
-    for signed in said(FORMED):
+    for signed in said(FORMED + 1):
         if signed.message.author in staying:
             history.add(signed)
+    for author in staying:  # nobody else owes the last LOCK: without anybody it closes at once
+        history.add(spoken(history, author, Kind.LOCK, history.position.lock))
     state = history.position.state
     assert state is not None
     assert history.position.seats == tuple(range(history.roster_size))
@@ -257,81 +300,59 @@ def test_without_joint_randomness_seats_are_roster_indices(
     assert verify(write_transcript(history)).winners == (history.genesis.roster[1 if staying else 2].join.nickname,)
 
 
-def of_five(
-    *closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] = (), left: int | None = None
-) -> History:
-    """Return a match of five in which these voted to close a step without the absent."""
-    world = World(CLASSIC, 5, seed=1)
-    keys = [MatchKey(seed) for seed in world.seeds]
-    history = History(world.data)
-
-    def said(author: int, kind: Kind, body: Any) -> Signed:
-        position = history.position
-        return sign(Message(history.match, position.step, position.tip, author, kind, body), keys[author])
-
+def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] = (), left: int) -> History:
+    """Return a match of five in which one has left, and these vote to close the COMMIT after that without the
+    absent."""
+    seeds = World(CLASSIC, 5, seed=1).seeds
+    history = History(World(CLASSIC, 5, seed=1).data)
+    for _ in range(3):
+        for author in range(5):
+            history.add(due(history, author, seeds[author]))
     for author in range(5):
-        history.add(said(author, Kind.LOCK, history.position.lock))
-    if left is not None:
-        context, share = Context(history.match, 1, history.position.tip), bytes(32)
-        for author in range(5):
-            history.add(said(author, Kind.COMMIT, (share_commitment(context, author, share),)))
-        for author in range(5):
-            history.add(said(author, Kind.LOCK, history.position.lock))
-        for author in range(5):
-            history.add(said(author, Kind.RESIGN, ()) if author == left else said(author, Kind.REVEAL, share))
-    kind, body = Kind.COMMIT, (bytes(32),)
-    assert history.position.kind is kind
-    owed = history.position.owed
-    for author in owed:
+        resigns = signed_by(history, author, seeds[author], Kind.RESIGN, ())
+        history.add(resigns if author == left else due(history, author, seeds[author]))
+    assert (history.position.step, history.position.kind) == (4, Kind.COMMIT)
+    for author in history.position.owed:
         if author not in absent:
-            history.add(said(author, Kind.RESIGN, ()) if author in resigning else said(author, kind, body))
-    entries = tuple(history.held[author].id if author in history.held else b"" for author in owed)
+            resigns = signed_by(history, author, seeds[author], Kind.RESIGN, ())
+            history.add(resigns if author in resigning else due(history, author, seeds[author]))
     for author in closers:
-        history.add(said(author, Kind.CLOSE, (0, entries)))
+        history.add(votes_to_close(history, author, MatchKey(seeds[author])))
     return history
 
 
-def test_a_player_who_left_before_a_step_does_not_vote_on_it() -> None:
+def test_who_left_before_a_step_does_not_vote_on_it_and_counts_in_the_base() -> None:
     assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 5
+    assert of_five(0, 2, absent=(4,), left=1).position.step == 4
     with pytest.raises(RejectedMessageError, match="who may not vote on the step"):
         of_five(0, 1, 2, absent=(4,), left=1)
 
 
 def test_a_player_who_resigns_in_a_step_does_not_count_as_staying() -> None:
-    assert of_five(0, 1, 2, absent=(4,), resigning=(1,)).position.step == 2
     with pytest.raises(RejectedMessageError, match="not a valid certificate"):
-        of_five(0, 1, 2, absent=(3, 4), resigning=(1, 2))
+        of_five(0, 2, 3, absent=(4,), resigning=(3,), left=1)
 
 
 def test_a_step_is_closed_by_no_more_votes_than_it_takes() -> None:
-    history, seeds = of_five(absent=(4,)), World(CLASSIC, 5, seed=1).seeds
-    entries = tuple(history.held[author].id if author in history.held else b"" for author in range(5))
-    closes = [signed_by(history, author, seeds[author], Kind.CLOSE, (0, entries)) for author in (0, 1, 2)]
-    backing = signed_by(history, 3, seeds[3], Kind.ABSENT, (0, entries, -1))
+    history, seeds = of_five(absent=(4,), left=1), World(CLASSIC, 5, seed=1).seeds
+    closes = [votes_to_close(history, author, MatchKey(seeds[author])) for author in (0, 2, 3)]
+    backing = votes_to_close(history, 0, MatchKey(seeds[0]), kind=Kind.ABSENT)
     with pytest.raises(RejectedMessageError, match="not a valid certificate: one per voter, in order"):
-        history.close_without([backing, *closes])
-    history.close_without(closes)
-    assert history.position.step == 2
+        history.close_by([backing, *closes])
+    history.close_by(closes)
+    assert history.position.step == 5
 
 
 def test_who_left_before_a_lock_has_no_part_in_the_majorities_after_it() -> None:
     history, quitter = resigned(at(Purpose.TURN, Kind.MOVE))
-    later = [position for position in finish(history).chain if position.locked >= history.position.step]
+    later = [
+        position
+        for position in finish(history).chain
+        if position.locks and position.locks[-1][0] >= history.position.step
+    ]
     assert quitter in history.position.base
     assert later
     assert not any(quitter in position.base for position in later)
-
-
-def test_nodes_and_records_count_the_same_votes() -> None:
-    """One who stays and two who resign put nobody out, and nobody who has left votes: neither here nor there."""
-    for absent, resigning, left in (((3, 4), (1, 2), None), ((4,), (), 1)):
-        history = of_five(absent=absent, resigning=resigning, left=left)
-        place = history.place(history.position.step)
-        entries = tuple(history.held[author].id if author in history.held else b"" for author in place.owed)
-        ballot = Ballot(place)
-        for author in (0, 1, 2):
-            ballot.take(Vote(place.tip, author, True, 0, entries))
-        assert not ballot.decided
 
 
 @pytest.mark.parametrize("step", range(FORMED))
@@ -420,7 +441,8 @@ WRONG: dict[str, tuple[Purpose, Kind, Kind, object]] = {
     "too few commitments": (Purpose.DEAL, Kind.COMMIT, Kind.COMMIT, (bytes(32),)),
     "too many commitments": (Purpose.SEATING, Kind.COMMIT, Kind.COMMIT, (bytes(32), bytes(32))),
     "another share": (Purpose.DEAL, Kind.REVEAL, Kind.REVEAL, bytes(32)),
-    "another hand key": (Purpose.SHOWDOWN, Kind.OPEN, Kind.OPEN, (bytes(32), bytes(32), bytes(32))),
+    "a resignation at a lock": (Purpose.DEAL, Kind.LOCK, Kind.RESIGN, ()),
+    "another hand key": (Purpose.SHOWDOWN, Kind.OPEN, Kind.OPEN, (bytes(32), bytes(32), bytes(32), b"")),
     "an illegal move": (Purpose.TURN, Kind.MOVE, Kind.MOVE, "liar"),
     "no move": (Purpose.TURN, Kind.MOVE, Kind.MOVE, "hello"),
     "another spelling": (Purpose.TURN, Kind.MOVE, Kind.MOVE, " 1x1"),
@@ -518,6 +540,6 @@ def test_a_record_that_drops_states_works_them_out_again(monkeypatch: pytest.Mon
     move = next(
         signed for position in CHAIN for signed in position.entries.values() if signed.message.kind is Kind.MOVE
     )
-    assert history.judge(move) is Outcome.DUPLICATE
-    assert history.judge(move._replace(signature=bytes(64))) is Outcome.DUPLICATE
+    assert history.weigh(move) is Outcome.DUPLICATE
+    assert history.weigh(move._replace(signature=bytes(64))) is Outcome.DUPLICATE
     assert write_transcript(history) == WORLD.machines[0].transcript

@@ -35,6 +35,7 @@ def test_the_scripts_that_the_kinds_make_up_are_those_of_the_protocol() -> None:
         Purpose.PUBLIC_DIE: roll,
         Purpose.STAKES: (Kind.COMMIT, Kind.LOCK, Kind.STAKE),
         Purpose.SHOWDOWN: (Kind.LOCK, Kind.OPEN),
+        Purpose.ENDING: (Kind.LOCK,),
         Purpose.END: (),
     } == SCRIPTS
 

@@ -546,9 +546,9 @@ def test_a_stake_with_a_wrong_signature_of_its_purse_is_misconduct() -> None:
         right = staked(world, 0).message
         wrong = sign(right._replace(body=change(right.body)), MatchKey(world.seeds[0]))
         fork = history.fork(step)
-        assert fork.judge(staked(world, 0)) is Outcome.ADDED
+        assert fork.weigh(staked(world, 0)) is Outcome.ADDED
         with pytest.raises(MisconductError, match="stake"):
-            fork.judge(wrong)
+            fork.weigh(wrong)
 
 
 def test_a_match_without_purses_takes_no_signature_of_one() -> None:
@@ -560,7 +560,7 @@ def test_a_match_without_purses_takes_no_signature_of_one() -> None:
     assert isinstance(body, tuple)
     wrong = sign(right.message._replace(body=(*body, bytes(64))), MatchKey(world.seeds[0]))
     with pytest.raises(MisconductError, match="other purses"):
-        history.fork(right.message.step).judge(wrong)
+        history.fork(right.message.step).weigh(wrong)
 
 
 def test_a_stake_that_came_too_late_comes_back() -> None:

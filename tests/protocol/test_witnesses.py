@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from p2pdice import PRESETS
 from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.history import History, Outcome
-from protocol.consensus.kinds.lock import carried
+from protocol.consensus.branches import Outcome
+from protocol.consensus.history import History
+from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
+from protocol.wire.canonical import Value
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.protocol.histories import fork
+from tests.protocol.scribe import due
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
@@ -43,71 +49,107 @@ def test_finalists_go_on_at_once_when_all_earlier_players_are_gone(players: int)
     assert world.now - gone_at < 3
 
 
-def test_a_witness_who_is_there_is_carried_in_the_next_lock_and_votes() -> None:
-    world = World(CLASSIC, 4, seed=1)
-    (out,) = until_out(world, 1)
+def carried(signed: Signed) -> set[int]:
+    """Return the witnesses whose signatures a message carries."""
+    body = signed.message.body
+    match signed.message.kind:
+        case Kind.REVEAL:
+            assert isinstance(body, bytes)
+            return {*body[32::CARRIED]}
+        case Kind.OPEN:
+            assert isinstance(body, tuple)
+            assert isinstance(body[-1], bytes)
+            return {*body[-1][::CARRIED]}
+        case _:
+            return set()
+
+
+def test_the_base_is_who_owed_the_last_three_locks_and_the_witnesses_who_were_carried() -> None:
+    """SPEC.md, §5, *The base*, from the messages alone; a witness who stays is never without a vote."""
+    world = World(PRESETS["classic"].with_options({"dice": "2"}), 5, seed=1)
     world.run()
     chain = world.machines[0].match.history.chain
-    bodies = [
-        signed.message.body
-        for position in chain
-        for signed in position.entries.values()
-        if signed.message.kind is Kind.LOCK
-    ]
-    assert any(isinstance(body, bytes) and out in carried(body) for body in bodies)
-    assert out in chain[-1].base
+    owed: list[set[int]] = []
+    here: set[int] = set()
+    seen = 0
+    for before, after in pairwise(chain):
+        for signed in after.entries.values():
+            here |= carried(signed)
+        if before.kind is Kind.LOCK:
+            owed.append({*before.owed})
+            assert {*after.base} == set().union(*owed[-3:], here) - {*before.left}
+            seen += bool(here)
+            here = set()
+    assert seen > 2
+    assert {*chain[-1].base} == set(range(5))
     assert verify(world.machines[0].transcript).verdict == "fair"
 
 
-def test_a_witness_who_is_gone_stays_in_the_base_for_two_segments_at_most() -> None:
+def test_a_witness_who_is_gone_stays_in_the_base_for_three_segments_at_most() -> None:
     world = World(PRESETS["classic"].with_options({"dice": "2"}), 4, seed=2)
     (out,) = until_out(world, 1)
     world.crash(out)
-    start = world.machines[(out + 1) % 4].match.history.position.locked
+    start = world.machines[(out + 1) % 4].match.history.position.locks[-1][0]
     world.run()
     chain = world.machines[(out + 1) % 4].match.history.chain
-    bases = {position.locked: position.base for position in chain if position.locked >= start}
-    assert [out in base for base in bases.values()][3:] == [False] * (len(bases) - 3)
-    assert len(bases) > 3
+    bases = {after.locks[-1][0]: after.base for after in chain if after.locks and after.locks[-1][0] >= start}
+    assert [out in base for base in bases.values()][4:] == [False] * (len(bases) - 4)
+    assert len(bases) > 4
 
 
-def at_a_lock_with_a_witness() -> tuple[World, History, int]:
-    world = World(CLASSIC, 4, seed=1)
+def behind_a_lock_with_a_witness() -> tuple[World, History, int]:
+    """Return a history in which what is due may carry the signature of a witness."""
+    world = World(CLASSIC, 5, seed=1)
     (out,) = until_out(world, 1)
     history = world.machines[0].match.history
-    while history.position.kind is not Kind.LOCK:
+    while (
+        history.position.kind not in (Kind.REVEAL, Kind.OPEN) or out in history.chain[history.position.locks[0][0]].owed
+    ):
         assert world.step()
-    return world, history.fork(history.position.step), out
+    here = fork(history)
+    here.held = {}
+    return world, here, out
 
 
-def said(world: World, history: History, author: int, kind: Kind, body: bytes, step: int | None = None) -> Signed:
+def said(world: World, history: History, author: int, kind: Kind, body: Value, step: int | None = None) -> Signed:
     position = history.chain[history.position.step if step is None else step]
     return sign(Message(history.match, position.step, position.tip, author, kind, body), MatchKey(world.seeds[author]))
 
 
 def test_carrying_a_false_witness_signature_is_misconduct() -> None:
-    world, history, out = at_a_lock_with_a_witness()
+    world, history, out = behind_a_lock_with_a_witness()
     author = history.position.owed[0]
-    last = history.chain[history.position.locked]
-    right = said(world, history, out, Kind.WITNESS, last.lock, last.step).signature
-    assert history.judge(said(world, history, author, Kind.LOCK, history.position.lock)) is Outcome.ADDED
-    for witness, signature in ((out, bytes(64)), (author, right), (9, right)):
-        body = history.position.lock + bytes((witness,)) + signature
+    step, _, lock = history.position.locks[0]
+    right = said(world, history, out, Kind.WITNESS, lock, step).signature
+    later = said(
+        world, history, out, Kind.WITNESS, history.position.locks[1][2], history.position.locks[1][0]
+    ).signature
+    history.countersigned = {}
+    proper = due(history, author, world.seeds[author]).message
+
+    def carrying(witness: int, signature: bytes) -> Signed:
+        body, more = proper.body, bytes((witness,)) + signature
+        carried = body + more if isinstance(body, bytes) else (*body[:-1], more)
+        return said(world, history, author, proper.kind, carried)
+
+    assert history.weigh(carrying(out, right)) is Outcome.ADDED
+    for witness, signature in ((out, bytes(64)), (out, later), (author, right), (9, right)):
         with pytest.raises(MisconductError, match="carried a signature that is not a witness's"):
-            history.judge(said(world, history, author, Kind.LOCK, body))
+            history.weigh(carrying(witness, signature))
 
 
 def test_only_players_out_of_the_game_witness_and_only_a_lock() -> None:
-    world, history, out = at_a_lock_with_a_witness()
+    world, history, out = behind_a_lock_with_a_witness()
+    step, _, lock = history.position.locks[1]
     history.countersigned = {}
-    assert history.countersign(said(world, history, out, Kind.WITNESS, history.position.lock)) is Outcome.ADDED
-    for author, body, step in (
-        (history.position.owed[0], history.position.lock, history.position.step),
-        (out, bytes(32), history.position.step),
-        (out, history.position.lock, history.position.step - 1),
+    assert history.countersign(said(world, history, out, Kind.WITNESS, lock, step)) is Outcome.ADDED
+    for author, body, where in (
+        (history.position.owed[0], lock, step),
+        (out, bytes(32), step),
+        (out, lock, step + 1),
     ):
         with pytest.raises(RejectedMessageError):
-            history.countersign(said(world, history, author, Kind.WITNESS, body, step))
+            history.countersign(said(world, history, author, Kind.WITNESS, body, where))
 
 
 def test_a_player_who_left_is_no_witness() -> None:
@@ -117,12 +159,17 @@ def test_a_player_who_left_is_no_witness() -> None:
     while history.position.purpose is not Purpose.TURN:
         assert world.step()
     world.crash(gone)
-    while not (gone in history.position.left and history.position.kind is Kind.LOCK and history.position.witnessed):
+    while not (gone in history.position.left and history.position.kind is Kind.OPEN):
         assert world.step()
-    here, last = history.fork(history.position.step), history.chain[history.position.locked]
-    signed = said(world, here, gone, Kind.WITNESS, last.lock, last.step)
+    here = fork(history)
+    step, _, lock = here.position.locks[1]
     with pytest.raises(RejectedMessageError):
-        here.countersign(signed)
-    body = here.position.lock + bytes((gone,)) + signed.signature
+        here.countersign(said(world, here, gone, Kind.WITNESS, lock, step))
+    here.held = {}
+    author = here.position.owed[0]
+    step, _, lock = here.position.locks[0]
+    signature = said(world, here, gone, Kind.WITNESS, lock, step).signature
+    body = due(here, author, world.seeds[author]).message.body
+    assert isinstance(body, tuple)
     with pytest.raises(MisconductError, match="carried a signature that is not a witness's"):
-        here.judge(said(world, here, here.position.owed[0], Kind.LOCK, body))
+        here.weigh(said(world, here, author, Kind.OPEN, (*body[:-1], bytes((gone,)) + signature)))

@@ -1,0 +1,527 @@
+"""The ballot on one root, line by line of SPEC.md, §6; tests/simulation/small_worlds.py explores all of them
+together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from protocol import limits
+from protocol.consensus.ballot import Ballot
+from protocol.consensus.branches import Outcome
+from protocol.consensus.position import FORMED, Position, Purpose
+from protocol.consensus.votes import Value, Vote, read_vote, spell_vote, vote_contradiction
+from protocol.crypto.hashing import tagged_hash
+from protocol.wire.messages import Kind, Message, Signed
+
+MATCH = bytes(32)
+TIMES = range(3)
+
+
+class Live(Position):
+    """A position whose players in the game are given by themselves."""
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        return self.seats or self.players
+
+
+class Play:
+    """A made-up game: steps by kind and who owes them, the last one again and again."""
+
+    def __init__(
+        self,
+        *script: tuple[Kind, Collection[int]],
+        base: Collection[int] = TIMES,
+        live: Collection[int] = (),
+    ) -> None:
+        self.script = script
+        kind, owed = script[0]
+        players = tuple(live or base)
+        self.root = Live(
+            FORMED, b"root".ljust(32), Purpose.DEAL, 0, kind, tuple(owed), tuple(base), players, lock=b"state".ljust(32)
+        )
+
+    def judge(self, position: Position, signed: Signed) -> None:
+        """All is legal."""
+
+    def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
+        named = {} if position.kind is Kind.LOCK else entries
+        return tagged_hash("test", position.tip, *(named[author].id for author in sorted(named)))
+
+    def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
+        out = {author for author, signed in entries.items() if signed.message.kind is Kind.RESIGN}
+        kind, owed = self.script[min(position.step + 1 - FORMED, len(self.script) - 1)]
+        return position._replace(
+            step=position.step + 1,
+            tip=self.tip_after(position, entries),
+            kind=kind,
+            owed=tuple(author for author in owed if author not in out),
+            left=tuple(sorted({*position.left, *out})),
+            players=tuple(author for author in position.players if author not in out),
+        )
+
+    def resignation(self, position: Position, author: int) -> bytes:
+        return said(position, author, Kind.RESIGN).id
+
+
+def said(position: Position, author: int, kind: int | None = None, which: int = 0) -> Signed:
+    """Return a message for the step of a position: one of several that its author might sign."""
+    kind = kind if kind is not None else position.kind
+    assert kind is not None
+    message = Message(MATCH, position.step, position.tip, author, kind, which)
+    return Signed(b"", b"", message, tagged_hash("test", position.tip, author, int(kind), which), checked=True)
+
+
+class Table:
+    """A ballot, and what is told to it."""
+
+    def __init__(self, play: Play, me: int = 0) -> None:
+        self.play = play
+        self.ballot = Ballot(me, play.root, play)
+
+    def give(self, *messages: Signed) -> Outcome:
+        for signed in messages:
+            outcome = self.ballot.take(signed, is_mine=signed.message.author == self.ballot.me)
+            while again := self.ballot.grow():
+                self.give(*again)
+        return outcome
+
+    def go(self, authors: Collection[int], which: int = 0) -> None:
+        """Let these give what they owe the open step."""
+        open_step = self.ballot.line[-1]
+        for author in authors:
+            self.give(said(open_step, author, which=which))
+
+    def value(self, *absent: int, position: Position | None = None) -> Value:
+        """Return the value of the open step: its LOCK, or without the absent."""
+        place = position or self.ballot.line[-1]
+        if place.kind is Kind.LOCK:
+            return Value(place.step, place.tip, place.lock)
+        slots = self.ballot.branches.messages[place.tip]
+        ids = (b"" if author in absent else slots[author][0].id for author in place.owed)
+        return Value(place.step, place.tip, tuple(ids))
+
+    def vote(self, vote: Vote) -> Outcome:
+        kind, body = spell_vote(vote)
+        root = self.play.root
+        message = Message(MATCH, root.step, vote.root, vote.author, kind, body)
+        parts = [repr(body).encode(), vote.author, int(kind)]
+        return self.give(Signed(b"", b"", message, tagged_hash("test", *parts), checked=True))
+
+    def absents(self, value: Value, *authors: int, number: int = 0, newest: int = -1) -> None:
+        for author in authors:
+            self.vote(Vote(self.play.root.tip, author, False, number, value, newest))
+
+    def closes(self, value: Value | None, *authors: int, number: int = 0) -> None:
+        for author in authors:
+            self.vote(Vote(self.play.root.tip, author, True, number, value))
+
+
+def turn(me: int = 1) -> Table:
+    """Return a table of three with the move of player 0, who is silent."""
+    return Table(Play((Kind.MOVE, (0,)), (Kind.LOCK, TIMES)), me)
+
+
+# Wishes
+
+
+def test_a_wish_at_an_ordinary_step_takes_the_end_of_patience_with_all_who_are_missing() -> None:
+    table = Table(Play((Kind.COMMIT, TIMES), (Kind.LOCK, TIMES)))
+    table.go([0])
+    assert table.ballot.missing == (1, 2)
+    assert table.ballot.wish({1}) is None
+    assert table.ballot.wish({1, 2}) is None, "one is no majority of three"
+    table.go([1])
+    assert table.ballot.wish({2}) == table.value(2)
+
+
+def test_a_wish_at_a_lock_is_that_it_stands_and_takes_patience_with_one_or_a_vote_of_one() -> None:
+    table = Table(Play((Kind.LOCK, TIMES)))
+    table.go([0])
+    assert table.ballot.wish(()) is None
+    assert table.ballot.wish({2}) == table.value()
+    table.closes(None, 1)
+    assert table.ballot.wish(()) == table.value()
+
+
+def test_who_has_voted_wishes_for_a_lock_that_it_may_not_sign() -> None:
+    table = turn()
+    table.absents(table.value(0), 1)
+    table.go([0])
+    assert table.ballot.line[-1].kind is Kind.LOCK
+    assert not table.ballot.may_lock
+    assert table.ballot.wish(()) == table.value()
+
+
+def test_who_has_left_or_was_never_in_the_base_wishes_nothing() -> None:
+    for me in (2, 3):
+        play = Play((Kind.COMMIT, TIMES), (Kind.LOCK, (0, 1)), base=(0, 1, 2), live=(0, 1, 2))
+        table = Table(play, me)
+        table.give(said(play.root, 0), said(play.root, 1), said(play.root, 2, Kind.RESIGN))
+        assert table.ballot.wish({0, 1}) is None
+
+
+# Line 2: what a node may sign
+
+
+@pytest.mark.parametrize("reason", ["a vote", "a nil vote", "a leading polka", "a LOCK of another branch"])
+def test_a_lock_is_not_signed_after(reason: str) -> None:
+    table = turn()
+    without = table.value(0)
+    assert table.ballot.may_lock
+    assert table.ballot.may_resign
+    if reason == "a vote":
+        table.absents(without, 1)
+    elif reason == "a nil vote":
+        table.closes(None, 1)
+    elif reason == "a leading polka":
+        table.absents(without, 0, 2)
+    table.go([0])
+    if reason == "a LOCK of another branch":
+        table.go([1])
+        table.give(said(table.play.root, 0, which=1))
+    assert not table.ballot.may_lock
+    assert table.ballot.may_resign is (reason in ("a leading polka", "a LOCK of another branch"))
+
+
+# Rounds
+
+
+def test_a_round_is_over_when_a_majority_has_closed_it_whatever_for() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
+    value = table.value(0)
+    table.closes(None, 0, 1)
+    assert table.ballot.round == 0
+    table.closes(value, 2)
+    assert table.ballot.round == 1
+    table.closes(None, 0, 2, 3, number=7)
+    assert table.ballot.round == 8
+
+
+def test_no_round_is_before_one_in_which_this_node_has_voted() -> None:
+    table = turn()
+    table.absents(table.value(0), 1, number=4)
+    table.absents(table.value(0), 2, number=9)
+    assert table.ballot.round == 4
+
+
+def test_votes_of_a_later_round_count_when_that_round_has_come() -> None:
+    table = turn()
+    table.absents(table.value(0), 0, 2, number=1)
+    assert table.ballot.leading is None
+    table.closes(None, 0, 2)
+    assert table.ballot.leading == (1, table.value(0), {0, 2})
+
+
+# Polkas
+
+
+def test_the_leading_polka_is_the_wish_and_it_is_named() -> None:
+    table = turn()
+    value = table.value(0)
+    table.absents(value, 0, 2)
+    table.closes(None, 0, 2)
+    assert table.ballot.absent(()) == Vote(table.play.root.tip, 1, False, 1, value, 0)
+
+
+def test_the_latest_polka_leads() -> None:
+    table = turn()
+    without = table.value(0)
+    table.absents(without, 0, 2)
+    table.closes(None, 0, 2)
+    table.go([0])
+    lock = table.value()
+    table.absents(lock, 0, 2, number=1)
+    assert table.ballot.wish(()) == lock
+
+
+def test_a_vote_that_names_an_unknown_polka_counts_when_that_is_known() -> None:
+    table = turn()
+    value = table.value(0)
+    table.closes(None, 0, 2)
+    table.absents(value, 0, 2, number=1, newest=0)
+    assert table.ballot.leading is None
+    table.absents(value, 0, 2)
+    assert table.ballot.leading is not None
+    assert table.ballot.leading.round == 1
+
+
+def test_a_polka_with_a_cheat_leads_only_if_somebody_else_has_closed_it_and_is_never_closed() -> None:
+    table = turn()
+    value = table.value(0)
+    table.absents(value, 0, 2)
+    assert table.ballot.close is not None
+    table.ballot.convict(0)
+    assert table.ballot.leading is None
+    assert table.ballot.close is None
+    table.closes(value, 2)
+    assert table.ballot.leading is not None
+    assert table.ballot.close is None
+
+
+def test_nothing_is_voted_that_leaves_no_majority_or_nobody_in_the_game() -> None:
+    play = Play((Kind.COMMIT, (0, 1)), base=(0, 1, 2, 3), live=(0, 1))
+    table = Table(play, 2)
+    value = Value(play.root.step, play.root.tip, (b"", b""))
+    table.absents(value, 0, 1, 3)
+    assert table.ballot.leading is None
+    assert table.ballot.wish({0, 1}) is None
+
+
+@pytest.mark.parametrize("entries", [(b"",) * 2, (b"x" * 32,), b"state".ljust(32)])
+def test_a_value_that_fits_no_step_or_names_what_is_not_here_counts_for_nothing(entries: tuple[bytes, ...]) -> None:
+    table = turn()
+    root = table.play.root
+    table.absents(Value(root.step, root.tip, entries), 0, 2)
+    table.absents(Value(root.step, b"?" * 32, (b"",)), 0, 2, number=1)
+    assert table.ballot.leading is None
+
+
+# Decisions
+
+
+def test_a_decision_takes_a_majority_of_one_round_and_of_the_whole_base() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
+    value = table.value(0)
+    table.closes(value, 1, 2)
+    table.closes(value, 3, number=1)
+    assert table.ballot.closed is None
+    table.closes(value, 3)
+    closed = table.ballot.closed
+    assert closed is not None
+    assert [signed.message.author for signed in closed.certificate] == [1, 2, 3]
+
+
+def test_half_of_those_who_stay_in_the_game_have_voted_in_whatever_round() -> None:
+    """Two in the game and three out of it: these alone cannot put anybody out."""
+    play = Play((Kind.MOVE, (0,)), base=range(5), live=(0, 1))
+    table = Table(play, 2)
+    value = Value(play.root.step, play.root.tip, (b"",))
+    table.closes(value, 2, 3, 4, number=2)
+    assert table.ballot.closed is None
+    table.absents(value, 1, number=2)
+    closed = table.ballot.closed
+    assert closed is not None
+    kinds = [(signed.message.kind, signed.message.author) for signed in closed.certificate]
+    assert kinds == [(Kind.ABSENT, 1), (Kind.CLOSE, 2), (Kind.CLOSE, 3), (Kind.CLOSE, 4)]
+
+
+def test_two_finalists_and_two_witnesses_go_on_with_a_lock_that_one_finalist_does_not_sign() -> None:
+    table = Table(Play((Kind.LOCK, (0, 1)), base=range(4), live=(0, 1)), 0)
+    table.closes(table.value(), 0, 2, 3)
+    assert table.ballot.closed is not None
+
+
+def test_a_lock_of_all_is_closed_whatever_was_voted_also_on_a_branch() -> None:
+    table = turn()
+    table.absents(table.value(0), 0, 1, 2)
+    table.go([0])
+    lock = table.ballot.line[-1]
+    table.give(*(said(lock, author) for author in TIMES))
+    closed = table.ballot.closed
+    assert closed is not None
+    assert (closed.position, closed.certificate) == (lock, ())
+
+
+def test_a_decision_of_a_round_that_is_long_over_is_taken_when_it_is_shown() -> None:
+    """Others have decided and gone on, and vote here no more."""
+    table = turn()
+    value = table.value(0)
+    for number in range(5):
+        table.closes(None, 0, 2, number=number)
+    assert table.ballot.round == 5
+    table.closes(value, 0, 2, number=1)
+    assert table.ballot.closed is not None
+
+
+# Lines 4 and 5
+
+
+def test_a_close_is_for_the_round_that_runs_and_there_is_one() -> None:
+    table = turn()
+    value = table.value(0)
+    table.absents(value, 1, 2)
+    close = table.ballot.close
+    assert close == Vote(table.play.root.tip, 1, True, 0, value)
+    assert table.ballot.nil is None
+    table.vote(close)
+    assert (table.ballot.close, table.ballot.nil, table.ballot.absent({0})) == (None, None, None)
+    table.closes(None, 0, 2)
+    assert table.ballot.round == 1
+    assert table.ballot.close is None, "that polka was of another round"
+
+
+def test_a_round_ends_with_nil_only_for_who_is_in_it() -> None:
+    table = turn()
+    assert table.ballot.nil is None
+    table.absents(table.value(0), 1)
+    assert table.ballot.nil == Vote(table.play.root.tip, 1, True, 0, None)
+    table.closes(None, 1)
+    assert (table.ballot.nil, table.ballot.absent({0})) == (None, None)
+
+
+def test_what_a_vote_rests_on_is_shown_first() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), (Kind.MOVE, (1,)), (Kind.LOCK, TIMES)), 2)
+    table.go([0])
+    value = table.value(1)
+    table.absents(value, 0, 1)
+    table.closes(None, 0, 1)
+    vote = table.ballot.absent(())
+    assert vote is not None
+    kinds = [signed.message.kind for signed in table.ballot.grounds(vote)]
+    assert kinds[0] is Kind.MOVE
+    assert sorted(kinds) == [Kind.MOVE, Kind.ABSENT, Kind.ABSENT, Kind.CLOSE, Kind.CLOSE]
+
+
+# Branches
+
+
+def branching() -> Table:
+    """Return a table whose first mover has signed two moves; two steps follow before the LOCK."""
+    table = Table(Play((Kind.MOVE, (0,)), (Kind.COMMIT, (1, 2, 3)), (Kind.LOCK, range(4)), base=range(4)), 1)
+    table.ballot.convict(0)
+    return table
+
+
+def behind(table: Table, which: int) -> Position:
+    root = table.play.root
+    return table.play.after(root, {0: said(root, 0, which=which)})
+
+
+def test_a_convicted_players_message_closes_a_step_only_if_somebody_else_has_signed_behind() -> None:
+    table = branching()
+    root = table.play.root
+    table.give(said(root, 0))
+    assert table.ballot.line == [root]
+    assert table.ballot.missing == (0,)
+    table.give(said(behind(table, 0), 0))
+    assert table.ballot.line == [root], "the convicted do not vouch for themselves"
+    table.give(said(behind(table, 0), 2))
+    assert table.ballot.line == [root, behind(table, 0)]
+
+
+def test_a_vote_for_a_step_behind_is_a_signature() -> None:
+    table = branching()
+    table.give(said(table.play.root, 0))
+    place = behind(table, 0)
+    table.absents(Value(place.step, place.tip, (b"", b"", b"")), 3)
+    assert table.ballot.line[-1].tip == place.tip
+
+
+def test_a_message_that_convicts_by_itself_keeps_the_history_by_which_it_is_judged() -> None:
+    table = branching()
+    table.give(said(table.play.root, 0))
+    table.ballot.convict(0, behind(table, 0).tip)
+    assert table.ballot.line[-1].tip == behind(table, 0).tip
+
+
+def test_the_branch_with_most_signers_is_followed_then_that_of_the_smallest_tip() -> None:
+    table = branching()
+    root = table.play.root
+    table.give(said(root, 0), said(root, 0, which=1))
+    tips = {which: behind(table, which).tip for which in (0, 1)}
+    less, more = sorted(tips, key=lambda which: tips[which], reverse=True)
+    table.give(said(behind(table, less), 2), said(behind(table, more), 1))
+    assert table.ballot.line[-1].tip == tips[more], "the smallest tip of two with one each"
+    table.give(said(behind(table, less), 3))
+    assert table.ballot.line[-1].tip == tips[less]
+
+
+def test_a_third_message_is_kept_only_if_somebody_has_signed_behind_it() -> None:
+    table = branching()
+    root = table.play.root
+    table.give(said(root, 0), said(root, 0, which=1))
+    assert table.give(said(root, 0, which=2)) is Outcome.SURPLUS
+    assert table.give(said(behind(table, 2), 2)) is Outcome.FUTURE
+    assert table.give(said(root, 0, which=2)) is Outcome.ADDED
+    assert table.ballot.line[-1].tip == behind(table, 2).tip
+
+
+def test_messages_ahead_of_what_leads_to_them_are_taken_when_that_comes() -> None:
+    table = turn()
+    root = table.play.root
+    lock = table.play.after(root, {0: said(root, 0)})
+    assert table.give(said(lock, 2)) is Outcome.FUTURE
+    table.give(said(root, 0))
+    assert table.ballot.held.keys() == {2}
+
+
+# What is kept
+
+
+def test_a_flood_of_votes_and_messages_leaves_little() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), (Kind.LOCK, range(4)), base=range(4)), 1)
+    value = table.value(0)
+    root = table.play.root
+    table.absents(value, 1)
+    for number in range(500):
+        table.absents(value if number % 2 else Value(9, bytes(32), (b"",)), 3, number=number)
+        table.closes(None if number % 3 else value, 3, number=number)
+        table.give(said(root, 0, which=number))
+        strange = root._replace(step=root.step + 1 + number, tip=tagged_hash("test", number))
+        table.give(said(strange, 0))
+    votes = [vote for vote in table.ballot.votes() if vote.author == 3]
+    assert len(votes) <= 2 * 2 * (2 + limits.VOTE_ROUNDS_LATER) + 2
+    kept = [*table.ballot.branches.own(0)]
+    assert len(kept) <= limits.IDS_PER_SLOT + limits.FUTURE_PER_AUTHOR
+    assert table.ballot.round == 0
+
+
+def test_nothing_of_a_flood_is_needed_to_go_on() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
+    value = table.value(0)
+    for number in range(100):
+        table.absents(Value(9, bytes(32), (b"",)), 3, number=number)
+    table.absents(value, 0, 1, 2)
+    assert table.ballot.close is not None
+    table.closes(value, 0, 1, 2)
+    assert table.ballot.closed is not None
+
+
+# What contradicts
+
+
+ONE, OTHER = Value(3, b"t" * 32, (b"",)), Value(3, b"t" * 32, (b"i" * 32,))
+
+
+@pytest.mark.parametrize(
+    ("close", "absent", "is_contradiction"),
+    [
+        ((0, ONE), (1, OTHER, -1), True),
+        ((0, ONE), (1, OTHER, 0), False),
+        ((1, ONE), (3, OTHER, 0), True),
+        ((1, ONE), (3, OTHER, 2), False),
+        ((1, ONE), (1, OTHER, 0), False),
+        ((2, ONE), (1, OTHER, -1), False),
+        ((0, ONE), (1, ONE, -1), False),
+        ((0, None), (1, OTHER, -1), False),
+    ],
+)
+def test_a_close_binds_until_a_newer_polka(
+    close: tuple[int, Value | None], absent: tuple[int, Value, int], is_contradiction: bool
+) -> None:
+    votes = Vote(b"", 0, True, *close), Vote(b"", 0, False, *absent)
+    assert bool(vote_contradiction(*votes)) is bool(vote_contradiction(*votes[::-1])) is is_contradiction
+
+
+def test_two_votes_of_a_kind_and_round_contradict_also_nil() -> None:
+    for first, second in (
+        (Vote(b"", 0, True, 2, ONE), Vote(b"", 0, True, 2, OTHER)),
+        (Vote(b"", 0, True, 2, ONE), Vote(b"", 0, True, 2, None)),
+        (Vote(b"", 0, False, 2, ONE, -1), Vote(b"", 0, False, 2, ONE, 1)),
+    ):
+        assert vote_contradiction(first, second)
+        assert not vote_contradiction(first, second._replace(round=3))
+        assert not vote_contradiction(first, first)
+
+
+def test_a_vote_is_read_as_it_was_spelled() -> None:
+    for vote in (
+        Vote(b"r" * 32, 1, False, 2, ONE, 1),
+        Vote(b"r" * 32, 1, True, 2, Value(3, b"t" * 32, b"s" * 32)),
+        Vote(b"r" * 32, 1, True, 2, None),
+    ):
+        kind, body = spell_vote(vote)
+        assert read_vote(Signed(b"", b"", Message(MATCH, 2, vote.root, 1, kind, body), b""))[:-1] == vote[:-1]
