@@ -155,6 +155,15 @@ def test_who_has_voted_wishes_for_a_lock_that_it_may_not_sign() -> None:
     assert table.ballot.wish(()) == table.value()
 
 
+def test_who_has_signed_the_lock_of_another_branch_wishes_for_this_one() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), (Kind.LOCK, range(4)), base=range(4)), 1)
+    table.ballot.convict(0)
+    table.give(said(table.play.root, 0), said(behind(table, 0), 1))
+    table.give(said(table.play.root, 0, which=1), said(behind(table, 1), 2), said(behind(table, 1), 3))
+    assert table.ballot.line[-1].tip == behind(table, 1).tip
+    assert table.ballot.wish(()) == table.value()
+
+
 def test_who_has_left_or_was_never_in_the_base_wishes_nothing() -> None:
     for me in (2, 3):
         play = Play((Kind.COMMIT, TIMES), (Kind.LOCK, (0, 1)), base=(0, 1, 2), live=(0, 1, 2))
