@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from p2pdice import PRESETS
-from protocol.consensus.history import History, Outcome
+from protocol.consensus.branches import Outcome
+from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
 from protocol.consensus.purse_proofs import after
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
-from protocol.crypto.keys import PurseKey
+from protocol.crypto.keys import MatchKey, PurseKey
 from protocol.wire.canonical import Value, encode
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Signed
+from protocol.wire.messages import Kind, Message, Signed, sign
 from protocol.wire.purses import Entry, Frozen, Opening, Purse, sign_entry
 from tests.protocol.scribe import due, signed_by
 from tests.simulation.world import genesis, identity_of
@@ -45,6 +46,19 @@ class Scribe:
     def resign(self, author: int) -> Signed:
         """Return a RESIGN for the open step."""
         return self.sign(author, Kind.RESIGN, ())
+
+    def vote(self, author: int, kind: Kind, number: int, *absent: int) -> Signed:
+        """Return a vote to close the open step with what everybody owes it but the absent; or the LOCK."""
+        history, position, root = self.history, self.history.position, self.history.root
+        owed = (b"" if each in absent else self.due(each).id for each in position.owed)
+        value = (position.step, position.tip, position.lock if position.kind is Kind.LOCK else tuple(owed))
+        body = (number, value) if kind is Kind.CLOSE else (number, value, -1)
+        return sign(Message(history.match, root.step, root.tip, author, kind, body), MatchKey(self._seeds[author]))
+
+    def end(self) -> None:
+        """Add all messages of the ending."""
+        while self.history.position.kind is not None:
+            self.close()
 
     def due(self, author: int, move: str = "") -> Signed:
         """Return what an author owes."""
@@ -86,9 +100,9 @@ class Scribe:
 
 
 def resign() -> bytes:
-    """Four players: one resigns instead of the LOCK before the seats are drawn, one instead of opening, one on turn."""
+    """Four players: one resigns instead of the REVEAL that draws the seats, one instead of opening, one on turn."""
     match = Scribe(4, "resign")
-    match.until(Purpose.SEATING, Kind.LOCK)
+    match.until(Purpose.SEATING, Kind.REVEAL)
     match.close(instead={2: match.resign(2)})
     match.until(Purpose.TURN, Kind.MOVE)
     (bidder,) = match.history.position.owed
@@ -98,31 +112,34 @@ def resign() -> bytes:
     match.say("1x2")
     (loser,) = match.history.position.owed
     match.write(match.resign(loser))
+    match.end()
     return match.transcript()
 
 
 def votes() -> bytes:
-    """Four players: one does not move; of the last two one does not open, and votes for that with a witness, while the
-    other has voted and is gone."""
+    """Four players: one does not move; a LOCK is decided; of the last two one does not open, and votes for that with a
+    witness, while the other has voted and is gone."""
     match = Scribe(4, "votes")
     match.until(Purpose.TURN, Kind.MOVE)
     (silent,) = match.history.position.owed
     others = [author for author in range(4) if author != silent]
-    match.write(*(match.sign(author, Kind.CLOSE, (0, (b"",))) for author in others))
-    match.say("4x6", "liar", "2x6", "liar")
+    match.write(*(match.vote(author, Kind.CLOSE, 0, silent) for author in others))
+    match.say("4x6", "liar")
+    match.write(*(match.vote(author, Kind.CLOSE, 2) for author in others))
+    match.say("2x6", "liar")
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
-    gone = match.history.position.owed[0]
+    gone, other = match.history.position.owed
     opened = match.due(gone)
-    entries = (opened.id, b"")
-    closes = (match.sign(author, Kind.CLOSE, (1, entries)) for author in others if author != gone)
-    match.write(opened, match.sign(gone, Kind.ABSENT, (0, entries, -1)), *closes)
+    closes = [match.vote(author, Kind.CLOSE, 1, other) for author in others if author != gone]
+    match.write(opened, match.vote(gone, Kind.ABSENT, 0, other), *closes)
+    match.end()
     return match.transcript()
 
 
 def _cheat() -> tuple[Scribe, Signed, Signed]:
     """Return a match in which somebody has signed two messages for one slot, and is voted out, and these messages.
 
-    Two players were out by then: one has signed as a witness and is carried in a LOCK, and both vote.
+    Two players were out by then: one has signed as a witness and is carried in REVEALs, and both vote.
     """
     match = Scribe(4, "proof")
     match.say("4x6", "liar", "3x6")
@@ -133,9 +150,9 @@ def _cheat() -> tuple[Scribe, Signed, Signed]:
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
     winner, cheat = match.history.position.owed
     messages = match.due(cheat), match.resign(cheat)
-    opened = match.due(winner)
-    closes = (match.sign(author, Kind.CLOSE, (0, (opened.id, b""))) for author in range(4) if author != cheat)
-    match.write(opened, *closes)
+    closes = [match.vote(author, Kind.CLOSE, 0, cheat) for author in range(4) if author != cheat]
+    match.write(match.due(winner), *closes)
+    match.end()
     return match, *messages
 
 
@@ -175,8 +192,7 @@ def purses() -> bytes:
     """Two players stake coins out of their purses: a newcomer's, and one with something frozen for another match."""
     match = Scribe(2, "purses", _brought())
     match.say("2x6", "liar")
-    while match.history.position.kind is not None:
-        match.close()
+    match.end()
     return match.transcript()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from p2pdice import State
 from protocol.consensus.history import History
-from protocol.consensus.kinds.lock import carried
+from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.verifier import examine
 from protocol.events import MatchStarted
 from protocol.net.link import Link
@@ -52,26 +52,28 @@ def test_three_resign_in_one_file_and_one_of_them_before_the_seats_are_drawn() -
     history, state = folded("resign.p2pdice")
     who = resigned(history)
     assert (list(who), who[2], len(set(who.values()))) == ([2, 12, 16], 2, 3)
-    assert [history.chain[step].kind for step in (2, 3, 12)] == [Kind.LOCK, Kind.COMMIT, Kind.OPEN]
+    assert [history.chain[step].kind for step in (3, 4, 13)] == [Kind.REVEAL, Kind.COMMIT, Kind.OPEN]
     assert state.round == 2
     assert {exit.reason for exit in state.exits} == {"conceded"}
 
 
-def test_one_vote_takes_a_backer_beside_the_closers() -> None:
+def test_one_vote_takes_a_backer_beside_the_closers_and_a_lock_is_closed_by_votes() -> None:
     history, state = folded("votes.p2pdice")
-    close, absent = Kind.CLOSE, Kind.ABSENT
-    assert closed_without(history) == {7: [close] * 3, 17: [absent, close, close]}
+    closes = [(Kind.CLOSE, author) for author in range(3)]
+    assert closed_without(history) == {7: closes, 10: closes, 17: [(Kind.ABSENT, 1), (Kind.CLOSE, 0), (Kind.CLOSE, 2)]}
+    assert (history.chain[10].kind, history.chain[11].entries) == (Kind.LOCK, {})
     assert [exit.reason for exit in state.exits] == ["evicted", "lost", "evicted"]
 
 
 def test_witnesses_vote_out_who_has_signed_two_messages() -> None:
     history, _ = folded("proof.p2pdice")
-    assert closed_without(history) == {22: [Kind.CLOSE] * 3}
-    bodies = [signed.message.body for signed in history.chain[18].entries.values()]
-    (witnesses,) = {tuple(carried(body)) for body in bodies if isinstance(body, bytes)}
+    assert closed_without(history) == {22: [(Kind.CLOSE, author) for author in range(3)]}
+    bodies = [signed.message.body for signed in history.chain[19].entries.values()]
+    (witnesses,) = {tuple(body[32::CARRIED]) for body in bodies if isinstance(body, bytes)}
     assert len(witnesses) == 1
-    assert history.chain[18].base == tuple(sorted({0, 1, 2, 3}.difference(witnesses)))
-    assert history.chain[22].base == (0, 1, 2, 3)
+    owed = {author for step in (21, 17, 15) for author in history.chain[step].owed}
+    assert {*history.chain[22].base} == {0, 1, 2, 3} == {*owed, *witnesses}
+    assert witnesses[0] not in history.chain[21].owed
 
 
 def test_two_players_stake_out_of_their_purses() -> None:
