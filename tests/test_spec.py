@@ -144,11 +144,16 @@ def test_short_codes(vectors: dict[str, Any]) -> None:
     assert host.is_proven_by(guest.proof)
 
 
-@pytest.mark.parametrize("name", ["absent", "close"])
+@pytest.mark.parametrize("name", ["absent", "close", "close of a lock", "close of a round"])
 def test_votes(vectors: dict[str, Any], context: Context, name: str) -> None:
     given = vectors[name]
-    entries = tuple(b"" if each == "empty" else bytes.fromhex(each) for each in given["entries"])
-    body = (given["round"], entries, given["newest"]) if "newest" in given else (given["round"], entries)
+    value: tuple[int, bytes, bytes | tuple[bytes, ...]] | tuple[()] = ()
+    if given["value"]:
+        step, tip, said = given["value"]
+        is_lock = isinstance(said, str)
+        ids = tuple(b"" if each == "empty" else bytes.fromhex(each) for each in ([] if is_lock else said))
+        value = (step, bytes.fromhex(tip), bytes.fromhex(said) if is_lock else ids)
+    body = (given["round"], value, given["newest"]) if "newest" in given else (given["round"], value)
     message = Message(context.match, 7, context.tip, given["author"], Kind(given["kind"]), body)
     signed = sign(message, MatchKey(bytes.fromhex(vectors["secret"]["seed"])))
     assert signed.data.hex() == given["data"]

@@ -227,7 +227,7 @@ class Replica(Holdings):
         root = history.position
         self.ballot = Ballot(self.me, root, history, self.proven)
         kept = [signed for slots in old.branches.messages.values() for each in slots.values() for signed in each]
-        void = [signed for signed in kept if not history.goes_through(signed.message)]
+        void = [signed for signed in kept if all(each.id != signed.id for each in history.said(signed.message))]
         for signed in (*void, *(vote.signed for vote in old.votes())):
             self._put_aside(signed)
         later = [signed for each in old.branches.later.values() for signed in each.values()]

@@ -31,6 +31,17 @@ def signed_by(history: History, author: int, seed: bytes, kind: int, body: Value
     return sign(Message(history.match, position.step, position.tip, author, kind, body), MatchKey(seed))
 
 
+def votes_to_close(
+    history: History, author: int, key: MatchKey, entries: tuple[bytes, ...] | bytes = (), kind: Kind = Kind.CLOSE
+) -> Signed:
+    """Return a vote of round 0 to close the open step with what is held, or with other entries."""
+    position, root = history.position, history.root
+    held = tuple(history.held[each].id if each in history.held else b"" for each in position.owed)
+    value = (position.step, position.tip, entries or (position.lock if position.kind is Kind.LOCK else held))
+    body = (0, value, -1) if kind is Kind.ABSENT else (0, value)
+    return sign(Message(history.match, root.step, root.tip, author, kind, body), key)
+
+
 def call(history: History) -> str:
     """Return a move of the player on turn: if possible, one that ends the round."""
     position = history.position

@@ -23,9 +23,10 @@ from protocol.consensus.position import Position, Purpose
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
+from protocol.crypto.joint_randomness import derive_secret
 from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value
-from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.signatures import cached_checks
 from tests.simulation.world import World
 
@@ -54,10 +55,10 @@ class Node:
     def give(self, signed: Signed) -> None:
         with suppress(RejectedMessageError):
             self.replica.take(signed._replace(checked=False))
-        self.close_steps()
+        self.settle()
 
-    def close_steps(self) -> None:
-        self.replica.close_steps()
+    def settle(self) -> None:
+        self.replica.settle()
         self.kept += [news.signed for news in self.replica.news if isinstance(news, Learned) and news.must_store]
         self.replica.news = [news for news in self.replica.news if isinstance(news, Proven)]
 
@@ -70,9 +71,10 @@ class Node:
 
 
 def said(position: Position, author: int, kind: int, body: Value) -> Signed:
-    """Return a message for the step of a position."""
+    """Return a message for the step of a position, or a vote on its root."""
     match = world().machines[0].match.history.match
-    return sign(Message(match, position.step, position.tip, author, kind, body), MatchKey(world().seeds[author]))
+    step, tip = (position.root, position.root_tip) if kind in VOTES else (position.step, position.tip)
+    return sign(Message(match, step, tip, author, kind, body), MatchKey(world().seeds[author]))
 
 
 def due(position: Position, author: int, which: int = 0) -> tuple[int, Value]:
@@ -80,6 +82,9 @@ def due(position: Position, author: int, which: int = 0) -> tuple[int, Value]:
     played = world().machines[0].match.history.chain[position.step : position.step + 2]
     if played[0].tip == position.tip and which == 0:
         return played[1].entries[author].message[4:]
+    if position.kind is Kind.REVEAL:
+        assert position.standing is not None
+        return Kind.REVEAL, derive_secret(world().seeds[author], position.standing.context, "share")
     if position.kind is Kind.COMMIT:
         return Kind.COMMIT, tuple(bytes((which, each)) * 16 for each in range(COMMITMENTS[position.purpose]))
     if position.kind is Kind.MOVE:
@@ -104,11 +109,12 @@ def pairs(position: Position) -> Iterator[tuple[str, Pair]]:
         yield "on other states", ((Kind.LOCK, FALSE[0]), (Kind.LOCK, FALSE[1]))
     else:
         yield "of one kind", (own, due(position, position.owed[-1], 1))
-    entries = tuple(b"" for _ in position.owed)
-    others = tuple(bytes(32) for _ in position.owed)
-    yield "ABSENTs", ((Kind.ABSENT, (3, entries, -1)), (Kind.ABSENT, (3, others, -1)))
-    yield "CLOSEs", ((Kind.CLOSE, (3, entries)), (Kind.CLOSE, (3, others)))
-    yield "a vote against the own CLOSE", ((Kind.CLOSE, (3, entries)), (Kind.ABSENT, (4, others, -1)))
+    one = (position.step, position.tip, position.lock or tuple(b"" for _ in position.owed))
+    other = (position.step, b"?" * 32, one[2])
+    yield "ABSENTs", ((Kind.ABSENT, (3, one, -1)), (Kind.ABSENT, (3, other, -1)))
+    yield "CLOSEs", ((Kind.CLOSE, (3, one)), (Kind.CLOSE, (3, other)))
+    yield "a CLOSE and nil", ((Kind.CLOSE, (3, one)), (Kind.CLOSE, (3, ())))
+    yield "a vote against the own CLOSE", ((Kind.CLOSE, (3, one)), (Kind.ABSENT, (4, other, -1)))
 
 
 # What becomes of a step: how a node comes to its first moment, and from each to the next
@@ -134,7 +140,7 @@ def _close_without(node: Node, step: Position, author: int) -> None:
 
 
 def _lock(node: Node, step: Position, author: int) -> None:
-    while node.position.locked < step.step and author not in node.replica.proven:  # a cheat's step waits for a vote
+    while node.position.locks[-1][0] < step.step and author not in node.replica.proven:  # a cheat's step waits
         node.fill()
 
 
@@ -161,22 +167,17 @@ def _go_elsewhere(node: Node, step: Position, author: int) -> None:
 
 def vote_out(node: Node, step: Position, author: int) -> None:
     """Let everybody else decide that one player was absent."""
-    here = node.replica.held(step.step)
-    entries = tuple(
-        b"" if each == author else here.get(each) or said(step, each, *due(step, each)).id for each in step.owed
-    )
+    entries = tuple(b"" if each == author else said(step, each, *due(step, each)).id for each in step.owed)
+    value = (step.step, step.tip, step.lock or entries)
     for each in range(4):
         if each != author:
-            node.give(said(step, each, Kind.CLOSE, (0, entries)))
+            node.give(said(step, each, Kind.CLOSE, (0, value)))
 
 
 def show(node: Node, other: Node) -> None:
     """Let a node be shown the history of another."""
-    page = list(other.replica.messages())
-    for signed in page:
+    for signed in other.replica.messages():
         node.give(signed)
-    node.replica.follow(0, page)
-    node.close_steps()
 
 
 COURSES: Final[Mapping[str, Mapping[str, Turn]]] = {
@@ -261,20 +262,25 @@ def blames(verdict: Verdict, nickname: str) -> bool:
     return verdict.verdict is Judgement.MISCONDUCT and f"{nickname} " in verdict.reason
 
 
-def test_messages_of_a_history_that_is_not_followed_are_compared_too() -> None:
-    """Amid a history that is not worth to be followed, and that goes on behind the message."""
+def test_messages_of_a_branch_that_is_not_followed_are_compared_too() -> None:
+    """One player has signed two bids. Behind the one that is followed here there are more; behind the other a third
+    player contradicts themselves."""
     step = target("MOVE")
-    author = step.owed[-1]
-    node = Node(step.step - 1)
-    _close_otherwise(node, step, author)
-    other = Node(step.step + 2)
-    page = list(other.replica.messages())
-    for signed in page:
-        node.give(signed)
-    node.replica.follow(0, page)
-    assert author not in node.replica.proven
-    node.give(said(step, author, Kind.RESIGN, ()))
-    assert author in node.replica.proven
+    (cheat,) = step.owed
+    node, other = Node(step.step), Node(step.step)
+    first = due(step, cheat)
+    quantity, face = str(first[1]).split("x")
+    second = Kind.MOVE, f"{int(quantity) + 5}x{face}"
+    node.give(said(step, cheat, *first))
+    other.give(said(step, cheat, *second))
+    node.fill()
+    (liar,) = other.position.owed
+    node.give(said(step, cheat, *second))
+    assert node.replica.proven.keys() == {cheat}
+    for kind in (Kind.RESIGN, Kind.MOVE):
+        node.give(said(other.position, liar, kind, () if kind is Kind.RESIGN else "liar"))
+    assert node.replica.proven.keys() == {cheat, liar}
+    assert not node.replica.history.goes_through(other.position)
 
 
 def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
@@ -282,35 +288,34 @@ def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
     node = Node(step.step)
     author = step.owed[0]
     node.fill(resigns=author)
+    while author in node.position.base:
+        node.fill()
     place = node.position
-    for entries in ((b"",) * 3, (bytes(32),) * 3):
-        vote = said(place, author, Kind.ABSENT, (0, entries, -1))
-        with pytest.raises(RejectedMessageError):
-            node.replica.history.check_vote(vote)
-        node.give(vote)
+    first, second = (said(place, author, Kind.ABSENT, (0, (place.step, tip * 32, (b"",)), -1)) for tip in (b"1", b"2"))
+    with pytest.raises(RejectedMessageError, match="may not vote"):
+        node.replica.take(first)
+    node.give(second)
     assert author in node.replica.proven
 
 
-def test_a_third_message_is_kept_if_a_majority_has_closed_the_step_with_it() -> None:
+def test_a_third_message_closes_a_step_that_others_have_closed_with_it() -> None:
     """A player who has heard two others can go on with those who have heard of neither."""
     step = target("COMMIT")
     author = step.owed[-1]
-    node = Node(step.step)
+    node, other = Node(step.step), Node(step.step)
     first, second = (said(step, author, Kind.COMMIT, (bytes((each,)) * 32,) * 2) for each in (1, 2))
     third = said(step, author, Kind.RESIGN, ())
-    node.fill(but=author)
+    for each in (node, other):
+        each.fill(but=author)
     for signed in (first, second, third):
         node.give(signed)
     assert author in node.replica.proven
-    here = node.replica.held(step.step)
-    entries = tuple(third.id if each == author else here[each] for each in step.owed)
-    for each in step.owed[:-1]:
-        node.give(said(step, each, Kind.CLOSE, (0, entries)))
-    assert node.replica.history.closed(step.step) != entries
-    node.give(third)
-    assert node.replica.history.closed(step.step) == entries
-    node.give(second)
-    assert node.replica.history.closed(step.step) == entries
+    other.give(third)
+    other.fill()
+    other.fill()
+    for signed in (*other.replica.messages(), *other.replica.messages()):
+        node.give(signed)
+    assert node.position.tip == other.position.tip
 
 
 def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> None:
@@ -320,20 +325,10 @@ def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> 
     for each in range(100):
         place = step._replace(step=each % step.step, tip=bytes((each,)) * 32)
         node.give(said(place, author, Kind.RESIGN, ()))
-        node.give(said(place, author, Kind.ABSENT, (0, (b"",), -1)))
-    assert len(node.replica._aside[author]) == 2
+        vote = (0, (step.step, step.tip, (b"",)), -1)
+        node.give(said(place._replace(root=each % 3, root_tip=place.tip), author, Kind.ABSENT, vote))
+    assert len(node.replica._aside) == 2
     assert not node.replica.proven
-
-
-def test_a_node_does_not_go_on_with_a_lock_of_its_own_that_it_would_not_sign_now() -> None:
-    """Another one beside it would be a contradiction; of others it is half of a proof."""
-    step = target("LOCK")
-    author = step.owed[-1]
-    stored = [*Node(step.step).kept, said(step, author, Kind.LOCK, FALSE[0])]
-    for other in step.owed[:-1]:
-        Replica(world().data, other).take_stored(stored)
-    with pytest.raises(RejectedMessageError):
-        Replica(world().data, author).take_stored(stored)
 
 
 def test_a_restarted_node_that_forgot_half_of_a_proof_is_shown_both_messages() -> None:

@@ -24,7 +24,7 @@ from protocol.match.effects import Broadcast, MatchInput, Played, Received, Show
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
 from protocol.wire.messages import Kind, Message, Signed, sign
-from tests.protocol.scribe import due, signed_by
+from tests.protocol.scribe import due, signed_by, votes_to_close
 from tests.simulation.world import World, genesis
 
 CLASSIC = PRESETS["classic"]
@@ -69,17 +69,6 @@ def spoken(history: History, author: int, kind: int, body: object, **changes: ob
     position = history.position
     message = Message(history.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
     return sign(message._replace(**changes), KEYS[author])  # type: ignore[arg-type]
-
-
-def votes_to_close(
-    history: History, author: int, key: MatchKey, entries: tuple[bytes, ...] | bytes = (), kind: Kind = Kind.CLOSE
-) -> Signed:
-    """Return a vote of round 0 to close the open step with what is held, or with other entries."""
-    position, root = history.position, history.root
-    held = tuple(history.held[each].id if each in history.held else b"" for each in position.owed)
-    value = (position.step, position.tip, entries or (position.lock if position.kind is Kind.LOCK else held))
-    body = (0, value, -1) if kind is Kind.ABSENT else (0, value)
-    return sign(Message(history.match, root.step, root.tip, author, kind, body), key)
 
 
 def resigns(history: History, author: int) -> Signed:

@@ -9,13 +9,15 @@ from p2pdice import PRESETS, view
 from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
 from protocol.consensus.replica import Replica
+from protocol.crypto.keys import MatchKey
 from protocol.match.catch_up import ANEW, COMPARE, CatchUp
 from protocol.match.effects import Linked, Paged, Send, Ticked
 from protocol.match.match import Match
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.messages import Kind, Signed
-from tests.protocol.scribe import due, signed_by
+from tests.protocol.histories import until
+from tests.protocol.scribe import due, signed_by, votes_to_close
 from tests.simulation.world import World
 
 
@@ -29,9 +31,9 @@ class Parted:
             assert self.world.step()
         history = machine.match.history
         self.parting = history.position.step
-        self.others = history.fork(self.parting)
+        self.others = until(history, self.parting)
         (self.cheat,) = history.position.owed
-        rolled = history.chain[history.position.locked + 1 :]
+        rolled = history.chain[history.position.root + 1 :]
         self.rolled = [signed for each in rolled for signed in each.entries.values()]
         assert history.position.state is not None
         bids = view(history.position.state, history.position.seats.index(self.cheat), ()).legal[:3]
@@ -48,7 +50,7 @@ class Parted:
 
     def part(self, told: Signed) -> None:
         """Have the others take this message of the cheat's."""
-        self.others = self.others.fork(self.parting)
+        self.others = until(self.others, self.parting)
         self.others.add(told)
         self.shown = [*self.rolled, told]
 
@@ -62,18 +64,18 @@ class Parted:
             for signed in given.values():
                 others.add(signed)
             return
-        for signed in given.values():
+        is_lock = others.position.kind is Kind.LOCK
+        for signed in () if is_lock else given.values():
             others.hold(signed)
-        entries = tuple(given[each].id if each in given else b"" for each in owed)
         voters = [each for each in others.position.base if each not in (self.me, self.peer)]
-        certificate = [self._say(others, each, Kind.CLOSE, (0, entries)) for each in voters]
-        others.close_without(certificate)
+        certificate = [votes_to_close(others, each, MatchKey(self.world.seeds[each])) for each in voters]
+        others.close_by(certificate)
         self.shown += certificate
 
     def until_lock(self) -> None:
         """Have the others go on to a complete LOCK."""
-        before = self.others.position.locked
-        while self.others.position.locked == before:
+        before = self.others.position.locks
+        while self.others.position.locks == before:
             self.go_on(self.me)
 
     def show(self, *pages: Iterable[Signed]) -> None:

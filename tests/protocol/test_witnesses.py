@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.branches import Outcome
+from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.position import Purpose
