@@ -117,7 +117,7 @@ def test_of_messages_for_later_steps_those_for_the_next_ones_are_kept(order: int
     for signed in said:
         if signed.message.author != 0 or signed.message.step == 0:
             replica.take(signed)
-            replica.close_steps()
+            replica.settle()
     assert replica.history.position.step == ahead[limits.FUTURE_PER_AUTHOR].message.step
 
 

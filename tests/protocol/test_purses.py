@@ -62,6 +62,7 @@ from protocol.wire.purses import (
     parse_purse,
     sign_entry,
 )
+from tests.protocol.histories import until
 from tests.simulation.world import IDENTITIES, World, identity_of
 
 ONE_DIE = PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"})
@@ -545,7 +546,7 @@ def test_a_stake_with_a_wrong_signature_of_its_purse_is_misconduct() -> None:
     ):
         right = staked(world, 0).message
         wrong = sign(right._replace(body=change(right.body)), MatchKey(world.seeds[0]))
-        fork = history.fork(step)
+        fork = until(history, step)
         assert fork.weigh(staked(world, 0)) is Outcome.ADDED
         with pytest.raises(MisconductError, match="stake"):
             fork.weigh(wrong)
@@ -560,7 +561,7 @@ def test_a_match_without_purses_takes_no_signature_of_one() -> None:
     assert isinstance(body, tuple)
     wrong = sign(right.message._replace(body=(*body, bytes(64))), MatchKey(world.seeds[0]))
     with pytest.raises(MisconductError, match="other purses"):
-        history.fork(right.message.step).weigh(wrong)
+        until(history, right.message.step).weigh(wrong)
 
 
 def test_a_stake_that_came_too_late_comes_back() -> None:

@@ -32,6 +32,7 @@ from protocol.match.replay import NoMatchError, Replay
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, sign
+from tests.protocol.histories import until
 from tests.simulation.world import World
 from tests.tiers import thoroughly
 
@@ -142,7 +143,7 @@ def test_an_unfinished_match_is_replayed_to_its_end_with_unopened_dice_unknown()
     history = world.machines[0].match.history
     whole = told(replayed(world.machines[0].transcript))
     for step in range(0, len(history.chain) - 1, 3):
-        beginning = history.fork(step)
+        beginning = until(history, step)
         if step > STATES_APART:
             first = min(history.chain[step + 1].entries)
             beginning.hold(history.chain[step + 1].entries[first])  # of some steps the first message is there
@@ -161,7 +162,7 @@ def test_hands_that_were_opened_before_the_match_stopped_are_known() -> None:
     world = run(SMALL, 3, 4)
     history = world.machines[0].match.history
     step = next(position.step for position in history.chain if position.kind is Kind.OPEN)
-    beginning = history.fork(step)
+    beginning = until(history, step)
     author, opening = min(history.chain[step + 1].entries.items())
     beginning.hold(opening)
     replay = replayed(write_transcript(beginning))

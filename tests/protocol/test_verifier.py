@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdice import PRESETS
+from protocol.consensus.history import History
 from protocol.consensus.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
 from protocol.crypto.keys import MatchKey, fingerprint
@@ -164,7 +165,7 @@ WRONGS: dict[str, Callable[[World, Message], Signed]] = {
     "a power without motes": lambda world, message: resigned(world, message, body="play grey@1"),
     "a concession as a move": lambda world, message: resigned(world, message, body="concede"),
     "an early reveal": lambda world, message: resigned(world, message, kind=Kind.REVEAL, body=bytes(32)),
-    "an early opening": lambda world, message: resigned(world, message, kind=Kind.OPEN, body=(bytes(32),) * 3),
+    "an early opening": lambda world, message: resigned(world, message, kind=Kind.OPEN, body=(*(bytes(32),) * 3, b"")),
     "a wrong reveal": lambda world, message: resigned(world, message, body=flipped(message.body)),
     "a wrong opening": lambda world, message: resigned(world, message, body=flipped(message.body)),
     "too few commitments": lambda world, message: resigned(world, message, body=(bytes(32),) * 2),
@@ -331,14 +332,19 @@ def test_a_result_before_the_end_blames_nobody(world: World, fair: bytes) -> Non
 def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
     place = next(place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE)
-    votes = [
-        resigned(world, messages[place].message, kind=Kind.CLOSE, body=(0, (entry,)))
-        for entry in (bytes(32), b"\1" * 32)
-    ]
+    move = messages[place].message
+    history = History(genesis)
+    for signed in messages[:place]:
+        history.add(signed)
+    root = move._replace(step=history.position.root, tip=history.position.root_tip)
+    value = (move.step, move.tip, (b"",))
+    voter = next(author for author in history.position.base if author not in history.position.owed)
+    bodies = ((0, each, -1) for each in (value, (move.step, bytes(32), (b"",))))
+    votes = [resigned(world, root._replace(author=voter), kind=Kind.ABSENT, body=body) for body in bodies]
     assert verify(assemble(genesis, [*messages[:place], votes[0]])).verdict == "incomplete"
     verdict = verify(assemble(genesis, [*messages[:place], *votes]))
     assert (verdict.verdict, verdict.step) == ("misconduct", votes[0].message.step)
-    assert "voted twice in one round: voted in round 0 to close a step with 00000000…" in verdict.reason
+    assert f"voted twice in one round: voted in round 0 that step {move.step} holds nothing" in verdict.reason
     assert verify(assemble(genesis, [*messages[:place], votes[0], votes[0]])).verdict == "altered"
 
 
@@ -393,11 +399,20 @@ BODIES: dict[Kind, list[Value]] = {
     Kind.LOCK: [bytes(33), ""],
     Kind.REVEAL: [bytes(31)],
     Kind.MOVE: ["", "1" * 201, b"1x1"],
-    Kind.OPEN: [(bytes(32),) * 2, (bytes(32), bytes(32), b"")],
+    Kind.OPEN: [(bytes(32),) * 3, (bytes(32), bytes(32), b"", b""), (*(bytes(32),) * 3, bytes(64))],
     Kind.RESIGN: [(0,)],
     Kind.STAKE: [(2**63, 0, bytes(32)), (-1, 0, bytes(32)), (0, 0, bytes(31))],
-    Kind.CLOSE: [(0, ()), (0, (bytes(32),) * 11), (2**32, (b"",)), (0, (b"x",))],
-    Kind.ABSENT: [(0, (b"",), 0), (1, (b"",), -2)],
+    Kind.CLOSE: [
+        (0, (1, bytes(32), ())),
+        (0, (1, bytes(32), (bytes(32),) * 11)),
+        (2**32, (1, bytes(32), (b"",))),
+        (0, (1, bytes(32), (b"x",))),
+        (0, (1, bytes(32), b"")),
+        (0, (1, b"", (b"",))),
+        (0, (-1, bytes(32), (b"",))),
+        (0, (b"",)),
+    ],
+    Kind.ABSENT: [(0, (1, bytes(32), (b"",)), 0), (1, (1, bytes(32), (b"",)), -2), (0, (), -1)],
 }
 
 
