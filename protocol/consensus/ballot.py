@@ -36,7 +36,6 @@ from protocol.consensus.position import FORMED, Position
 from protocol.consensus.votes import Value, Vote, elect, is_possible, leavers, read_vote
 from protocol.wire.messages import VOTES, Kind, Signed
 
-
 _JUDGE = -1
 """Stands for the author of a message that convicts by itself, among those who have signed behind a step."""
 

@@ -232,7 +232,7 @@ class History:
             raise RejectedMessageError("a WITNESS in a step without a LOCK, or by a player who is not a witness there")
         if message.body != position.lock:
             raise OtherStateError
-        if message.step < self.position.locks[0][0]:
+        if message.step < self.position.locks[0].step:
             return Outcome.LATE
         self.countersigned = {**self.countersigned, position.tip: {**known, message.author: signed}}
         return Outcome.ADDED
@@ -240,11 +240,11 @@ class History:
     def countersignatures(self) -> bytes:
         """Return the witnesses' signatures under the last but one LOCK, as what follows the last LOCK carries them."""
         position = self.position
-        known = sorted(self.countersigned.get(position.locks[0][1], {}).items())
+        known = sorted(self.countersigned.get(position.locks[0].tip, {}).items())
         return b"".join(
             bytes((author,)) + signed.signature
             for author, signed in known
-            if author not in (*position.players, *position.left)
+            if author not in (*position.locks[0].owed, *position.left)
         )
 
     def weigh(self, signed: Signed) -> Outcome:
@@ -313,8 +313,8 @@ class History:
         is_here = (message.step, message.tip) == (position.root, position.root_tip) and value is not None
         if not is_here or value is None or value[:2] != (position.step, position.tip):
             raise RejectedMessageError("a vote on another history, or on another step")
-        if isinstance(value.entries, bytes) is not is_lock:
-            raise RejectedMessageError("a vote in the form for another step")
+        if isinstance(value.entries, bytes) is not is_lock or (is_lock and self.held):
+            raise RejectedMessageError("a vote in the form for another step, or beside messages of a LOCK")
         is_right = value.entries == position.lock or (len(value.entries) == len(position.owed) and b"" in value.entries)
         if not is_right:
             raise RejectedMessageError("a vote that closes the step with nothing that fits it")
@@ -404,9 +404,9 @@ class History:
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Tell whether a signature is that of a witness under the last but one LOCK before a position."""
-        if witness >= self.roster_size or witness in (*position.players, *position.left):
+        step, tip, lock, owed = position.locks[0]
+        if witness >= self.roster_size or witness in (*owed, *position.left):
             return False
-        step, tip, lock = position.locks[0]
         known = self.countersigned.get(tip, {})
         if witness in known and known[witness].signature == signature:
             return True  # without the price of a signature check
@@ -427,7 +427,7 @@ class History:
         self.chain.append(self.position)
         self.held, self.closes = {}, []
         if before.kind is Kind.LOCK:
-            self.countersigned = {tip: self.countersigned.get(tip, {}) for _, tip, _ in self.position.locks}
+            self.countersigned = {tip: self.countersigned.get(tip, {}) for _, tip, *_ in self.position.locks}
         if self.position.kind is Kind.LOCK and not self.position.owed:
             self.settle({}, ())
 

@@ -69,6 +69,16 @@ class Deal(NamedTuple):
     """To the hand keys, by author."""
 
 
+class Lock(NamedTuple):
+    """A LOCK that was closed."""
+
+    step: int
+    tip: bytes
+    state: bytes
+    """The hash that it signs."""
+    owed: tuple[int, ...]
+
+
 class Position(NamedTuple):
     """All that is agreed before one step, and the kind of that step. It never changes; another position follows it."""
 
@@ -90,9 +100,9 @@ class Position(NamedTuple):
     """Authors who owed the last closed LOCK, and those who owed the one before: they stay in the base for that long."""
     carried: tuple[int, ...] = ()
     """Witnesses whose signatures were carried since the last closed LOCK: they will be in the next base."""
-    locks: tuple[tuple[int, bytes, bytes], ...] = ()
-    """Step, tip and state hash of the last but one closed LOCK and of the last. What follows the last one carries the
-    signatures of witnesses under the other."""
+    locks: tuple[Lock, ...] = ()
+    """The last but one closed LOCK and the last. What follows the last one carries the signatures of witnesses under
+    the other."""
     root: int = 0
     """The first step that is not final: that behind the last closed LOCK or decision."""
     root_tip: bytes = b""

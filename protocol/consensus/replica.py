@@ -120,9 +120,7 @@ class Replica(Holdings):
                 outcome = self._take_vote(signed)
             elif slot is Slot.LOCK:
                 outcome = history.countersign(signed)
-            elif slot is Slot.END:
-                outcome = history.hold(signed)
-            elif message.kind is Kind.RESIGN and message.step < FORMED:
+            elif slot is Slot.END or (message.kind is Kind.RESIGN and message.step < FORMED):
                 outcome = history.hold(signed)
             elif message.step < self.ballot.root.step:
                 outcome = history.weigh(signed)

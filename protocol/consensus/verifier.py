@@ -12,7 +12,6 @@ from enum import StrEnum
 from itertools import islice, pairwise
 from typing import Any, Final
 
-from p2pdice import Expect
 from protocol import limits
 from protocol.consensus.accounts import account_of
 from protocol.consensus.branches import Outcome
@@ -371,7 +370,8 @@ class _Reading:
         names = [join.nickname for join in players]
         is_whole = judgement in (Judgement.FAIR, Judgement.UNPROVEN)
         # A proof after the end does not change the result; an altered file has none.
-        state = position.state if judgement is not Judgement.ALTERED else None
+        is_over = position.purpose is Purpose.END and judgement is not Judgement.ALTERED
+        state = position.state if is_over else None
         winners = [] if state is None else [players[seat] for seat in state.winners]
         return Verdict(
             judgement,
@@ -394,7 +394,7 @@ def _purses(genesis: Genesis, position: Position) -> tuple[PurseChange, ...]:
     """Return what a match does to the purses of its players, by seat; by roster index before the seats are drawn."""
     state = position.state
     seats = position.seats or tuple(range(len(genesis.roster)))
-    account = account_of(seats, state) if state is not None and state.awaits is Expect.OVER else None
+    account = account_of(seats, state) if state is not None and position.purpose is Purpose.END else None
     changes = []
     for seat, author in enumerate(seats):
         purse = genesis.roster[author].join.purse

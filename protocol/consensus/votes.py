@@ -96,9 +96,11 @@ def leavers(position: Position, entries: Entries | bytes, resignations: Mapping[
 
 
 def is_possible(position: Position, leaving: Collection[int]) -> bool:
-    """Tell whether the others can go on if these authors leave: more than half of the base, one of them in the game."""
-    remaining = set(position.base).difference(position.left, leaving)
-    return len(remaining) >= position.majority and not remaining.isdisjoint(position.live)
+    """Tell whether the others can go on if these authors leave: more than half of the base, one of them in the game. At
+    the end nobody need be in the game any more."""
+    remaining, live = set(position.base).difference(position.left, leaving), set(position.live)
+    is_anybody_left = not remaining.isdisjoint(live) or (position.kind is Kind.LOCK and not live)
+    return len(remaining) >= position.majority and is_anybody_left
 
 
 def elect(

@@ -279,6 +279,15 @@ def test_nothing_is_voted_that_leaves_no_majority_or_nobody_in_the_game() -> Non
     assert table.ballot.wish({0, 1}) is None
 
 
+def test_the_last_lock_is_decided_though_nobody_is_in_the_game_any_more() -> None:
+    play = Play((Kind.LOCK, (0, 1)), base=(0, 1, 2))
+    play.root = play.root._replace(players=())
+    table = Table(play, 0)
+    assert table.ballot.wish({0, 1}) == table.value()
+    table.closes(table.value(), 0, 2)
+    assert table.ballot.closed is not None
+
+
 @pytest.mark.parametrize("entries", [(b"",) * 2, (b"x" * 32,), b"state".ljust(32)])
 def test_a_value_that_fits_no_step_or_names_what_is_not_here_counts_for_nothing(entries: tuple[bytes, ...]) -> None:
     table = turn()

@@ -329,6 +329,37 @@ def test_a_result_before_the_end_blames_nobody(world: World, fair: bytes) -> Non
             assert (verdict.verdict, verdict.culprit) == ("altered", None), kind
 
 
+def test_a_lock_stands_by_its_messages_or_by_votes_and_not_by_some_of_both(world: World, fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    history = History(genesis)
+    place = next(
+        at for at, signed in enumerate(messages) if signed.message.kind is Kind.LOCK and signed.message.step > 2
+    )
+    for signed in messages[:place]:
+        history.add(signed)
+    position = history.position
+    root = messages[place].message._replace(step=position.root, tip=position.root_tip)
+    value = (position.step, position.tip, position.lock)
+    votes = [
+        resigned(world, root._replace(author=author), kind=Kind.CLOSE, body=(0, value))
+        for author in position.base[: position.majority]
+    ]
+    behind = messages[place + len(position.owed) :]
+    assert verify(assemble(genesis, [*messages[:place], *votes, *behind])).verdict == "fair"
+    assert verify(assemble(genesis, [*messages[:place], votes[0]])).verdict == "incomplete"
+    assert verify(assemble(genesis, [*messages[: place + 1], votes[0]])).verdict == "altered"
+    assert verify(assemble(genesis, [*messages[: place + 1], *votes, *behind])).verdict == "altered"
+
+
+def test_a_match_is_over_and_has_a_winner_when_its_last_lock_is_closed(fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    assert messages[-1].message.kind is Kind.LOCK
+    for file in (messages[:-1], [each for each in messages if each.message.step < messages[-1].message.step]):
+        verdict = verify(assemble(genesis, file))
+        assert (verdict.verdict, verdict.winners) == ("incomplete", ())
+    assert verify(fair).winners
+
+
 def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
     place = next(place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE)

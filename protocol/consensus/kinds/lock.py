@@ -6,6 +6,7 @@ from p2pdice import State, plain
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import OtherStateError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, is_hash, short
+from protocol.consensus.position import Lock as Closed
 from protocol.consensus.position import Position, Purpose, Stage
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.canonical import encode
@@ -58,7 +59,7 @@ class Lock(Rule[bytes]):
         base = {*position.players, *position.carried}.union(*position.signers)
         closing.base = tuple(sorted(base.difference(position.left)))
         closing.signers, closing.carried = (position.players, *position.signers[:1]), ()
-        closing.locks = (*position.locks[-1:], (position.step, position.tip, position.lock))
+        closing.locks = (*position.locks[-1:], Closed(position.step, position.tip, position.lock, position.owed))
         if position.purpose is not Purpose.ENDING:
             closing.players = tuple(author for author in position.live if author not in closing.left)
 
