@@ -114,7 +114,7 @@ class Ballot:
 
     def _take_vote(self, vote: Vote) -> Outcome:
         root = self.root
-        if vote.root != root.tip or root.step < FORMED or vote.author not in root.base or vote.author in root.left:
+        if vote.root != root.tip or root.step == 0 or vote.author not in root.base or vote.author in root.left:
             return Outcome.FOREIGN
         slot = (vote.round, vote.author, vote.is_close)
         known = self._votes.get(slot, ())
@@ -251,7 +251,7 @@ class Ballot:
     def _leaving(self, value: Value) -> set[int] | None:
         """Return the authors whom a value makes leave; None if it is none, or not everything that it names is here."""
         position = self.branches.positions.get(value.tip)
-        if position is None or position.step != value.step or position.kind is None:
+        if position is None or position.step != value.step or position.step < FORMED or position.kind is None:
             return None
         entries = value.entries
         if position.kind is Kind.LOCK or isinstance(entries, bytes):
@@ -292,8 +292,7 @@ class Ballot:
             for vote in self.votes():
                 if vote.value is not None:
                     voters.setdefault(vote.value.tip, set()).add(vote.author)
-            is_formed = self.root.step >= FORMED
-            self._line = self.branches.line(self._convicted if is_formed else (), voters)
+            self._line = self.branches.line(self._convicted, voters)
         return self._line
 
     @property
@@ -354,7 +353,7 @@ class Ballot:
     def may_lock(self) -> bool:
         """This node may sign the LOCK that is open: it has not voted, knows no leading polka, and has signed no LOCK of
         another branch."""
-        is_bound = self.root.step >= FORMED and any(signed.message.kind is Kind.LOCK for signed in self._own())
+        is_bound = any(signed.message.kind is Kind.LOCK for signed in self._own())
         return not (is_bound or self.has_voted or self.leading is not None)
 
     def _own(self) -> Iterator[Signed]:
@@ -362,8 +361,9 @@ class Ballot:
 
     @property
     def _may_vote(self) -> bool:
-        left = self.line[-1].left
-        return self.me in self.root.base and self.me not in left and self.root.step >= FORMED and not self.has_resigned
+        position = self.line[-1]
+        is_voter = self.me in self.root.base and self.me not in position.left and not self.has_resigned
+        return is_voter and position.step >= FORMED
 
     def wish(self, over: Collection[int]) -> Value | None:
         """Return the value by which this node would go on.

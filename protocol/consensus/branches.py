@@ -16,7 +16,7 @@ from itertools import islice, product
 from typing import Protocol
 
 from protocol import limits
-from protocol.consensus.position import Position
+from protocol.consensus.position import FORMED, Position
 from protocol.wire.messages import Signed
 
 
@@ -131,9 +131,10 @@ class Branches:
         if is_single:
             del self._ends[position.tip]
         wanted = () if is_single else self._wanted(named)
+        is_any_wanted = is_single or position.step < FORMED
         for entries in self._closings(position):
             tip = self._folding.tip_after(position, entries)
-            if tip in self.positions or not (is_single or tip in wanted):
+            if tip in self.positions or not (is_any_wanted or tip in wanted):
                 continue
             after = self._folding.after(position, entries)
             self.positions[tip], self.messages[tip], self._parents[tip] = after, {}, position.tip
@@ -212,16 +213,19 @@ class Branches:
     def line(self, convicted: Collection[int], voters: Mapping[bytes, Collection[int]]) -> list[Position]:
         """Return the positions of the history that this node follows, from the root to the open step.
 
-        A message of a convicted player closes an ordinary step only if somebody unconvicted has signed behind it.
+        A message of a convicted player closes an ordinary step only if somebody unconvicted has signed behind it. But it
+        closes the step that forms the match in any case: nobody is put out there.
 
         :param voters: the authors of votes, by the tip that they name.
         """
         signers = self._signers(convicted, voters) if convicted else {}
         found = [self.root] if convicted else self._line
         while not (position := found[-1]).is_boundary and self.is_full(position):
-            children = self._children.get(position.tip, ())
+            children = self._children.get(position.tip, [])
             if not set(convicted).isdisjoint(position.owed):
-                children = sorted((tip for tip in children if signers[tip]), key=lambda tip: (-len(signers[tip]), tip))
+                is_forming = position.step < FORMED
+                children = [tip for tip in children if signers[tip] or is_forming]
+                children.sort(key=lambda tip: (-len(signers[tip]), tip))
             if not children:
                 break
             found.append(self.positions[children[0]])

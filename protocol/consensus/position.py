@@ -141,9 +141,8 @@ class Position(NamedTuple):
 
     @property
     def is_boundary(self) -> bool:
-        """Whether a new root follows when all who owe the step have signed: a LOCK, or a step that forms the match.
-        Nothing follows the end."""
-        return self.kind in (Kind.LOCK, None) or self.step < FORMED
+        """Whether a new root follows when all who owe the step have signed. Nothing follows the end."""
+        return self.kind in (Kind.LOCK, None)
 
     @property
     def live(self) -> tuple[int, ...]:

@@ -27,7 +27,6 @@ from itertools import islice
 from typing import Final
 
 from protocol import limits
-from protocol.consensus.position import FORMED
 from protocol.consensus.replica import Replica
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import Have, Need, Page
@@ -131,7 +130,7 @@ class CatchUp:
     def ask(self, author: int, now: float) -> None:
         """Begin to ask a peer for everything that this node may lack."""
         peer = self._peers[author]
-        position = self._history.root if self._history.position.step >= FORMED else self._history.chain[0]
+        position = self._history.root
         peer.need, peer.asked, peer.begun = Need(self._history.match, position.step, position.tip, 0), math.inf, now
         peer.answering = None
 

@@ -108,7 +108,7 @@ class EventFeed:
         self._emit = emit
         self._told = 0
         """Index into the chain of positions: earlier ones have been told."""
-        self._is_resumed = False
+        self._is_resumed = self._is_formed = False
         self._lost: set[int] = set()
         self._complained_of: set[int] = set()
 
@@ -119,6 +119,7 @@ class EventFeed:
     def resume(self) -> None:
         """Begin with the current state: the history up to now was told before a restart."""
         self._told = len(self._history.chain) - 1
+        self._is_formed = self._told >= FORMED
         self._is_resumed = True
 
     def bring_up_to_date(self) -> bool:
@@ -135,8 +136,8 @@ class EventFeed:
             before = chain[self._told]
             self._told += 1
             position = chain[self._told]
-            if self._told == FORMED:
-                has_formed = True
+            if self._told == FORMED and not self._is_formed:
+                self._is_formed = has_formed = True
                 self._emit(Formed())
             for event in self._events.between(before, position):
                 self.show(event)

@@ -435,6 +435,25 @@ def test_a_message_that_convicts_by_itself_keeps_the_history_by_which_it_is_judg
     assert table.ballot.line[-1].tip == behind(table, 0).tip
 
 
+def test_two_commits_of_the_step_that_forms_the_match_are_branches_and_nobody_is_put_out_there() -> None:
+    """A guest who shows one to some and another to others holds up nobody for good."""
+    play = Play((Kind.LOCK, range(3)))
+    play.root = play.root._replace(step=FORMED - 1, kind=Kind.COMMIT)
+    table = Table(play, 1)
+    table.ballot.convict(0)
+    root = play.root
+    table.give(said(root, 1), said(root, 2))
+    assert table.ballot.wish({0}) is None
+    table.give(said(root, 0), said(root, 0, which=1))
+    others = {author: said(root, author) for author in (1, 2)}
+    tips = sorted(play.tip_after(root, {0: said(root, 0, which=which), **others}) for which in (0, 1))
+    assert table.ballot.line[-1].tip == tips[0]
+    other = table.ballot.branches.positions[tips[1]]
+    table.give(said(other, 2))
+    assert table.ballot.line[-1].tip == tips[1]
+    assert table.ballot.wish({0, 1}) == table.value()
+
+
 def test_the_branch_with_most_signers_is_followed_then_that_of_the_smallest_tip() -> None:
     table = branching()
     root = table.play.root

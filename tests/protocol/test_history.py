@@ -192,7 +192,7 @@ def test_each_root_has_one_ballot() -> None:
     """The root is behind the last closed LOCK, or behind the last decision after it."""
     root = 0
     for before, after in itertools.pairwise(CHAIN):
-        root = after.step if before.kind is Kind.LOCK or after.step <= FORMED else root
+        root = after.step if before.kind is Kind.LOCK else root
         assert (after.root, after.root_tip) == (root, CHAIN[root].tip)
     history = record_at(at(Purpose.TURN, Kind.MOVE))
     voters = [each for each in history.position.base if each not in history.position.owed]
