@@ -213,8 +213,8 @@ class Branches:
     def line(self, convicted: Collection[int], voters: Mapping[bytes, Collection[int]]) -> list[Position]:
         """Return the positions of the history that this node follows, from the root to the open step.
 
-        A message of a convicted player closes an ordinary step only if somebody unconvicted has signed behind it. But it
-        closes the step that forms the match in any case: nobody is put out there.
+        A message of a convicted player closes an ordinary step only if somebody unconvicted has signed behind it; but
+        the step that forms the match in any case, as nobody is put out there.
 
         :param voters: the authors of votes, by the tip that they name.
         """

@@ -4,6 +4,7 @@ place."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from protocol.consensus.ballot import Ballot
 from protocol.consensus.errors import MisconductError
@@ -87,17 +88,19 @@ class Holdings:
 
     def shown(self, step: int) -> Iterator[Signed]:
         """Yield all messages from a step on for a peer that may lack them, first those that the match goes on with."""
-        told = set()
-        for signed in self._closed_with(step, self.history.position.step):
-            told.add(signed.id)
-            yield signed
-        told.update(signed.id for signed in self.history.held.values())
-        yield from (signed for signed in self._behind_root() if signed.id not in told)
-        yield from self._proofs()
-        yield from (self.history.held[author] for author in sorted(self.history.held))
-        yield from self._beside()
-        yield from (vote.signed for vote in self.ballot.votes())
-        yield from self._later()  # perhaps the only copy left, if the author has lost it
+        history, told = self.history, set[bytes]()
+        for signed in chain(
+            self._closed_with(step, history.position.step),
+            (signed for signed in self._behind_root() if signed.message.tip != history.position.tip),
+            self._proofs(),
+            self._behind_root(),
+            self._beside(),
+            (vote.signed for vote in self.ballot.votes()),
+            self._later(),  # perhaps the only copy left, if the author has lost it
+        ):
+            if signed.id not in told:
+                told.add(signed.id)
+                yield signed
 
     def _closed_with(self, step: int, until: int) -> Iterator[Signed]:
         for position in self.history.chain[step + 1 : until + 1]:

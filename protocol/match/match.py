@@ -66,7 +66,7 @@ from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
 from protocol.wire.purses import Entry
 
 RESULT_WAIT: Final = 3.0
-"""Seconds to wait for RESULTs before the end is called unconfirmed."""
+"""Seconds to wait for RESULTs of unlinked players before the end is called unconfirmed."""
 
 
 @dataclass(slots=True)
@@ -554,7 +554,8 @@ class Match:
         if self._timers.ended_at is None:
             self._timers.ended_at = self._now
         unconfirmed = {*self.history.position.players} - {*self.history.results}
-        due = self._timers.ended_at + RESULT_WAIT
+        is_linked = not unconfirmed.isdisjoint(self._links.linked)  # it may be on its way, behind what leads to it
+        due = self._timers.ended_at + (self._timeouts.round_seconds if is_linked else RESULT_WAIT)
         if not unconfirmed or self._now >= due:
             self._over = True
             self._emit(Over(not unconfirmed))

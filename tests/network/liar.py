@@ -43,14 +43,14 @@ STRANGE_TIP: Final = bytes(24)
 Messages = Iterator[Signed]
 
 
-def vote(match: Match, step: int, number: int, tip: bytes = b"") -> Signed:
-    """Return the liar's vote, of a round, that a step stands as this node has closed it.
+def vote(match: Match, number: int, tip: bytes = b"") -> Signed:
+    """Return the liar's vote, of a round, that those who owe the open step have given nothing.
 
-    :param tip: that of the step, unless another one is given.
+    :param tip: that of the root, unless another one is given.
     """
-    entries = match.history.closed(step)
-    assert entries is not None
-    return say(match, step, tip or match.history.chain[step].tip, Kind.ABSENT, (number, entries, -1))
+    place = match.history.position
+    value = (place.step, place.tip, place.lock or (b"",) * len(place.owed))
+    return say(match, place.root, tip or place.root_tip, Kind.ABSENT, (number, value, -1))
 
 
 def say(match: Match, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:
@@ -63,29 +63,25 @@ def strange(number: int) -> bytes:
     return STRANGE_TIP + number.to_bytes(8, "big")
 
 
-def last_closed(match: Match) -> int:
-    return match.history.position.step - 1
-
-
 # What is thrown: each yields messages without end, and looks at the match anew for each of them.
 
 
 def votes(match: Match) -> Messages:
-    """True votes on the step that was closed last, of ever later rounds."""
+    """Votes against those who owe the open step, of ever later rounds."""
     for number in count(1):
-        yield vote(match, last_closed(match), number)
+        yield vote(match, number)
 
 
 def far_votes(match: Match) -> Messages:
-    """True votes on it, of rounds that are too far ahead for anybody to follow."""
+    """The same, of rounds that nobody comes to."""
     for number in count(1_000_000):
-        yield vote(match, last_closed(match), number)
+        yield vote(match, number)
 
 
 def votes_elsewhere(match: Match) -> Messages:
-    """Votes of ever later rounds on steps of histories that never were."""
+    """Votes of ever later rounds on roots that never were."""
     for number in count(1):
-        yield vote(match, last_closed(match), number, strange(number))
+        yield vote(match, number, strange(number))
 
 
 def elsewhere(match: Match) -> Messages:
@@ -101,9 +97,9 @@ def future(match: Match) -> Messages:
 
 
 def repeated(match: Match) -> Messages:
-    """One true vote again and again, and the next one after a hundred."""
+    """One vote again and again, and the next one after a hundred."""
     for number in count(1):
-        again = vote(match, last_closed(match), number)
+        again = vote(match, number)
         for _ in range(100):
             yield again
 
@@ -176,7 +172,7 @@ def history(match: Match) -> list[Signed]:
 
 
 def everything(match: Match) -> Iterator[bytes]:
-    """Some of each kind in turn, but no votes that anybody follows: the match would wait for those."""
+    """Some of each kind in turn."""
     kinds = [carried(kind)(match) for kind in (far_votes, elsewhere, future)]
     kinds += [kind(match) for kind in (needs, haves, cuts, pages, keepalives, known, forged)]
     while True:

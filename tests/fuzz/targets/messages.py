@@ -116,7 +116,12 @@ def examples(kind: Kind) -> tuple[bytes, ...]:
         newest: tuple[int, ...] = (1,) if kind is Kind.ABSENT else ()
         lists = (ids, (ids[0], b""), (b"", ids[1]))
         given = [
-            signed.message._replace(kind=kind, body=(2, entries, *newest)).encoded()
+            signed.message._replace(
+                step=position.root,
+                tip=position.root_tip,
+                kind=kind,
+                body=(2, (position.step, position.tip, entries), *newest),
+            ).encoded()
             for signed in at.due
             for entries in lists
         ]
