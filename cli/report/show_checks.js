@@ -13,7 +13,7 @@
     dice: "dice that follow from the secrets of all",
     moves: "moves that the rules allow",
     absence: "votes on absence",
-    purses: "stakes frozen in purses by their own signatures",
+    purses: "stakes within what purses brought",
     proofs: "proofs of misconduct",
   };
 
@@ -78,7 +78,7 @@
 
   const lineOf = (purse, name) => {
     const { funds, owned, bet, tickets, change, ticket_change: ticketChange, soul } = purse;
-    const brought = `${name} brought ${coinsAndTickets(funds, owned)}, without what was frozen for other matches`;
+    const brought = `${name} brought ${coinsAndTickets(funds, owned)}`;
     if (bet === null) return `${brought}. No stake was opened.`;
     const staked = `${brought}. Staked: ${coinsAndTickets(bet, tickets)}`;
     if (change === null) return `${staked}.`;
@@ -90,8 +90,8 @@
     const opened = purses.filter(({ bet }) => bet !== null).length;
     const settled = purses.some(({ change }) => change !== null);
     tell(
-      "Proven of the purses: each player's identity has certified the purse that the player brought" +
-        (opened ? "; each stake that was opened is frozen there for this match, on the entry that the player named as the newest" : "") +
+      "Proven of the purses: each player's identity has signed what the purse held that the player brought" +
+        (opened ? "; each stake that was opened is within that" : "") +
         (settled ? "; and the changes below follow from what the players brought and staked, and from how the match ended." : "."),
     );
     const list = document.createElement("ul");
@@ -102,8 +102,8 @@
     });
     result.append(list);
     tell(
-      "No transcript can prove that a purse had no newer entry, or that its coins were right. Those who signed the " +
-        "start of this match have checked that, as far as they could. Nor does it show what was entered in a purse later.",
+      "No transcript can prove that a purse had no newer record, or that its coins were right. Those who signed the " +
+        "start of this match have checked that, as far as they could. Nor does it show what came into a purse later.",
     );
   };
 

@@ -2,28 +2,20 @@
 
 const ascending = (one, other) => one - other;
 
-// The authors of the ABSENTs and CLOSEs that make a majority for the entries, or null. `step` has base, left (before
-// it) and live; `leaving` are the authors who leave by the entries; `voters` and `backers` are authors.
-function elect(step, leaving, voters, backers) {
-  const { base, left, live } = step;
-  const most = Math.floor(base.size / 2) + 1;
-  const staying = new Set([...base].filter((author) => !left.has(author)));
-  const stay = new Set([...live].filter((author) => !leaving.has(author)));
-  const remaining = [...staying].filter((author) => !leaving.has(author));
-  if (remaining.length < most || !remaining.some((author) => live.has(author))) return null;
-  const votes = voters.filter((author) => staying.has(author)).sort(ascending);
-  const chosen = [...votes.filter((author) => stay.has(author)), ...votes.filter((author) => !stay.has(author))].slice(
-    0,
-    most,
+// Whether votes for the right value, ABSENTs before CLOSEs, are neither more nor fewer than a certificate. The step has
+// base, left (before it) and live; `leaving` are the authors who leave by the value.
+function certifies({ base, left, live, votes }, leaving) {
+  const staying = (author) => live.has(author) && !leaving.has(author);
+  const remaining = [...base].filter((author) => !left.has(author) && !leaving.has(author));
+  if (2 * remaining.length <= base.size || !remaining.some(staying)) return false;
+  const absents = votes.filter(({ kind }) => kind === ABSENT).map(({ author }) => author);
+  const closes = votes.slice(absents.length);
+  const closers = closes.map(({ author }) => author);
+  const half = Math.ceil([...live].filter(staying).length / 2);
+  return (
+    closers.length === Math.floor(base.size / 2) + 1 &&
+    closes.every(({ body }) => body[0] === closes[0].body[0]) &&
+    absents.length === Math.max(0, half - closers.filter(staying).length) &&
+    absents.every((author) => staying(author) && !closers.includes(author))
   );
-  if (chosen.length < most) return null;
-  const need = Math.max(Math.ceil(stay.size / 2), Math.min(2, stay.size));
-  const lacking = Math.max(0, need - chosen.filter((author) => stay.has(author)).length);
-  const added = backers
-    .filter((author) => stay.has(author) && !chosen.includes(author))
-    .sort(ascending)
-    .slice(0, lacking);
-  const voices = new Set([...chosen, ...added].filter((author) => stay.has(author)));
-  if (2 * voices.size < stay.size) return null;
-  return { absents: added, closes: chosen.sort(ascending) };
 }

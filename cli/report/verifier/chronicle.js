@@ -1,6 +1,6 @@
 // The history of a match: which messages each step takes, and what follows from them (SPEC.md, II.5).
 
-const FORMED = 2; // the first step after the match is formed
+const FORMED = 2; // the first step after the match is formed, and the first root
 
 const SCRIPTS = {
   forming: [LOCK],
@@ -10,10 +10,10 @@ const SCRIPTS = {
   turn: [MOVE],
   die: [COMMIT, LOCK, REVEAL],
   showdown: [LOCK, OPEN],
-  end: [null],
+  end: [LOCK, null],
 };
 const SCRIPT_FOR = { stakes: "stakes", move: "turn", deal: "deal", roll: "die", hands: "showdown", over: "end" };
-const ROLLS = ["seating", "deal", "die"];
+const NO_ID = new Uint8Array(0);
 
 // Judgements of a message.
 const FITS = { fits: true };
@@ -34,13 +34,13 @@ class Chronicle {
     this.deal = null; // { context, byAuthor, beacon } of the hands on the table
     this.stakes = Array(this.players).fill(null); // that were opened, by roster index: [bet, tickets]
     this.claims = []; // [step, author]: a live player who was voted absent
-    this.previousLock = null; // { step, tip, state }
-    this.playedSegment = this.everybody; // in the game when the previous LOCK was opened
-    this.playedBefore = this.everybody; // and when the one before that was
-    this.carried = new Set(); // witnesses whose signatures the previous LOCK carries
-    this.base = new Set();
+    this.locks = []; // those that are closed: { step, tip, state, owed }
+    this.playing = this.everybody; // in the game when the latest LOCK was closed
+    this.carried = []; // authors of the WITNESSes that have been carried since
+    this.base = this.everybody;
+    this.root = null; // { step, tip }
     this.tips = [genesis.match];
-    this.entries = []; // of each closed step: by roster index the id, or null
+    this.entries = []; // of each closed step: author to id, those of LOCKs too
     this.ended = false;
     this.script = "forming";
     this.at = 0;
@@ -82,15 +82,8 @@ class Chronicle {
       votes: [],
     };
     if (kind === LOCK) {
-      step.owed = [...this.playedSegment].filter((author) => !this.left.has(author));
+      step.owed = [...this.playing].filter((author) => !this.left.has(author));
       step.state = this.stateHash;
-      step.witnesses = new Set(
-        [...this.everybody].filter((author) => !this.left.has(author) && !step.owed.includes(author)),
-      );
-      step.nextBase = new Set(
-        [...this.playedSegment, ...this.playedBefore, ...this.carried].filter((author) => !this.left.has(author)),
-      );
-      if (this.number === 0) step.nextBase = this.everybody;
     } else if (kind === MOVE) step.owed = [this.seats[this.game.turn]];
     else if (kind !== null) step.owed = [...live];
     step.owed.sort(ascending);
@@ -108,21 +101,21 @@ class Chronicle {
     const { author, body } = message;
     if (message.kind === RESULT || message.kind === WITNESS) return PROVES_NOTHING;
     if (!owed.includes(author)) return misconduct(this.ended ? "after the end of the match" : "without being asked");
-    if (message.kind === RESIGN) return FITS;
+    if (message.kind === RESIGN && this.number < FORMED) return PROVES_NOTHING;
+    if (message.kind === RESIGN && kind !== LOCK) return FITS;
     if (message.kind !== kind) return misconduct("a message of a kind that the step does not take");
     switch (kind) {
       case COMMIT:
         return body.length === (this.script === "deal" ? 2 : 1) ? FITS : misconduct("a wrong number of commitments");
       case LOCK:
-        if (!sameBytes(body.subarray(0, 32), state)) return PROVES_NOTHING;
-        return (await this.carriedBy(message)) ? FITS : misconduct("a LOCK with a signature that is not a witness's");
+        return sameBytes(body, state) ? FITS : PROVES_NOTHING;
       case REVEAL:
-        return this.keeps(author, "share-commitment", this.commitments, "share", body)
-          ? FITS
+        return this.keeps(author, "share-commitment", this.commitments, "share", body.subarray(0, 32))
+          ? this.judgeCarried(body.subarray(32))
           : misconduct("a share that was not committed to");
       case OPEN:
         return this.keeps(author, "hand-commitment", this.deal, "hand", body[0])
-          ? FITS
+          ? this.judgeCarried(body[3])
           : misconduct("a hand that was not committed to");
       case STAKE:
         return this.judgeStake(message);
@@ -138,19 +131,13 @@ class Chronicle {
     return sameBytes(given[which], hashOf(tag, ...context, author, secret));
   }
 
-  async judgeStake({ author, body }) {
-    const [bet, tickets, salt, signature] = body;
-    const { funds, owned, purse, purseKey } = this.genesis.roster[author];
+  judgeStake({ author, body }) {
+    const [bet, tickets, salt] = body;
+    const { funds, owned } = this.genesis.roster[author];
     const given = this.commitments.byAuthor.get(author);
     const due = hashOf("stake-commitment", ...this.commitments.context, author, bet, tickets, salt);
     if (!given || !sameBytes(given.share, due)) return misconduct("a stake that was not committed to");
-    if (bet > funds || tickets > owned || bet > MOST_COINS || tickets > MOST_COINS)
-      return misconduct("a stake above the player's funds");
-    if (!purse) return signature ? misconduct("a stake frozen in a purse that was not brought") : FITS;
-    if (!signature || !(await purseKey.verifies(signature, freezeEntry(purse, this.genesis.match, bet, tickets))))
-      return misconduct("a stake that is not frozen in the player's purse");
-    this.tally.add("signatures");
-    return FITS;
+    return bet > funds || tickets > owned ? misconduct("a stake above the player's funds") : FITS; // nor above 10^12
   }
 
   legal(text) {
@@ -163,106 +150,112 @@ class Chronicle {
     }
   }
 
-  // Whether all signatures that a LOCK carries are those of its witnesses for the previous LOCK.
-  async carriedBy({ body }) {
-    const { previousLock: lock } = this;
-    for (let at = 32; at < body.length; at += WITNESS_SIZE) {
-      const author = body[at];
-      if (!lock || !this.step.witnesses.has(author)) return false;
-      const data = writeMessage(this.genesis.match, lock.step, lock.tip, author, WITNESS, lock.state);
-      if (!(await this.genesis.roster[author].key.verifies(body.subarray(at + 1, at + WITNESS_SIZE), data)))
-        return false;
+  // Judges the signatures that a message carries, of WITNESSes for the LOCK before the latest.
+  async judgeCarried(carried) {
+    const { step, tip, state } = this.locks[this.locks.length - 2];
+    for (const [author, signature] of carriedIn(carried)) {
+      const data = writeMessage(this.genesis.match, step, tip, author, WITNESS, state);
+      const isWitness = this.everybody.has(author) && !this.left.has(author) && !this.playing.has(author);
+      if (!isWitness || !(await this.genesis.roster[author].key.verifies(signature, data)))
+        return misconduct("a message with a signature that is not a witness's");
       this.tally.add("signatures");
     }
-    return true;
+    return FITS;
   }
 
   // Takes the next message of the file, if the history goes on with it. Returns whether it does.
   async take(message) {
-    const { step, tip, author } = message;
-    if (this.ended || step !== this.number || !sameBytes(tip, this.tip)) return false;
+    const { step, tip, author, kind } = message;
+    while (this.closeUnowed());
+    if (this.ended) return false;
     if (isVote(message)) return this.takeVote(message);
-    if (this.step.votes.length) return false;
+    if (step !== this.number || !sameBytes(tip, this.tip) || this.step.votes.length) return false;
     const latest = Math.max(-1, ...this.step.given.keys());
     if (author <= latest || !(await this.judge(message)).fits) return false;
     this.step.given.set(author, message);
-    if (!this.awaited.length && !this.calledOff) this.close();
+    if (!this.awaited.length) this.close();
     return true;
   }
 
-  // Before the match is formed, a step that holds a RESIGN is never closed.
-  get calledOff() {
-    return this.number < FORMED && [...this.step.given.values()].some(({ kind }) => kind === RESIGN);
+  // Closes the open step if it is a LOCK that nobody owes. Returns whether it is.
+  closeUnowed() {
+    const isUnowed = this.step.kind === LOCK && !this.step.owed.length;
+    if (isUnowed) this.close();
+    return isUnowed;
   }
 
   takeVote(message) {
-    const { base, left, owed, votes, given } = this.step;
+    const { base, left, owed, votes, given, state } = this.step;
     const { author, kind, body } = message;
-    if (!base.has(author) || left.has(author) || body[1].length !== owed.length) return false;
+    const { root } = this;
+    if (!root || message.step !== root.step || !sameBytes(message.tip, root.tip)) return false;
+    if (!base.has(author) || left.has(author)) return false;
+    const entries = state || owed.map((each) => given.get(each)?.id || NO_ID);
+    const value = [this.number, this.tip, entries];
+    const [step, tip, named] = body[1];
+    if (step !== this.number || !sameBytes(tip, this.tip) || Array.isArray(named) !== Array.isArray(entries))
+      return false;
+    if (state ? given.size || !sameBytes(named, state) : named.length !== owed.length) return false;
     const latest = votes[votes.length - 1];
     if (latest && ((latest.kind === CLOSE && kind === ABSENT) || (latest.kind === kind && latest.author >= author)))
       return false;
     if (votes.some((vote) => contradict(vote, message))) return false;
     votes.push(message);
-    const entries = owed.map((each) => given.get(each)?.id || new Uint8Array(0));
-    const named = votes.filter((vote) => sameEntries(vote.body[1], entries));
-    const voters = named.filter((vote) => vote.kind === CLOSE && vote.body[0] === body[0]).map((vote) => vote.author);
-    const backers = named
-      .filter((vote) => vote.kind === ABSENT && this.step.live.has(vote.author))
-      .map((vote) => vote.author);
-    const leaving = new Set(owed.filter((each) => !given.has(each) || given.get(each).kind === RESIGN));
-    const elected = this.awaited.length > 0 && elect(this.step, leaving, voters, backers);
-    if (elected && elected.absents.length + elected.closes.length === votes.length) {
+    // As many CLOSEs as a majority takes must close the step.
+    if (votes.filter((vote) => vote.kind === CLOSE).length <= base.size / 2) return true;
+    if (votes.every((vote) => sameValue(vote.body[1], value)) && certifies(this.step, new Set(this.leavers))) {
       this.tally.add("absence", votes.length);
       this.close();
       return true;
     }
-    // As many CLOSEs as a majority takes must close the step.
-    if (votes.filter((vote) => vote.kind === CLOSE).length <= base.size / 2) return true;
     votes.pop();
     return false;
   }
 
+  // Who leaves if the open step is closed with the messages that it has.
+  get leavers() {
+    const { kind, owed, given } = this.step;
+    return kind === LOCK ? [] : owed.filter((author) => (given.get(author)?.kind ?? RESIGN) === RESIGN);
+  }
+
   // Closes the open step with the messages that it has.
   close() {
-    const { kind, owed, given, live } = this.step;
-    const entries = [...this.everybody].map((author) => given.get(author)?.id || null);
-    this.tips.push(hashOf("step", this.tip, this.number, ...entries.map((id) => id || new Uint8Array(0))));
-    const leavers = owed.filter((author) => !given.has(author) || given.get(author).kind === RESIGN);
+    const { kind, given, votes } = this.step;
+    const ids = new Map([...given].map(([author, { id }]) => [author, id]));
+    const entries = [...this.everybody].map((author) => (kind !== LOCK && ids.get(author)) || NO_ID);
+    this.tips.push(hashOf("step", this.tip, this.number, ...entries));
+    const { leavers } = this;
     if (this.seats) leavers.sort((one, other) => this.seatOf(one) - this.seatOf(other));
     for (const author of leavers) {
       this.left.set(author, given.has(author) ? "conceded" : "evicted");
-      if (!given.has(author) && live.has(author)) this.claims.push([this.number, author]);
+      if (!given.has(author)) this.claims.push([this.number, author]);
     }
     if (kind === LOCK) this.closeLock();
     const context = [this.genesis.match, this.number, this.tip];
-    this.entries.push(entries);
+    this.entries.push(ids);
+    if (this.number >= FORMED && (kind === LOCK || votes.length || !this.root))
+      this.root = { step: this.number, tip: this.tip };
     this.tally.add("history");
     const kept = new Map([...given].filter(([, message]) => message.kind === kind));
-    this.proceed(
-      context,
-      kept,
-      leavers,
-      leavers.some((author) => live.has(author)),
-    );
+    for (const { body } of kept.values()) {
+      if (kind === REVEAL) this.carried.push(...carriedIn(body.subarray(32)));
+      if (kind === OPEN) this.carried.push(...carriedIn(body[3]));
+    }
+    this.proceed(context, kept, leavers);
     this.openStep();
   }
 
   closeLock() {
-    const { given, live, nextBase, state } = this.step;
-    this.carried = new Set();
-    for (const { kind, body } of given.values()) {
-      if (kind !== LOCK) continue;
-      for (let at = 32; at < body.length; at += WITNESS_SIZE) this.carried.add(body[at]);
-    }
-    this.previousLock = { step: this.number, tip: this.tip, state };
-    this.playedBefore = this.playedSegment;
-    this.playedSegment = live;
-    this.base = nextBase;
+    const { owed, state, live } = this.step;
+    this.locks.push({ step: this.number, tip: this.tip, state, owed });
+    const base = [...this.locks.slice(-3).flatMap((lock) => lock.owed), ...this.carried.map(([author]) => author)];
+    if (this.locks.length > 2) this.base = new Set(base.filter((author) => !this.left.has(author)));
+    this.carried = [];
+    this.playing = live;
   }
 
   // Lets those who left leave the game, gives it what the step brought, and finds the next step of the script.
-  proceed(context, kept, leavers, undone) {
+  proceed(context, kept, leavers) {
     const kind = this.step.kind;
     if (!this.game) {
       if (this.players - this.left.size < 2) return this.startGame([...this.everybody]);
@@ -273,12 +266,11 @@ class Chronicle {
       );
       this.commitments = { context, byAuthor };
     }
-    if (undone && ROLLS.includes(this.script) && kind !== COMMIT) {
+    if (kind === REVEAL && leavers.length) {
       if (this.script === "deal") this.nextDeal = null;
       return this.game ? this.nextScript() : this.enter("seating");
     }
-    if (this.game && SCRIPT_FOR[this.game.awaits] !== this.script && this.script !== "forming")
-      return this.nextScript();
+    if (this.game && SCRIPT_FOR[this.game.awaits] !== this.script) return this.nextScript();
     if (this.at + 1 < SCRIPTS[this.script].length) {
       this.at++;
       return undefined;
@@ -339,7 +331,7 @@ class Chronicle {
   }
 
   beacon(kept) {
-    const parts = [...kept.keys()].sort(ascending).flatMap((author) => [author, kept.get(author).body]);
+    const parts = [...kept.keys()].sort(ascending).flatMap((author) => [author, kept.get(author).body.subarray(0, 32)]);
     return hashOf("beacon", ...this.commitments.context, ...parts);
   }
 
@@ -381,8 +373,7 @@ class Chronicle {
   leaveGame(authors) {
     for (const author of authors) {
       const seat = this.seatOf(author);
-      const winnerLeaves = this.game.phase === "crown" && this.game.live[seat];
-      if (!this.game.over && (this.game.live[seat] || winnerLeaves)) this.game.depart(seat, this.left.get(author));
+      if (!this.game.over && this.game.live[seat]) this.game.depart(seat, this.left.get(author));
     }
   }
 }

@@ -70,7 +70,7 @@ function readJoin(record) {
     match,
     nickname,
     pledge,
-    purse: fields.length === 9 ? readPurse(fields[8]) : null,
+    head: fields.length === 9 ? readHead(fields[8]) : null,
   };
 }
 
@@ -90,10 +90,10 @@ async function readGenesis(bytes, tally) {
   if (roster.some((join) => !sameBytes(join.table, table))) throw wrong("a join record is for another table");
   if (roster.some((join, at) => at > 0 && compareBytes(roster[at - 1].identity, join.identity) >= 0))
     throw wrong("the players are not in order");
-  const purses = roster.some((join) => join.purse);
+  const purses = roster.some((join) => join.head);
   if (purses && rules.stakes !== "yes") throw wrong("purses in a match without stakes");
-  if (purses && !roster.every((join) => join.purse)) throw wrong("only some players have a purse");
-  const keys = roster.flatMap((join) => [join.identity, join.match, ...(purses ? [join.purse.key] : [])]);
+  if (purses && !roster.every((join) => join.head)) throw wrong("only some players have a purse");
+  const keys = roster.flatMap((join) => [join.identity, join.match]);
   if (new Set(keys.map(hexOf)).size !== keys.length) throw wrong("two keys are the same");
   for (const key of keys) {
     if (!acceptableKey(key)) throw new Altered("keys", "a key in the genesis is not acceptable");
@@ -102,9 +102,7 @@ async function readGenesis(bytes, tally) {
   for (const join of roster) {
     join.fingerprint = fingerprintOf(join.identity);
     join.key = new VerifyingKey(join.match);
-    join.purseKey = purses ? new VerifyingKey(join.purse.key) : null;
-    join.funds = purses ? join.purse.funds : NEWCOMERS_FUNDS;
-    join.owned = purses ? join.purse.owned : 0;
+    [join.funds, join.owned] = join.head ? join.head.slice(3) : [NEWCOMERS_FUNDS, 0];
     const signed = await Promise.all([
       new VerifyingKey(join.identity).verifies(join.identitySignature, join.data),
       join.key.verifies(join.matchSignature, join.data),

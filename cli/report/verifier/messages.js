@@ -21,38 +21,44 @@ const isEntries = (value) =>
   Array.isArray(value) &&
   value.length >= 1 &&
   value.length <= 10 &&
-  value.every((id) => isBytes(id, 32) || isBytes(id, 0));
+  value.every((id) => is32(id) || isBytes(id, 0));
 const isList = (value, ...items) =>
   Array.isArray(value) && value.length === items.length && items.every((fits, at) => fits(value[at]));
-const isRound = (value) => isInteger(value, 0, MOST_NUMBER);
+const isNumber = (value) => isInteger(value, 0, MOST_NUMBER);
 const isAmount = (value) => isInteger(value, 0, 2n ** 63n - 1n);
+const isValue = (value) => isList(value, isNumber, is32, (entries) => is32(entries) || isEntries(entries));
 
-function isLock(body) {
-  if (!isBytes(body) || body.length < 32 || (body.length - 32) % WITNESS_SIZE !== 0) return false;
-  for (let at = 32 + WITNESS_SIZE; at < body.length; at += WITNESS_SIZE)
-    if (body[at] <= body[at - WITNESS_SIZE]) return false;
-  return true;
+// Signatures of witnesses, each behind its author, ascending.
+function isCarried(bytes) {
+  if (!isBytes(bytes) || bytes.length % WITNESS_SIZE !== 0) return false;
+  return carriedIn(bytes).every(([author], at, all) => at === 0 || all[at - 1][0] < author);
+}
+
+// The pairs [author, signature] in what a REVEAL or an OPEN carries.
+function carriedIn(bytes) {
+  const pairs = [];
+  for (let at = 0; at < bytes.length; at += WITNESS_SIZE)
+    pairs.push([bytes[at], bytes.subarray(at + 1, at + WITNESS_SIZE)]);
+  return pairs;
 }
 
 const FORMS = {
   [COMMIT]: (body) => isList(body, is32) || isList(body, is32, is32),
-  [LOCK]: isLock,
-  [REVEAL]: is32,
-  [MOVE]: (body) => typeof body === "string" && body.length > 0 && Array.from(body).length <= 200,
-  [OPEN]: (body) => isList(body, is32, is32, is32),
+  [LOCK]: is32,
+  [REVEAL]: (body) => isBytes(body) && body.length >= 32 && isCarried(body.subarray(32)),
+  [MOVE]: (body) => isText(body, 1, 200),
+  [OPEN]: (body) => isList(body, is32, is32, is32, isCarried),
   [RESIGN]: (body) => isList(body),
   [RESULT]: is32,
-  [STAKE]: (body) =>
-    isList(body, isAmount, isAmount, is32) ||
-    isList(body, isAmount, isAmount, is32, (signature) => isBytes(signature, 64)),
+  [STAKE]: (body) => isList(body, isAmount, isAmount, is32),
   [ABSENT]: (body) =>
-    isList(body, isRound, isEntries, (newest) => isInteger(newest, -1, MOST_NUMBER)) && body[2] < body[0],
-  [CLOSE]: (body) => isList(body, isRound, isEntries),
+    isList(body, isNumber, isValue, (polka) => isInteger(polka, -1, MOST_NUMBER)) && body[2] < body[0],
+  [CLOSE]: (body) => isList(body, isNumber, (value) => isValue(value) || isList(value)),
   [WITNESS]: is32,
 };
 
 const isVote = (message) => message.kind === ABSENT || message.kind === CLOSE;
-const sameEntries = (left, right) => left.length === right.length && left.every((id, at) => sameBytes(id, right[at]));
+const sameValue = (left, right) => sameBytes(encode(left), encode(right));
 
 // Reads the pair [data, signature] of a message of this match. The signature is not verified yet.
 function readMessage(pair, genesis) {
@@ -75,14 +81,17 @@ function writeMessage(match, step, tip, author, kind, body) {
   return encode([MESSAGE_TAG, match, step, tip, author, kind, body]);
 }
 
-// Whether the two messages of one author contradict each other (SPEC.md, II.5, what proves misconduct, 1 to 3).
+// Whether the two messages of one author contradict each other (SPEC.md, II.5, what proves misconduct, 1 to 4).
 function contradict(one, other) {
-  if (one.author !== other.author || one.step !== other.step || !sameBytes(one.tip, other.tip)) return false;
+  if (one.author !== other.author) return false;
+  if (one.kind === RESULT && other.kind === RESULT) return !sameBytes(one.body, other.body);
+  if (one.step !== other.step || !sameBytes(one.tip, other.tip)) return false;
   if (sameBytes(one.id, other.id)) return false;
   if (!isVote(one) && !isVote(other)) return [one, other].every(({ kind }) => kind !== RESULT && kind !== WITNESS);
   if (!isVote(one) || !isVote(other)) return false;
   if (one.kind === other.kind) return one.body[0] === other.body[0];
   const [close, absent] = one.kind === CLOSE ? [one, other] : [other, one];
-  const [round, entries] = close.body;
-  return absent.body[2] < round && round < absent.body[0] && !sameEntries(entries, absent.body[1]);
+  const [round, value] = close.body;
+  if (!value.length || sameValue(value, absent.body[1])) return false;
+  return absent.body[2] < round && round < absent.body[0];
 }

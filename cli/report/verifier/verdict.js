@@ -194,6 +194,7 @@ async function judgeTranscript(bytes, start, reader, found, tally) {
       await pause();
     }
     if (reader.wrong) throw reader.wrong;
+    while (chronicle.closeUnowed());
     if (proofs.length) await checkProofs(bytes, start, chronicle, history, proofs, found, tally);
     else conclude(chronicle, found);
   } finally {
@@ -214,18 +215,13 @@ function describe(chronicle, found) {
   if (found.verdict !== "altered" && genesis.purses) found.purses = describePurses(chronicle);
 }
 
-// By player, in the order of found.players: what their purse brought, what was frozen in it, and what the match
-// changes, which is null before the end and for a player who has opened no stake.
+// By player, in the order of found.players: what their purse brought, what was staked, and what the match changes,
+// which is null before the end and for a player who has opened no stake.
 function describePurses(chronicle) {
   const { genesis, stakes, ended } = chronicle;
   const { roster } = genesis;
   const account = ended ? chronicle.account : null;
-  const changes =
-    account &&
-    changesOf(
-      account,
-      roster.map(({ funds }) => funds),
-    );
+  const changes = account && changesOf(account, roster);
   return (chronicle.seats || [...roster.keys()]).map((author) => {
     const [bet, tickets] = stakes[author] || [null, null];
     const settled = account && stakes[author] ? changes[author] : [null, null];
@@ -277,10 +273,10 @@ async function checkProofs(bytes, start, chronicle, history, proofs, found, tall
 
 // The id of the message of the history, votes apart, that has the proof's author and step, or the empty one.
 function entryOf(chronicle, { author, step, tip, kind }) {
-  const none = new Uint8Array(0);
-  if (kind === RESULT || kind === WITNESS || kind === ABSENT || kind === CLOSE) return none;
-  if (step > chronicle.number || !sameBytes(tip, chronicle.tips[step])) return none;
-  return (step < chronicle.number ? chronicle.entries[step][author] : chronicle.step.given.get(author)?.id) || none;
+  if (kind === RESULT || kind === WITNESS || kind === ABSENT || kind === CLOSE) return NO_ID;
+  if (step > chronicle.number || !sameBytes(tip, chronicle.tips[step])) return NO_ID;
+  const id = step < chronicle.number ? chronicle.entries[step].get(author) : chronicle.step.given.get(author)?.id;
+  return id || NO_ID;
 }
 
 // By proof, how it proves misconduct by itself, or null. The history before its step is folded again for that.
@@ -305,6 +301,7 @@ async function provenAlone(bytes, start, chronicle, proofs) {
       wanted.delete(folded);
       if (folded % SLICE === 0) await pause();
     }
+    if (past.closeUnowed()) continue;
     const [pair, end] = decodeAt(bytes, next);
     await past.take(readMessage(pair, chronicle.genesis));
     next = end;
