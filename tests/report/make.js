@@ -23,7 +23,6 @@ const V = load([
   "readGenesis",
   "readMessage",
   "writeMessage",
-  "elect",
   "CLASSIC",
   "PRESETS",
   "OPTION_VALUES",
@@ -76,11 +75,6 @@ function newKey(secret) {
   return { bytes: new Uint8Array(bytes), sign: (data) => new Uint8Array(crypto.sign(null, data, key)) };
 }
 
-// The entry that follows the head of a purse, and freezes a stake.
-function freezeEntry({ key, height, head }, match, bet, tickets) {
-  return V.encode(["p2pdice/3/purse", key, height + 1, head, 2, [match, bet, tickets]]);
-}
-
 function anyRules(chances) {
   if (chances.happens(60)) return { ...V.CLASSIC, ...V.PRESETS[chances.one(Object.keys(V.PRESETS))] };
   for (;;) {
@@ -99,27 +93,15 @@ function anyRules(chances) {
   }
 }
 
-// The fields of a purse that is brought: empty or full, new or old, with stakes frozen in other matches and souls.
-function anyPurse(chances, key) {
+// The head of a purse that is brought: empty or full, new or old.
+function anyHead(chances) {
+  const [era, height] = [chances.one([0, 1, 2 ** 32 - 1]), chances.one([0, 16, 300, 70000, 2 ** 32 - 1])];
   const balance = chances.one([0, 1, 1000, 1000, chances.below(5000), 10 ** 12]);
-  const tickets = chances.one([0, 0, 1, chances.below(20), 10 ** 12]);
-  const frozen = [];
-  let [coins, runs] = [balance, tickets];
-  for (let count = chances.one([0, 0, 1, 2, 15]); count > 0; count--) {
-    const [bet, staked] = [chances.below(Math.min(coins, 200) + 1), chances.below(Math.min(runs, 2) + 1)];
-    frozen.push([chances.bytes(), bet, staked, chances.one([1, 17, 2 ** 32 - 1])]);
-    coins -= bet;
-    runs -= staked;
-  }
-  frozen.sort(([one], [other]) => V.compareBytes(one, other));
-  const souls = ["Ash Warden", "Dusk Moth", "Eclipse", "Ember Wraith"].filter(() => chances.happens(20));
-  const height = chances.one([16, 20, 300, 70000, 2 ** 32 - 2]);
-  return [key, height, chances.bytes(), balance, frozen, tickets, souls.map((name) => [name, 1 + chances.below(300)])];
+  return [era, height, chances.bytes(), balance, chances.one([0, 0, 1, chances.below(20), 10 ** 12])];
 }
 
-// Above the funds or the tickets; too few parts, or too many without purses; a FREEZE that another key signed, or for
-// another head, height, match, bet or number of tickets, or bytes that are no signature.
-const FAULTS = ["funds", "tickets", "parts", "key", "head", "height", "match", "bet", "staked", "noise"];
+// A stake above the funds or the tickets.
+const FAULTS = ["funds", "tickets"];
 
 class Maker {
   // `purses`: whether players bring purses, for any rules; without it chance decides, if the rules have stakes.
@@ -135,8 +117,8 @@ class Maker {
     this.past = []; // by step, a message for it to be sent later
   }
 
-  // Makes the keys and the genesis. `spoil` may change what a player brings as a purse, or take it away.
-  prepare(spoil = (purse) => purse) {
+  // Makes the keys and the genesis. `spoil` may change the head of the purse that a player brings, or take it away.
+  prepare(spoil = (head) => head) {
     const { chances, purseChances } = this;
     const players = this.players || 2 + chances.below(chances.happens(20) ? 9 : 4);
     const table = chances.bytes().slice(0, 16);
@@ -170,14 +152,12 @@ class Maker {
     this.purses ??= this.rules.stakes === "yes" && purseChances.happens(70);
     if (this.purses) {
       seated.forEach((player, at) => {
-        player.purse = newKey(purseChances.bytes());
-        const brought = spoil(anyPurse(purseChances, player.purse.bytes), at, player);
+        const brought = spoil(anyHead(purseChances), at);
         if (brought) player.fields.push(brought);
       });
       if (purseChances.happens(15)) this.fault = purseChances.one(FAULTS);
       this.faulty = purseChances.below(players);
     }
-    this.purseKeys = seated.map(({ purse }) => purse);
     const records = seated.map(({ identity, match, fields }) => {
       const data = V.encode(fields);
       return [data, identity.sign(data), match.sign(data)];
@@ -236,18 +216,19 @@ class Maker {
       const share = this.commitment(author, "share", "share-commitment");
       return chronicle.script === "deal" ? [this.commitment(author, "hand", "hand-commitment"), share] : [share];
     }
-    if (kind === LOCK) return V.joinBytes([state, ...this.witnessed()]);
-    if (kind === REVEAL) return this.secret(author, "share", chronicle.commitments.context);
+    if (kind === LOCK) return state;
+    if (kind === REVEAL)
+      return V.joinBytes([this.secret(author, "share", chronicle.commitments.context), this.carried()]);
     if (kind === OPEN)
       return [
         this.secret(author, "hand", chronicle.deal.context),
         this.commitment(author, "hand", "hand-commitment"),
         this.commitment(author, "share", "share-commitment"),
+        this.carried(),
       ];
     if (kind === STAKE) {
       const { context } = chronicle.commitments;
-      const stake = this.stake(author, context);
-      return [...stake, this.secret(author, "stake", context), ...this.freeze(author, stake)];
+      return [...this.stake(author, context), this.secret(author, "stake", context)];
     }
     const moves = chances.mixed(this.moves());
     if (chances.happens(60)) moves.sort((one, other) => other.startsWith("play") - one.startsWith("play"));
@@ -266,37 +247,6 @@ class Maker {
     ];
   }
 
-  // The last part of a STAKE: the signature that freezes the stake, right but for a fault.
-  freeze(author, [bet, tickets]) {
-    const fault = author === this.faulty ? this.fault : null;
-    const { purse } = this.genesis.roster[author];
-    if (!purse) return fault === "parts" ? [this.sign(author, RESIGN, [])[1]] : [];
-    const { match } = this.genesis;
-    const other = this.purseKeys[(author + 1) % this.purseKeys.length];
-    const sign = (change, ...stake) =>
-      this.purseKeys[author].sign(freezeEntry({ ...purse, ...change }, match, ...stake));
-    switch (fault) {
-      case "parts":
-        return [];
-      case "key":
-        return [other.sign(freezeEntry(purse, match, bet, tickets))];
-      case "head":
-        return [sign({ head: match }, bet, tickets)];
-      case "height":
-        return [sign({ height: purse.height - 1 }, bet, tickets)];
-      case "match":
-        return [this.purseKeys[author].sign(freezeEntry(purse, purse.head, bet, tickets))];
-      case "bet":
-        return [sign({}, bet + 1, tickets)];
-      case "staked":
-        return [sign({}, bet, tickets + 1)];
-      case "noise":
-        return [V.joinBytes([purse.head, purse.head])];
-      default:
-        return [sign({}, bet, tickets)];
-    }
-  }
-
   // The STAKE with the fault, to be sent in the open step.
   async faultyStake() {
     return this.sign(this.faulty, STAKE, await this.due(this.faulty));
@@ -307,15 +257,21 @@ class Maker {
     return this.fault !== null && step.kind === STAKE && step.owed.includes(this.faulty);
   }
 
-  witnessed() {
-    const lock = this.chronicle.previousLock;
-    if (!lock) return [];
-    const signed = [...this.chronicle.step.witnesses]
-      .sort((one, other) => one - other)
-      .filter(() => this.chances.happens(50));
-    return signed.map((author) =>
-      V.joinBytes([Uint8Array.of(author), this.sign(author, WITNESS, lock.state, lock.step, lock.tip)[1]]),
+  // What a REVEAL or an OPEN of the open step carries, from as many witnesses as chance takes.
+  carried() {
+    const { chronicle } = this;
+    return V.joinBytes(
+      [...chronicle.everybody]
+        .filter((author) => !chronicle.left.has(author) && !chronicle.playing.has(author))
+        .filter(() => this.chances.happens(50))
+        .flatMap((author) => [Uint8Array.of(author), this.witness(author)]),
     );
+  }
+
+  // The signature of a WITNESS for the LOCK before the latest.
+  witness(author) {
+    const { step, tip, state } = this.chronicle.locks[this.chronicle.locks.length - 2];
+    return this.sign(author, WITNESS, state, step, tip)[1];
   }
 
   moves() {
@@ -346,6 +302,12 @@ class Maker {
     return moves;
   }
 
+  // Whether the match is over. A LOCK that nobody owes is closed first.
+  get over() {
+    while (this.chronicle.closeUnowed());
+    return this.chronicle.ended;
+  }
+
   async add(pair) {
     this.pairs.push(pair);
     if (!(await this.chronicle.take(this.parse(pair)))) throw new Error("the match that was made does not go on");
@@ -354,40 +316,67 @@ class Maker {
   // Plays one step; `leaves` is the chance in 1,000 that an author resigns or is absent there.
   async playStep(leaves) {
     const { chronicle, chances } = this;
-    const number = chronicle.number;
+    const { kind } = chronicle.step;
     const owed = chronicle.awaited;
+    const votes = chronicle.number > 1;
     const fate = new Map(
-      owed.map((author) => [author, chances.below(1000) < leaves ? chances.one(["resign", "absent"]) : "play"]),
+      owed.map((author) => [
+        author,
+        votes && chances.below(1000) < leaves ? chances.one(["resign", "absent"]) : "play",
+      ]),
     );
-    let absent = number > 1 ? owed.filter((author) => fate.get(author) === "absent") : [];
-    const resigning = owed.filter((author) => fate.get(author) === "resign");
-    if (absent.length && !this.certificate(absent, new Set([...absent, ...resigning]))) absent = [];
+    const who = (what) => owed.filter((author) => fate.get(author) === what);
+    const resigning = kind === LOCK ? [] : who("resign");
+    const absent = who("absent");
+    const leaving = new Set(kind === LOCK ? [] : [...absent, ...resigning]);
+    const elected = absent.length ? this.elect(leaving, absent) : null;
     for (const author of owed) {
-      if (absent.includes(author)) continue;
+      if (elected && (kind === LOCK || absent.includes(author))) continue;
       const body = resigning.includes(author) ? undefined : await this.due(author); // none of the moves may be legal
-      await this.add(this.sign(author, ...(body === undefined ? [RESIGN, []] : [chronicle.step.kind, body])));
+      await this.add(this.sign(author, ...(body === undefined ? [RESIGN, []] : [kind, body])));
     }
-    if (!absent.length) return;
-    const leaving = new Set([...absent, ...resigning]);
-    const elected = this.certificate(absent, leaving);
-    const entries = owed.map((author) => chronicle.step.given.get(author)?.id || NONE);
+    if (elected) await this.vote(elected);
+  }
+
+  // Closes the open step by votes.
+  async vote({ absents, closes }) {
+    const { chances, chronicle, value } = this;
     const round = chances.below(5);
     const at = chronicle.number;
-    for (const author of elected.absents)
-      await this.add(this.sign(author, ABSENT, [chances.below(round + 1), entries, -1]));
-    for (const author of elected.closes) await this.add(this.sign(author, CLOSE, [round, entries]));
+    for (const author of absents) await this.add(this.ballot(author, ABSENT, [chances.below(round + 1), value, -1]));
+    for (const author of closes) await this.add(this.ballot(author, CLOSE, [round, value]));
     if (chronicle.number === at) throw new Error("votes do not close the step");
   }
 
-  certificate(absent, leaving) {
-    const { step } = this.chronicle;
-    const may = [...step.base].filter((author) => !step.left.has(author));
-    return V.elect(
-      step,
-      leaving,
-      this.chances.happens(50) ? may : may.filter((author) => !absent.includes(author)),
-      [...step.live].filter((author) => !absent.includes(author)),
-    );
+  // The value that closes the open step with the messages that it has.
+  get value() {
+    const { number, tip, step } = this.chronicle;
+    return [number, tip, step.state || step.owed.map((author) => step.given.get(author)?.id || NONE)];
+  }
+
+  ballot(author, kind, body) {
+    const { step, tip } = this.chronicle.root;
+    return this.sign(author, kind, body, step, tip);
+  }
+
+  // The authors of a certificate, or null; `silent` may take no part in it.
+  elect(leaving, silent) {
+    const { base, left, live } = this.chronicle.step;
+    const most = Math.floor(base.size / 2) + 1;
+    const may = [...base].filter((author) => !left.has(author)).sort((one, other) => one - other);
+    const staying = (author) => live.has(author) && !leaving.has(author);
+    const remaining = may.filter((author) => !leaving.has(author));
+    if (remaining.length < most || !remaining.some(staying)) return null;
+    const voters = this.chances.happens(50) ? may : may.filter((author) => !silent.includes(author));
+    const some = voters.filter((author) => !staying(author) || this.chances.happens(70));
+    const heard = some.length < most ? voters : some;
+    const closes = [...heard.filter(staying), ...heard.filter((author) => !staying(author))].slice(0, most);
+    const lacking = Math.ceil([...live].filter(staying).length / 2) - closes.filter(staying).length;
+    const absents = may
+      .filter((author) => staying(author) && !closes.includes(author))
+      .slice(0, Math.max(0, lacking));
+    if (closes.length < most || absents.length < lacking) return null;
+    return { absents, closes: closes.sort((one, other) => one - other) };
   }
 
   // A message of an author that may or may not prove something.
@@ -398,21 +387,17 @@ class Maker {
     const past = this.past[step];
     if (past && chances.happens(70)) return this.sign(...(await past()), step, chronicle.tips[step]);
     const tip = chances.happens(95) ? chronicle.tips[step] : chances.bytes();
-    const ids = () =>
-      Array.from({ length: 1 + chances.below(4) }, () => (chances.happens(50) ? NONE : chances.bytes()));
+    const noise = () =>
+      chances.happens(50)
+        ? NONE
+        : V.joinBytes([Uint8Array.of(chances.below(10)), chances.bytes(), chances.bytes()]);
     const bodies = {
       [COMMIT]: () => [[chances.bytes()], [chances.bytes(), chances.bytes()]][chances.below(2)],
-      [LOCK]: () => {
-        const state =
-          chances.happens(70) && step === chronicle.number && chronicle.step.state
-            ? chronicle.step.state
-            : chances.bytes();
-        const carried = chances.happens(50)
-          ? []
-          : [Uint8Array.of(chances.below(10)), V.joinBytes([chances.bytes(), chances.bytes()])];
-        return V.joinBytes([state, ...carried]);
-      },
-      [REVEAL]: () => chances.bytes(),
+      [LOCK]: () =>
+        chances.happens(70) && step === chronicle.number && chronicle.step.state
+          ? chronicle.step.state
+          : chances.bytes(),
+      [REVEAL]: () => V.joinBytes([chances.bytes(), noise()]),
       [MOVE]: () =>
         chances.one([
           "1x1",
@@ -431,18 +416,20 @@ class Maker {
           "BS",
           "play red@1 on 1",
         ]),
-      [OPEN]: () => [chances.bytes(), chances.bytes(), chances.bytes()],
+      [OPEN]: () => [chances.bytes(), chances.bytes(), chances.bytes(), noise()],
       [RESIGN]: () => [],
       [RESULT]: () => chances.bytes(),
       [STAKE]: () => [chances.one([0, 5, 1001, 10 ** 12 + 1]), chances.below(2), chances.bytes()],
       [ABSENT]: () => {
         const round = chances.below(5);
-        return [round, ids(), chances.below(round + 1) - 1];
+        return [round, this.anyValue(), chances.below(round + 1) - 1];
       },
-      [CLOSE]: () => [chances.below(5), ids()],
+      [CLOSE]: () => [chances.below(5), chances.happens(20) ? [] : this.anyValue()],
       [WITNESS]: () => chances.bytes(),
     };
     const kind = 1 + chances.below(11);
+    if ((kind === ABSENT || kind === CLOSE) && chronicle.root && chances.happens(70))
+      return this.ballot(author, kind, bodies[kind]());
     if (chances.happens(60) && step === chronicle.number && chronicle.step.kind && chronicle.step.owed.length) {
       const owed = chances.one(chronicle.step.owed);
       return this.sign(owed, chronicle.step.kind, bodies[chronicle.step.kind](), step, tip);
@@ -450,28 +437,32 @@ class Maker {
     return this.sign(author, kind, bodies[kind](), step, tip);
   }
 
+  // A value of a vote, right or not.
+  anyValue() {
+    const { chances } = this;
+    const ids = () =>
+      Array.from({ length: 1 + chances.below(4) }, () => (chances.happens(50) ? NONE : chances.bytes()));
+    const [step, tip, entries] = this.value;
+    return [
+      chances.happens(70) ? step : chances.below(step + 2),
+      chances.happens(70) ? tip : chances.bytes(),
+      entries.length && chances.happens(70) ? entries : chances.happens(50) ? ids() : chances.bytes(),
+    ];
+  }
+
   // Prepares a message for the open step that goes wrong in one thing, to be sent later.
   remember() {
     const { chronicle, chances } = this;
-    const { kind, state, owed } = chronicle.step;
+    const { kind, owed } = chronicle.step;
     const author = owed.length ? chances.one(owed) : 0;
-    const witnessed = kind === LOCK ? this.witnessed() : [];
-    const lock = chronicle.previousLock;
     const other = chances.below(this.genesis.players);
     const moves = this.chronicle.game ? this.moves() : ["1x1"];
     const move = chances.one(moves);
-    this.past.push(async () => {
-      if (kind === LOCK && lock && chances.happens(70)) {
-        const carried = V.joinBytes([
-          Uint8Array.of(other),
-          this.sign(other, WITNESS, lock.state, lock.step, lock.tip)[1],
-        ]);
-        return [
-          author,
-          LOCK,
-          chances.happens(50) ? V.joinBytes([state, carried]) : V.joinBytes([state, ...witnessed]),
-        ];
-      }
+    const carried =
+      kind === REVEAL || kind === OPEN ? V.joinBytes([Uint8Array.of(other), this.witness(other)]) : NONE;
+    const right = kind === REVEAL ? this.secret(author, "share", chronicle.commitments.context) : NONE;
+    this.past[chronicle.number] = async () => {
+      if (kind === REVEAL && chances.happens(70)) return [author, REVEAL, V.joinBytes([right, carried])];
       if (kind === MOVE) return [author, MOVE, move];
       if (kind === COMMIT)
         return [author, COMMIT, chances.happens(50) ? [chances.bytes()] : [chances.bytes(), chances.bytes()]];
@@ -482,11 +473,11 @@ class Maker {
         ...chances.one([
           [RESIGN, []],
           [REVEAL, secret],
-          [OPEN, [secret, secret, secret]],
+          [OPEN, [secret, secret, secret, carried]],
           [RESULT, secret],
         ]),
       ];
-    });
+    };
   }
 
   async make() {
@@ -494,7 +485,7 @@ class Maker {
     await this.begin();
     const leaves = chances.one([0, 0, 5, 20, 60]);
     const longest = chances.happens(40) ? 400 : chances.below(80);
-    while (!this.chronicle.ended && !this.chronicle.calledOff && this.chronicle.number < longest) {
+    while (!this.over && this.chronicle.number < longest) {
       if (this.faultIsDue) {
         this.pairs.push(await this.faultyStake());
         return this.write();
@@ -510,12 +501,12 @@ class Maker {
       return this.write();
     }
     if (style < 6) {
-      if (!this.chronicle.ended && !this.chronicle.calledOff) await this.playPart();
+      if (!this.over) await this.playPart();
       return this.write();
     }
     const trouble = [];
     const count = 1 + chances.below(3);
-    if (chances.happens(30) && !this.chronicle.ended && !this.chronicle.calledOff) await this.playPart();
+    if (chances.happens(30) && !this.over) await this.playPart();
     while (trouble.length < count) {
       const pair = await this.trouble();
       trouble.push(pair);
@@ -532,18 +523,17 @@ class Maker {
   async playPart() {
     const { chronicle, chances } = this;
     const owed = chronicle.awaited;
-    const some = owed.filter(() => chances.happens(60));
+    const some = chronicle.step.state && chances.happens(50) ? [] : owed.filter(() => chances.happens(60));
     if (some.length === owed.length) some.pop();
     for (const author of some) await this.add(this.sign(author, chronicle.step.kind, await this.due(author)));
-    const entries = chances.happens(80)
-      ? owed.map((author) => chronicle.step.given.get(author)?.id || NONE)
-      : owed.map(() => NONE);
+    if (chronicle.number < 2) return;
+    const { value } = this;
     for (const kind of [ABSENT, CLOSE]) {
       for (let author = 0; author < this.genesis.players; author++) {
         if (!chances.happens(35)) continue;
         const round = chances.below(3);
         this.pairs.push(
-          this.sign(author, kind, kind === CLOSE ? [round, entries] : [round, entries, chances.below(round + 1) - 1]),
+          this.ballot(author, kind, kind === CLOSE ? [round, value] : [round, value, chances.below(round + 1) - 1]),
         );
       }
     }
@@ -554,11 +544,12 @@ class Maker {
     const { author, step, tip, kind, body } = this.parse(pair);
     if (kind === ABSENT || kind === CLOSE) {
       const round = this.chances.happens(60) ? body[0] : this.chances.below(5);
-      const entries = this.chances.happens(50) ? body[1] : [NONE];
+      const value = body[1].length && this.chances.happens(50) ? body[1] : this.anyValue();
       return this.chances.happens(50)
-        ? this.sign(author, CLOSE, [round, entries], step, tip)
-        : this.sign(author, ABSENT, [round, entries, this.chances.below(round + 1) - 1], step, tip);
+        ? this.sign(author, CLOSE, [round, value], step, tip)
+        : this.sign(author, ABSENT, [round, value, this.chances.below(round + 1) - 1], step, tip);
     }
+    if (kind === RESULT) return this.sign(author, RESULT, this.chances.bytes());
     return this.chances.happens(60)
       ? this.sign(author, RESIGN, [], step, tip)
       : this.sign(author, REVEAL, this.chances.bytes(), step, tip);

@@ -77,14 +77,13 @@ const READERS = {
   contradiction: (data) => [V.contradict(...readMessages(...V.decodeWhole(data)))],
   async genesis(data) {
     const { rules, roster, purses, match } = await V.readGenesis(data, UNCOUNTED);
-    const brought = ({ purse }) => (purse ? [purse.key, purse.height, purse.head] : []);
     return [
       match,
       V.wireRuleset(rules),
       purses,
       roster.map((join) => [
         ...[join.identity, join.match, join.nickname, join.pledge, join.fingerprint, join.funds, join.owned],
-        brought(join),
+        join.head || [],
       ]),
     ];
   },
