@@ -8,7 +8,7 @@ const { judge } = require("./cases.js");
 const { load } = require("./load.js");
 const { Maker } = require("./make.js");
 
-const V = load(["encode", "hashOf", "joinBytes", "CLASSIC"]);
+const V = load(["certifies", "encode", "hashOf", "joinBytes", "CLASSIC"]);
 const [COMMIT, LOCK, REVEAL, MOVE, OPEN, RESIGN, RESULT, , ABSENT, CLOSE, WITNESS] = [
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
 ];
@@ -50,7 +50,7 @@ const push = (maker, ...pairs) => {
 const close = (maker, author, round = 0, value = maker.value) => maker.ballot(author, CLOSE, [round, value]);
 const absent = (maker, author, round = 0, polka = -1, value = maker.value) =>
   maker.ballot(author, ABSENT, [round, value, polka]);
-const otherValue = ([step, tip, entries]) => [step, tip, Array.isArray(entries) ? entries.map(() => NONE) : noise];
+const otherValue = ([step, tip, entries]) => [step, tip, Array.isArray(entries) ? entries.map(() => noise) : noise];
 const ended0 = (maker, author, body, step = maker.chronicle.number) => maker.sign(author, RESULT, body, step);
 
 // A REVEAL or OPEN of the first who owes it, which carries this.
@@ -77,6 +77,17 @@ const longOut = (maker) => {
   const gone = out(maker);
   return step.kind === REVEAL && gone.some((author) => locks.slice(-2).every(({ owed }) => !owed.includes(author)));
 };
+
+// A CLOSE of somebody who has been out of the game for long.
+async function voteOfOne(isCarried) {
+  const maker = await played(4, longOut);
+  const [gone] = out(maker);
+  maker.carried = () => (isCarried ? V.joinBytes([Uint8Array.of(gone), maker.witness(gone)]) : NONE);
+  await maker.playStep(0);
+  maker.carried = () => NONE;
+  await goOn(maker, is(OPEN));
+  return push(maker, close(maker, gone));
+}
 
 const CASES = {
   fair: {
@@ -134,6 +145,7 @@ const CASES = {
       const maker = await played(4, is(MOVE));
       return push(maker, close(maker, 1), close(maker, 3, 1, otherValue(maker.value)));
     },
+    "a vote of somebody who is out and carried": () => voteOfOne(true),
     "no LOCK at the end": () => played(3, (maker) => maker.chronicle.script === "end"),
   },
   misconduct: {
@@ -301,12 +313,7 @@ const CASES = {
       const closes = [silent, ...staying.slice(0, 2)].sort().map((author) => close(maker, author));
       return push(maker, absent(maker, gone), ...closes);
     },
-    "a vote of somebody who is out, and whom nobody carries": async () => {
-      const maker = await played(4, longOut);
-      maker.carried = () => NONE;
-      await goOn(maker, is(OPEN));
-      return push(maker, close(maker, out(maker)[0]));
-    },
+    "a vote of somebody who is out, and whom nobody carries": () => voteOfOne(false),
     "a CLOSE too many": async () => {
       const maker = await played(4, is(LOCK));
       const pairs = [0, 1, 2, 3].map((author) => close(maker, author));
@@ -315,6 +322,22 @@ const CASES = {
     "an ABSENT too many": async () => {
       const maker = await played(4, is(LOCK));
       return push(maker, absent(maker, 3), ...[0, 1, 2].map((author) => close(maker, author)));
+    },
+    "a certificate for other entries": async () => {
+      const maker = await played(4, is(MOVE));
+      return push(maker, ...[0, 1, 2].map((author) => close(maker, author, 0, otherValue(maker.value))));
+    },
+    "a vote at the root before the last decision": async () => {
+      const maker = await played(4, is(MOVE));
+      const { step, tip } = maker.chronicle.root;
+      await voted(maker, maker.chronicle.step.owed);
+      const author = [0, 1, 2, 3].find((each) => !maker.chronicle.left.has(each));
+      return push(maker, maker.sign(author, CLOSE, [0, maker.value], step, tip));
+    },
+    "a vote on a LOCK that nobody owes": async () => {
+      const maker = await played(3, (each) => out(each).length > 0 && is(REVEAL)(each));
+      for (const author of maker.chronicle.step.owed) await maker.add(maker.sign(author, RESIGN, []));
+      return push(maker, close(maker, out(maker).find((author) => !maker.chronicle.left.has(author))));
     },
     "CLOSEs of two rounds": async () => {
       const maker = await played(4, is(LOCK));
@@ -350,6 +373,7 @@ const PROOFS = {
       close(maker, 0, 3),
       absent(maker, 0, 5, 3, otherValue(maker.value)),
     ],
+    "CLOSE and a later ABSENT for one value": (maker) => [close(maker, 0, 3), absent(maker, 0, 4, 2)],
     "one body in two steps": (maker) => [ended0(maker, 1, noise), ended0(maker, 1, noise, 0)],
   },
 };
@@ -398,9 +422,65 @@ async function checkBase(isCarried) {
   );
 }
 
+// An OPEN carries a signature as a REVEAL does, and no beacon depends on it.
+async function checkCarried() {
+  const maker = await played(4, longOut);
+  const { chronicle } = maker;
+  const [gone] = out(maker);
+  const { context } = chronicle.commitments;
+  const shares = [...chronicle.live].sort().flatMap((author) => [author, maker.secret(author, "share", context)]);
+  const carried = () => V.joinBytes([Uint8Array.of(gone), maker.witness(gone)]);
+  maker.carried = carried;
+  await maker.playStep(0);
+  assert.deepEqual(chronicle.deal.beacon, V.hashOf("beacon", ...context, ...shares));
+  await goOn(maker, is(OPEN));
+  await maker.playStep(0);
+  assert.ok(maker.pairs.some((pair) => maker.parse(pair).kind === OPEN && maker.parse(pair).body[3].length === 65));
+  const { length } = chronicle.locks;
+  maker.carried = () => NONE;
+  await goOn(maker, () => chronicle.locks.length > length);
+  assert.ok(chronicle.base.has(gone));
+}
+
+// What a LOCK makes of the tip, and who left before it is in no base.
+async function checkLock() {
+  const maker = await played(3, is(REVEAL));
+  await maker.add(maker.sign(0, RESIGN, []));
+  for (const author of [1, 2]) await maker.add(maker.sign(author, REVEAL, await maker.due(author)));
+  await goOn(maker, is(LOCK));
+  const { number, tip } = maker.chronicle;
+  await maker.playStep(0);
+  assert.deepEqual(maker.chronicle.tip, V.hashOf("step", tip, number, NONE, NONE, NONE));
+  assert.deepEqual([...maker.chronicle.base], [1, 2]);
+}
+
+// Three of five must send a CLOSE, and half of those who stay must have voted.
+function checkCertificates() {
+  const votes = (absents, closes) => [
+    ...absents.map((author) => ({ kind: ABSENT, author, body: [0] })),
+    ...closes.map((author) => ({ kind: CLOSE, author, body: [1] })),
+  ];
+  const certified = (live, leaving, ...authors) =>
+    V.certifies(
+      { base: new Set([0, 1, 2, 3, 4]), left: new Set(), live: new Set(live), votes: votes(...authors) },
+      new Set(leaving),
+    );
+  assert.ok(certified([0, 1], [1], [0], [2, 3, 4]));
+  assert.ok(!certified([0, 1], [1], [1], [2, 3, 4]));
+  assert.ok(!certified([0, 1], [1], [], [2, 3, 4]));
+  assert.ok(!certified([0, 1], [0, 1], [], [2, 3, 4]));
+  assert.ok(certified([0, 1, 2], [2], [], [1, 2, 3]));
+  assert.ok(!certified([0, 1, 2], [0, 1, 2], [], [0, 1, 2]));
+  assert.ok(certified([0, 1, 2, 3], [3], [1, 2], [0, 3, 4]) === false);
+  assert.ok(certified([0, 1, 2, 3], [3], [1], [0, 3, 4]));
+}
+
 async function main() {
+  checkCertificates();
   await checkBase(true);
   await checkBase(false);
+  await checkCarried();
+  await checkLock();
   await judge(files(), () => {}, process.argv[2]);
 }
 

@@ -249,7 +249,7 @@ class Chronicle {
     const { owed, state, live } = this.step;
     this.locks.push({ step: this.number, tip: this.tip, state, owed });
     const base = [...this.locks.slice(-3).flatMap((lock) => lock.owed), ...this.carried.map(([author]) => author)];
-    if (this.locks.length > 2) this.base = new Set(base.filter((author) => !this.left.has(author)));
+    this.base = new Set(base.filter((author) => !this.left.has(author)));
     this.carried = [];
     this.playing = live;
   }

@@ -301,7 +301,6 @@ async function provenAlone(bytes, start, chronicle, proofs) {
       wanted.delete(folded);
       if (folded % SLICE === 0) await pause();
     }
-    if (past.closeUnowed()) continue;
     const [pair, end] = decodeAt(bytes, next);
     await past.take(readMessage(pair, chronicle.genesis));
     next = end;
