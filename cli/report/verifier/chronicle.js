@@ -165,7 +165,7 @@ class Chronicle {
 
   // Takes the next message of the file, if the history goes on with it. Returns whether it does.
   async take(message) {
-    const { step, tip, author, kind } = message;
+    const { step, tip, author } = message;
     while (this.closeUnowed());
     if (this.ended) return false;
     if (isVote(message)) return this.takeVote(message);
