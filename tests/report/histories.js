@@ -141,9 +141,10 @@ const CASES = {
       const maker = await played(4, is(LOCK));
       return push(maker, absent(maker, 1, 3, 2), close(maker, 1), close(maker, 2, 4));
     },
-    "a part of the votes on a MOVE": async () => {
-      const maker = await played(4, is(MOVE));
-      return push(maker, close(maker, 1), close(maker, 3, 1, otherValue(maker.value)));
+    "a part of the votes on OPENs, for two values": async () => {
+      const maker = await played(4, is(OPEN));
+      const [step, tip, [, ...others]] = maker.value;
+      return push(maker, close(maker, 1), close(maker, 3, 1, [step, tip, [noise, ...others]]));
     },
     "a vote of somebody who is out and carried": () => voteOfOne(true),
     "no LOCK at the end": () => played(3, (maker) => maker.chronicle.script === "end"),
@@ -324,8 +325,14 @@ const CASES = {
       return push(maker, absent(maker, 3), ...[0, 1, 2].map((author) => close(maker, author)));
     },
     "a certificate for other entries": async () => {
+      const maker = await played(4, is(OPEN));
+      const [step, tip, [, ...others]] = maker.value;
+      const value = [step, tip, [noise, ...others]];
+      return push(maker, ...[0, 1, 2].map((author) => close(maker, author, 0, value)));
+    },
+    "a vote that leaves nobody out": async () => {
       const maker = await played(4, is(MOVE));
-      return push(maker, ...[0, 1, 2].map((author) => close(maker, author, 0, otherValue(maker.value))));
+      return push(maker, close(maker, 1, 0, otherValue(maker.value)));
     },
     "a vote at the root before the last decision": async () => {
       const maker = await played(4, is(MOVE));

@@ -195,7 +195,10 @@ class Chronicle {
     const [step, tip, named] = body[1];
     if (step !== this.number || !sameBytes(tip, this.tip) || Array.isArray(named) !== Array.isArray(entries))
       return false;
-    if (state ? given.size || !sameBytes(named, state) : named.length !== owed.length) return false;
+    const names = state
+      ? !given.size && sameBytes(named, state)
+      : named.length === owed.length && named.some((id) => !id.length);
+    if (!names) return false;
     const latest = votes[votes.length - 1];
     if (latest && ((latest.kind === CLOSE && kind === ABSENT) || (latest.kind === kind && latest.author >= author)))
       return false;
