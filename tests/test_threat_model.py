@@ -141,7 +141,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"has {limits.DIALS} under way",
         f"After {limits.CODE_BREAKS} of them the host is told",
         f"{limits.FUTURE_PER_AUTHOR} messages of one author are kept for later steps",
-        f"the votes of {limits.VOTE_ROUNDS} rounds of each kind, {limits.TABLES} advertised tables",
+        f"the votes of {2 + limits.VOTE_ROUNDS_LATER} rounds of each kind, {limits.TABLES} advertised tables",
         f"up to {limits.TABLES}, which",
         f"Of all multicast {limits.DATAGRAM_RATE:.0f} packets a second are looked at",
         f"{limits.HEARD_RATE:.0f} a second are parsed, {limits.HEARD_RATE_PER_ADDRESS:.0f} of one address",

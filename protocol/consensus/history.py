@@ -437,9 +437,8 @@ class History:
         entries: Mapping[int, Signed],
         certificate: tuple[Signed, ...],
     ) -> Position:
-        judged, is_judged = self._transition, False
-        if judged is not None and position.kind is Kind.MOVE:
-            is_judged = any(signed.id == judged[0] for signed in entries.values())
+        judged = self._transition
+        is_judged = judged is not None and any(signed.id == judged[0] for signed in entries.values())
         transition = judged[1] if judged is not None and is_judged else None
         return advance(self.genesis, self.match, position, entries, certificate, transition)
 
