@@ -14,7 +14,7 @@ class OtherStateError(RejectedMessageError):
     """A LOCK signs another state than the one that follows from this history: one of the two programs has a bug."""
 
     def __init__(self) -> None:
-        super().__init__("a LOCK on another state: one of the two programs has a bug")
+        super().__init__("another state: one of the two programs has a bug")
 
 
 class MisconductError(PeerError):

@@ -490,7 +490,7 @@ def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
     transcript = write_transcript(history)
     with pytest.raises(MisconductError, match="after the end"):
         history.add(spoken(history, 0, Kind.LOCK, history.position.lock))
-    with pytest.raises(RejectedMessageError, match="another end"):
+    with pytest.raises(RejectedMessageError, match="another state"):
         history.add(spoken(history, 0, Kind.RESULT, bytes(32)))
     for author in range(3):
         assert history.add(spoken(history, author, Kind.RESULT, history.position.lock)) is Outcome.ADDED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.consensus.errors import RejectedMessageError
+from protocol.consensus.errors import OtherStateError, RejectedMessageError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, Slot, is_hash, short
 from protocol.consensus.position import Position, Purpose
 from protocol.wire.messages import Kind, Signed
@@ -28,7 +28,7 @@ class Result(Rule[bytes]):
         if signed.message.author in position.left:
             raise RejectedMessageError("a RESULT of a player who has left")
         if body != position.lock:
-            raise RejectedMessageError("a RESULT that names another end")
+            raise OtherStateError
 
     def produce(self, position: Position, secrets: Secrets) -> bytes:
         return position.lock
