@@ -287,7 +287,7 @@ async def test_future_messages_from_a_player_are_kept_within_bounds(people: Comp
     throw(hostile, [encode_frame(Carried(*signed.wire)) for signed in far])
     await has_arrived(hostile, players[0])
     for honest in players[:2]:
-        kept = honest.node.match.replica._later  # type: ignore[union-attr]
+        kept = honest.node.match.replica.ballot.branches.later  # type: ignore[union-attr]
         assert sum(map(len, kept.values())) <= 3 * FUTURE_PER_AUTHOR
     players[0].go_on()
     await agree(*players)
