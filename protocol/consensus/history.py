@@ -244,7 +244,7 @@ class History:
         return b"".join(
             bytes((author,)) + signed.signature
             for author, signed in known
-            if author not in (*position.locks[0].owed, *position.left)
+            if author not in (*position.players, *position.left)
         )
 
     def weigh(self, signed: Signed) -> Outcome:
@@ -404,8 +404,8 @@ class History:
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Tell whether a signature is that of a witness under the last but one LOCK before a position."""
-        step, tip, lock, owed = position.locks[0]
-        if witness >= self.roster_size or witness in (*owed, *position.left):
+        step, tip, lock = position.locks[0]
+        if witness >= self.roster_size or witness in (*position.players, *position.left):
             return False
         known = self.countersigned.get(tip, {})
         if witness in known and known[witness].signature == signature:

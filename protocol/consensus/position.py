@@ -76,7 +76,6 @@ class Lock(NamedTuple):
     tip: bytes
     state: bytes
     """The hash that it signs."""
-    owed: tuple[int, ...]
 
 
 class Position(NamedTuple):

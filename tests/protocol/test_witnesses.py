@@ -119,7 +119,7 @@ def said(world: World, history: History, author: int, kind: Kind, body: Value, s
 def test_carrying_a_false_witness_signature_is_misconduct() -> None:
     world, history, out = behind_a_lock_with_a_witness()
     author = history.position.owed[0]
-    step, _, lock, _ = history.position.locks[0]
+    step, _, lock = history.position.locks[0]
     right = said(world, history, out, Kind.WITNESS, lock, step).signature
     later = said(
         world, history, out, Kind.WITNESS, history.position.locks[1][2], history.position.locks[1][0]
@@ -140,7 +140,7 @@ def test_carrying_a_false_witness_signature_is_misconduct() -> None:
 
 def test_only_players_out_of_the_game_witness_and_only_a_lock() -> None:
     world, history, out = behind_a_lock_with_a_witness()
-    step, _, lock, _ = history.position.locks[1]
+    step, _, lock = history.position.locks[1]
     history.countersigned = {}
     assert history.countersign(said(world, history, out, Kind.WITNESS, lock, step)) is Outcome.ADDED
     for author, body, where in (
@@ -162,12 +162,12 @@ def test_a_player_who_left_is_no_witness() -> None:
     while not (gone in history.position.left and history.position.kind is Kind.OPEN):
         assert world.step()
     here = fork(history)
-    step, _, lock, _ = here.position.locks[1]
+    step, _, lock = here.position.locks[1]
     with pytest.raises(RejectedMessageError):
         here.countersign(said(world, here, gone, Kind.WITNESS, lock, step))
     here.held = {}
     author = here.position.owed[0]
-    step, _, lock, _ = here.position.locks[0]
+    step, _, lock = here.position.locks[0]
     signature = said(world, here, gone, Kind.WITNESS, lock, step).signature
     body = due(here, author, world.seeds[author]).message.body
     assert isinstance(body, tuple)

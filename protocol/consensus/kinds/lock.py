@@ -59,7 +59,7 @@ class Lock(Rule[bytes]):
         base = {*position.players, *position.carried}.union(*position.signers)
         closing.base = tuple(sorted(base.difference(position.left)))
         closing.signers, closing.carried = (position.players, *position.signers[:1]), ()
-        closing.locks = (*position.locks[-1:], Closed(position.step, position.tip, position.lock, position.owed))
+        closing.locks = (*position.locks[-1:], Closed(position.step, position.tip, position.lock))
         if position.purpose is not Purpose.ENDING:
             closing.players = tuple(author for author in position.live if author not in closing.left)
 
