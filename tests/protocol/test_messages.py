@@ -16,15 +16,15 @@ KEY = MatchKey(bytes(32))
 HASH = b"h" * 32
 BODIES: dict[int, list[Value]] = {
     Kind.COMMIT: [(HASH,), (HASH, HASH)],
-    Kind.LOCK: [HASH, HASH + b"\x01" + bytes(64) + b"\x03" + bytes(64)],
-    Kind.REVEAL: [HASH],
+    Kind.LOCK: [HASH],
+    Kind.REVEAL: [HASH, HASH + b"\x01" + bytes(64) + b"\x03" + bytes(64)],
     Kind.MOVE: ["3x5", "m" * MOVE_CHARACTERS],
-    Kind.OPEN: [(HASH, HASH, HASH)],
+    Kind.OPEN: [(HASH, HASH, HASH, b""), (HASH, HASH, HASH, b"\x01" + bytes(64) + b"\x03" + bytes(64))],
     Kind.RESIGN: [()],
     Kind.RESULT: [HASH],
     Kind.STAKE: [(0, 0, HASH), (2**63 - 1, 3, HASH)],
-    Kind.ABSENT: [(0, (HASH,), -1), (2**32 - 1, (b"", HASH) * 5, 2**32 - 2)],
-    Kind.CLOSE: [(0, (b"",)), (7, (HASH, b""))],
+    Kind.ABSENT: [(0, (2, HASH, (HASH,)), -1), (2**32 - 1, (2**32 - 1, HASH, (b"", HASH) * 5), 2**32 - 2)],
+    Kind.CLOSE: [(0, (2, HASH, (b"",))), (7, (3, HASH, HASH)), (8, ())],
     Kind.WITNESS: [HASH],
 }
 EXAMPLES = [
@@ -106,19 +106,34 @@ def test_a_body_of_another_shape_is_refused(kind: Kind, body: Value) -> None:
         parse_signed(encode((*fields(EXAMPLES[0])[:5], int(kind), body)), bytes(64))
 
 
+NO_VALUES: list[Value] = [
+    (2, HASH, ()),
+    (2, HASH, (HASH,) * (PLAYERS + 1)),
+    (2, HASH, (HASH[1:],)),
+    (2, HASH, HASH[1:]),
+    (2, HASH[1:], (HASH,)),
+    (-1, HASH, (HASH,)),
+    (2**32, HASH, (HASH,)),
+    (2, HASH),
+    (HASH,),
+]
 FIRST, THIRD = b"\x01" + bytes(64), b"\x03" + bytes(64)
 
 
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        (Kind.LOCK, HASH + THIRD + THIRD),
-        (Kind.LOCK, HASH + THIRD + FIRST),
-        *((Kind.CLOSE, (number, (HASH,))) for number in (-1, 2**32)),
-        *((Kind.CLOSE, (0, entries)) for entries in ((), (HASH,) * (PLAYERS + 1), (HASH[1:],))),
-        *((Kind.ABSENT, (number, (HASH,), -1)) for number in (-1, 2**32)),
-        *((Kind.ABSENT, (0, entries, -1)) for entries in ((), (HASH,) * (PLAYERS + 1), (HASH[1:],))),
-        *((Kind.ABSENT, (1, (HASH,), newest)) for newest in (-2, 1, 2)),
+        (Kind.LOCK, HASH + FIRST),
+        (Kind.REVEAL, HASH + THIRD + THIRD),
+        (Kind.REVEAL, HASH + THIRD + FIRST),
+        (Kind.REVEAL, HASH + FIRST[:-1]),
+        (Kind.OPEN, (HASH, HASH, HASH, THIRD + FIRST)),
+        (Kind.OPEN, (HASH, HASH, HASH)),
+        *((Kind.CLOSE, (number, (2, HASH, (HASH,)))) for number in (-1, 2**32)),
+        *((Kind.CLOSE, (0, value)) for value in NO_VALUES),
+        *((Kind.ABSENT, (number, (2, HASH, (HASH,)), -1)) for number in (-1, 2**32)),
+        *((Kind.ABSENT, (0, value, -1)) for value in ((), *NO_VALUES)),
+        *((Kind.ABSENT, (3, (2, HASH, (HASH,)), newest)) for newest in (-2, 3)),
     ],
 )
 def test_the_first_value_beyond_each_bound_of_a_lock_or_vote_is_refused(kind: Kind, body: Value) -> None:
