@@ -67,8 +67,7 @@ AT_THE_LIMIT: Final = Attack()
 NEW_LINKS: Final = Attack(rate=500, burst=BURST - 10, is_anew=True, bursts=14)
 """After fourteen bursts his link stays, so that he can vote."""
 FULL_SPEED: Final = Attack(rate=2000, burst=50, bursts=20)
-"""A thousand messages, which take twenty seconds to be read. What he signs himself waits behind them. Without an end
-his votes of ever later rounds would keep those who wait for him from voting in one round."""
+"""A thousand messages, which take twenty seconds to be read. What he signs himself waits behind them."""
 
 
 @dataclass(frozen=True)

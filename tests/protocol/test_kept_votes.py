@@ -13,7 +13,7 @@ from protocol.consensus.branches import Outcome
 from protocol.consensus.position import Purpose
 from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey, PublicKey
-from protocol.match.effects import Received
+from protocol.match.effects import Conceded, Received
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.replacing import replaced
@@ -196,3 +196,40 @@ def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> No
     restarted = Replica(world.data, me)
     restarted.take_stored(stored(world.machines[me]))
     assert own.id in {signed.id for signed in restarted.ballot.branches.own(me)}
+
+
+def test_a_voter_who_gives_up_does_so_behind_the_decision() -> None:
+    """Before, it might have resigned beside a vote that goes on with it."""
+    world = in_a_round(patience=Patience(5, 5))
+    silent = world.machines[0].match.history.position.owed[0]
+    world.crash(silent)
+    me = next(each for each in range(4) if each != silent)
+    disk = world.machines[me].disk
+    while not any((each.message.kind, each.message.author) == (Kind.ABSENT, me) for each in disk):
+        assert world.step()
+    root = world.machines[me].match.history.position.root
+    world.feed(me, Conceded())
+    world.run()
+    resigned = [signed for signed in stored(world.machines[me]) if signed.message.kind is Kind.RESIGN]
+    assert [signed.message.author for signed in resigned] == [me]
+    history = world.machines[me].match.history
+    assert history.position.left == tuple(sorted((silent, me)))
+    assert history.chain[resigned[0].message.step].root > root
+    assert all(not machine.match.replica.proven for machine in world.machines)
+
+
+def test_after_a_lock_that_votes_have_closed_the_next_step_waits_half_a_second_for_who_had_not_signed() -> None:
+    world = World(PRESETS["classic"], 4, seed=2, patience=Patience(20, 10))
+    while world.machines[0].match.history.position.purpose is not Purpose.SHOWDOWN:
+        assert world.step()
+    silent = 3
+    world.crash(silent)
+    others = [machine.match for machine in world.machines[:silent]]
+    while not all(match.history.position.certificate for match in others):
+        assert world.step()
+    assert {match.history.chain[-2].kind for match in others} == {Kind.LOCK}
+    assert all(match.replica.hurried == {silent} for match in others)
+    began = world.now
+    while not all(silent in match.history.position.left for match in others):
+        assert world.step()
+    assert world.now - began < 3

@@ -74,3 +74,15 @@ def test_a_machine_that_slept_waits_anew_and_charges_nobody() -> None:
     waiting.clock.arrived(1, 3600.0 + PATIENCE.automatic)
     waiting.now = 4000.0
     assert waiting.step() == PATIENCE.automatic
+
+
+def test_of_the_hurried_nobody_waits_longer_than_others_need_to_show_what_they_hold() -> None:
+    clock = Timeouts(PATIENCE)
+    clock.open_step(b"one", is_choice=False, now=0.0, hurried={1})
+    assert clock.due((1,), NOBODY) == limits.RELAY
+    assert clock.due((2,), NOBODY) == PATIENCE.automatic
+    clock.open_step(b"one", is_choice=False, now=10.0, hurried={1, 2})  # one more is convicted
+    assert (clock.due((1,), NOBODY), clock.due((2,), NOBODY)) == (limits.RELAY, 10 + limits.RELAY)
+    clock.open_step(b"two", is_choice=True, now=20.0, hurried={2})
+    assert clock.due((2,), NOBODY) == 20 + limits.RELAY
+    assert clock.due((1,), NOBODY) == 20 + PATIENCE.human
