@@ -305,7 +305,7 @@ RULES_NAMES_REMEMBERED: Final = 256
 """Names of house rules that hosts of other tables have given; those learned first are forgotten first. Enforced by
 storage/store.py."""
 
-# Lobbies. Enforced by node/host.py and match/lobby.py.
+# Lobbies, and forming a match. Enforced by node/host.py, node/guest.py, node/proposals.py and match/lobby.py.
 
 JOIN_RATE: Final = 2.0
 """Seats a second that a host gives to guests, newcomers or not. Each may end a proposed match and begin another, which
@@ -318,6 +318,21 @@ LOBBY_RATE: Final = 6.0
 for each seat that it gives. Above the rate the table is left: each frame is told to the owner or stored."""
 LOBBY_BURST: Final = 100
 """Such frames at once: those of an honest host for :data:`JOIN_BURST` seats, and after a silence of the link."""
+
+UNSIGNED: Final = 15.0
+"""Seconds for which a host waits for the signatures of one guest, in all proposals together: as long as it takes to
+find a link dead."""
+LINK_LOST: Final = 2.0
+"""Seconds that host and guest wait for each other if their link is lost while a match forms."""
+FAILURES: Final = 3
+"""Guests who have failed after whom the host seats nobody new: else newcomers could keep a match from forming."""
+ASK_OTHERS: Final = 2.0
+"""Seconds from the COMMIT that binds a guest until it dials the other players: a host of the LAN has answered then."""
+BOUND: Final = 30.0
+"""Seconds for which a guest waits for the match that binds it: longer than an honest host waits for other guests."""
+PROPOSALS: Final = 32
+"""Proposals in which a guest signs COMMIT with one join record, and those given up that are kept in all: a host could
+make them without end. An honest one makes 3, and two for each guest."""
 
 # Short codes. Enforced by node/code_desk.py and node/code_inquiry.py.
 
@@ -427,11 +442,8 @@ PURSES_DELAYED: Final = 4
 PURSE_DELAYS: Final = 3
 """How often a guest whose purse waits so gets more time: each time as long as for a handshake."""
 
-# Disk. Enforced by node/host.py, node/proposals.py, crypto/keys.py and cli/log.py.
+# Disk. Enforced by crypto/keys.py and cli/log.py.
 
-PROPOSALS: Final = 16
-"""Proposals of one table that are kept without being formed: one for each guest who comes or goes. Any of them may have
-been formed while the others' word did not reach us. A host could send them without end."""
 KEY_FILE_BYTES: Final = 64 * KIB
 """Bytes read of a key file, which has a few hundred."""
 BACKUP: Final = KIB * KIB * KIB

@@ -72,7 +72,7 @@ def resume(
         return recalled(node, crew)
 
     async def again(node: Node, wish: str) -> Company:
-        if not stored.hosted:
+        if archive.roster_index(stored) != stored.host:
             return await rejoin(node, wish)
         from protocol import Identity
 

@@ -1,22 +1,22 @@
 """The lobby: how players come to sign one genesis. Sans-I/O.
 
-The host keeps a :class:`HostedTable`, every other player a :class:`GuestTable` at it. The host only decides
-which players may sign. Until all of them have locked the genesis there is no match, and anybody may leave.
+The host keeps a :class:`HostedTable`, and in an :class:`Attendance` what keeps a match from forming. Every other player
+keeps a :class:`GuestTable`. The host only decides which players may sign.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from p2pdice import Ruleset
 from protocol import limits
 from protocol.errors import PeerError, RefuseCode
-from protocol.limits import PROPOSALS
 from protocol.rate_limit import Bucket
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Table, TableAim, WatchAim
+from protocol.wire.frames import Customs, Table, TableAim, WatchAim
 from protocol.wire.genesis import (
     Genesis,
     JoinRecord,
@@ -72,6 +72,7 @@ class TableSettings:
     rules_name: str = ""
     """The host's name for house rules, as :func:`protocol.wire.rulesets.is_rules_name` has it; empty if there is none.
     It is for people, and nobody signs it."""
+    customs: Customs = field(default_factory=Customs)
 
 
 class HostedTable:
@@ -164,7 +165,7 @@ class HostedTable:
         settings = self.settings
         players = tuple((record.join.nickname, record.join.identity) for record in self.records)
         rules, called = settings.ruleset.options(), "" if settings.ruleset.name else settings.rules_name
-        return Table(settings.name, rules, settings.seats, tuple(settings.patience), players, called)
+        return Table(settings.name, rules, settings.seats, tuple(settings.patience), players, called, settings.customs)
 
     @property
     def is_too_large(self) -> bool:
@@ -180,6 +181,87 @@ class HostedTable:
         return Genesis(self.id, self.settings.ruleset, self.settings.patience, roster)
 
 
+class Attendance:
+    """Who of a host's guests keeps a match from forming, and what follows from that for the seats.
+
+    A guest *fails* a proposal by leaving, by a wrong message, by sitting down for the second time, by
+    :data:`~protocol.limits.LINK_LOST` seconds without a link, or by :data:`~protocol.limits.UNSIGNED` seconds of
+    silence, in all proposals at this table together. The caller says when proposals are made. Times are monotonic, in
+    seconds.
+    """
+
+    def __init__(self) -> None:
+        self.is_started = False
+        """The host's person wants the match to begin with those who sit here."""
+        self._failures = 0
+        self._barred: set[bytes] = set()
+        self._returned: set[bytes] = set()
+        self._silence: dict[bytes, float] = {}
+        self._asked: dict[bytes, float] = {}
+        """Since when a guest's message is awaited."""
+        self._lost: dict[bytes, float] = {}
+        """Since when a guest has no link."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Nobody new is seated, and a match is proposed whoever is left."""
+        return self.is_started or self._failures >= limits.FAILURES
+
+    def check(self, identity: bytes, guests: Collection[bytes]) -> None:
+        """See whether somebody may sit down.
+
+        :raises NotAdmittedError: if not.
+        """
+        if identity in self._barred:
+            raise NotAdmittedError(RefuseCode.CLOSED, "a match was proposed here, and you kept it from forming")
+        if self.is_closed and guests and identity not in guests:
+            raise NotAdmittedError(RefuseCode.FULL, "the match is about to begin with those who sit here")
+
+    def returns(self, identity: bytes) -> bool:
+        """Note that a guest sits down again while proposals are made; tell whether that is allowed. It is once."""
+        is_first = identity not in self._returned
+        self._returned.add(identity)
+        return is_first
+
+    def await_(self, guests: Collection[bytes], now: float) -> None:
+        """The host waits for messages of these guests, and no others, from now on."""
+        for identity in [each for each in self._asked if each not in guests]:
+            since = self._asked.pop(identity)
+            self._silence[identity] = self._silence.get(identity, 0.0) + now - since
+        for identity in guests:
+            self._asked.setdefault(identity, now)
+
+    def lost(self, identity: bytes, now: float) -> None:
+        """A guest's link is down."""
+        self._lost.setdefault(identity, now)
+
+    def linked(self, identity: bytes) -> None:
+        """A guest's link is up."""
+        self._lost.pop(identity, None)
+
+    def _ends(self, identity: bytes) -> float:
+        """Return when a guest fails."""
+        lost = self._lost.get(identity, math.inf) + limits.LINK_LOST
+        return min(lost, self._asked.get(identity, math.inf) + limits.UNSIGNED - self._silence.get(identity, 0.0))
+
+    def due(self) -> float:
+        """Return when the next guest fails; infinity for never."""
+        return min(map(self._ends, {*self._asked, *self._lost}), default=math.inf)
+
+    def late(self, now: float) -> list[bytes]:
+        """Return the guests who have failed by now."""
+        return sorted(identity for identity in {*self._asked, *self._lost} if now >= self._ends(identity))
+
+    def fail(self, identity: bytes) -> None:
+        """Let a guest who has failed in no more."""
+        self._failures += 1
+        self._barred.add(identity)
+
+    def release(self, identity: bytes) -> None:
+        """A guest has no seat any more. What the guest has done so far is remembered."""
+        self._lost.pop(identity, None)
+
+
 class Lobby:
     """A table as its guests and spectators see it."""
 
@@ -190,6 +272,7 @@ class Lobby:
         self.shown: Table | None = None
         """The latest frame of the host."""
         self.ruleset: Ruleset | None = None
+        """Those of the table, once it was shown."""
         self._pace = Bucket(limits.LOBBY_RATE, limits.LOBBY_BURST, now=0)
 
     def hear(self, now: float) -> None:
@@ -204,8 +287,8 @@ class Lobby:
     def update(self, table: Table) -> None:
         """Take the host's description of the table.
 
-        :raises MalformedGenesisError: if this node does not know the rules or the patience, the rules have changed
-            since this player sat down, or the players could not sign one genesis.
+        :raises MalformedGenesisError: if this node does not know the rules or the patience, the rules or customs have
+            changed since this player sat down, or the players could not sign one genesis.
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
@@ -218,6 +301,8 @@ class Lobby:
             raise MalformedGenesisError("somebody has two seats at the table")
         if self.ruleset is not None and ruleset != self.ruleset:
             raise UnknownRulesError("the host changed the rules after we sat down")
+        if self.shown is not None and table.customs != self.shown.customs:
+            raise MalformedGenesisError("the host changed the customs after we sat down")
         self.ruleset = ruleset
         self.shown = table
 
@@ -247,14 +332,16 @@ class StaleProposalError(MalformedGenesisError):
 class GuestTable(Lobby):
     """A guest's side of a lobby."""
 
-    def __init__(self, own: JoinRecord, host: bytes) -> None:
-        super().__init__(own.join.table, host)
-        self.own = own
+    def __init__(self, table_id: bytes, host: bytes) -> None:
+        super().__init__(table_id, host)
+        self.own: JoinRecord | None = None
+        """This player's join record; None before a seat was asked for."""
         self._former: list[JoinRecord] = []
 
-    def renew(self, own: JoinRecord) -> None:
-        """Replace this player's join record."""
-        self._former = [*self._former[-PROPOSALS:], self.own]
+    def sign_on(self, own: JoinRecord) -> None:
+        """Ask for a seat, or for another one instead, with this join record."""
+        if self.own is not None:
+            self._former = [*self._former[-limits.PROPOSALS :], self.own]
         self.own = own
 
     def check_proposal(self, data: bytes) -> Genesis:

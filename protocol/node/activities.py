@@ -46,6 +46,7 @@ from protocol.wire.frames import (
     Propose,
     Refuse,
     Say,
+    Seat,
     ShowPurse,
     Table,
     TableAim,
@@ -61,6 +62,7 @@ class Activities:
 
     :param sign_on: makes a join record for the table with this id, with a purse or without.
     :param begin: takes part in a proposed match.
+    :param formed: plays a match that is formed.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Activities:
         bounds: Limits,
         sign_on: Callable[[bytes, bool], JoinRecord],
         begin: Callable[[bytes, Genesis], PlayerSession],
+        formed: Callable[[PlayerSession], None],
     ) -> None:
         self.mesh = Mesh(own, self, bounds)
         self.runtime = Runtime(home, identity, store, self.mesh, locator, bounds)
@@ -81,7 +84,9 @@ class Activities:
         self._sign_on = sign_on
         self._begin = begin
         self.hosting: Host | None = None
-        self.proposals = Proposals()
+        self.proposals = Proposals(
+            self.runtime, formed, lambda: self.joining.withdrawn(), lambda: self.joining.gave_up()
+        )
         self.joining = Guest(self.runtime, sign_on, begin, self.proposals)
         self.playing: PlayerSession | None = None
         self.former: PlayerSession | None = None
@@ -130,12 +135,12 @@ class Activities:
                 self.former.close()
             self.former = playing
             playing.retire()
-        self.proposals.withdraw()
         self.joining.leave()  # while it is known whether the match has begun
-        self.proposals.close(but=self.former)
-        self.mesh.stop_dialling_all()
         if self.hosting is not None:
+            self.hosting.withdraw()
             self.hosting.close()
+        self.proposals.turn_away(self.former)
+        self.mesh.stop_dialling_all()
         self.hosting = self.playing = self.watching = None
         self.joining = Guest(self.runtime, self._sign_on, self._begin, self.proposals)
 
@@ -178,19 +183,15 @@ class Activities:
                     self.watching.greet(identity, aim, at)
             elif isinstance(aim, WatchAim):
                 self._show(identity, at)
-            elif isinstance(aim, MatchAim):
-                if self.former is not None and aim.match == self.former.match.id:
-                    self.former.greet(identity, at)
-                else:
-                    for session in self.sessions:
-                        if session is not self.former:
-                            session.greet(identity, at)
-            elif self.hosting is not None:
-                if isinstance(aim, CodeAim):
-                    self.hosting.code_desk.greet(identity, at[0])
-                self.hosting.greet(identity)
-            elif isinstance(aim, TableAim):
-                self.joining.greet(identity, aim)
+            else:
+                for session in self.sessions:
+                    session.greet(identity, at)
+                if isinstance(aim, CodeAim | TableAim) and self.hosting is not None:
+                    if isinstance(aim, CodeAim):
+                        self.hosting.code_desk.greet(identity, at[0])
+                    self.hosting.greet(identity)
+                elif isinstance(aim, TableAim):
+                    self.joining.greet(identity, aim)
 
     def _show(self, identity: bytes, at: Address) -> None:
         """Count a peer as a spectator, and show it the match or the table."""
@@ -225,7 +226,7 @@ class Activities:
                 pass
             elif isinstance(frame, ShowPurse) and self.hosting is not None:
                 self.hosting.take_purse(identity, frame)
-            elif isinstance(frame, Table | Propose | Refuse | ShowPurse):
+            elif isinstance(frame, Table | Propose | Seat | Refuse | ShowPurse):
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.formed is not None:
                     self.formed.refused(identity, frame.reason)

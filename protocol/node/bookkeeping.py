@@ -35,7 +35,7 @@ class Bookkeeping:
         history = self._match.history
         if not history.genesis.has_purses:
             return
-        if is_over or self._match.replica.is_called_off:
+        if is_over or self._match.is_called_off:
             self._purses.expect_no_stake(history.genesis)
         if not self._is_met and (self._match.is_bound or self._match.is_formed):
             self._purses.meet(history.genesis)

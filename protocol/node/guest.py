@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
@@ -15,7 +16,6 @@ from protocol.match.lobby import GuestTable, StaleProposalError
 from protocol.match.own_purse import PurseError
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
-from protocol.node.host import FORMING_PATIENCE
 from protocol.node.locator import Target
 from protocol.node.player_session import PlayerSession
 from protocol.node.proposals import Proposals
@@ -24,8 +24,8 @@ from protocol.node.runtime import Runtime
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
 from protocol.storage.store import DamagedPurseError
-from protocol.wire.frames import JoinTable, Leave, Propose, Refuse, ShowPurse, Table, TableAim
-from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
+from protocol.wire.frames import Carried, JoinTable, Leave, Propose, Refuse, Seat, ShowPurse, Table, TableAim
+from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError, match_id
 from protocol.wire.purses import MalformedPurseError
 
 
@@ -50,6 +50,8 @@ class Guest:
         self._proposals = proposals
         self._wanted: Target | None = None
         self._seat: GuestTable | None = None
+        self.has_begun = False
+        """The match of this table is formed; the owner of this object says so."""
         self._pace = Bucket(PURSE_RATE, PURSE_BURST, runtime.loop.time())
         """Of purses that are looked at."""
         self._unseen: deque[bytes] = deque(maxlen=PURSES_WAITING)
@@ -60,6 +62,8 @@ class Guest:
         """Owners at the table, and matches whose end they were shown."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
+        self._gone = ""
+        """Why the link to the host went down last."""
         self._refused: RefusedError | None = None
         """Why there is no seat: the host may refuse after it has shown the table."""
 
@@ -123,16 +127,14 @@ class Guest:
                 self._close(RefuseCode.REFUSED, "another table is open there")
                 self._runtime.mesh.disconnect(identity)
                 return
-            record = self._sign_on(aim.table, False)
-            self._seat, self._proposed = GuestTable(record, identity), None
+            self._seat, self._proposed = GuestTable(aim.table, identity), None
             self._handed_back.clear()
             self._unseen.clear()
-            self._runtime.post(identity, JoinTable(record.wire))
 
-    def take(self, identity: bytes, frame: Table | Propose | Refuse | ShowPurse) -> None:
+    def take(self, identity: bytes, frame: Table | Propose | Seat | Refuse | ShowPurse) -> None:
         """Take a frame from the host, until the match has begun; from others nothing."""
         seat = self._seat
-        if seat is None or identity != seat.host or self._has_begun:
+        if seat is None or identity != seat.host or self.has_begun:
             return
         with self._closing_if_unacceptable():
             if isinstance(frame, Refuse):
@@ -140,6 +142,10 @@ class Guest:
                 return
             if isinstance(frame, ShowPurse):
                 self._take_purse(seat, frame.proof)
+                return
+            if isinstance(frame, Seat):
+                if frame.state and seat.own is not None and self._admission is not None and not self._admission.done():
+                    self._admission.set_result(None)
                 return
             seat.hear(self._runtime.loop.time())
             if isinstance(frame, Propose):
@@ -149,11 +155,9 @@ class Guest:
                 assert self._wanted is not None
                 self._wanted.check_name(frame.name)
                 seat.update(frame)
-                if self._admission is not None and not self._admission.done():
-                    self._admission.set_result(None)
-                elif before is not None and frame != before:
+                if self._admission is None and before is not None and frame != before:
                     self._runtime.tell(self._runtime.lobby_changed(before, frame))
-                self._show_purse(seat)
+                self._sit_down(seat)
 
     @contextmanager
     def _closing_if_unacceptable(self) -> Iterator[None]:
@@ -171,30 +175,39 @@ class Guest:
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
         """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.
 
-        :raises MalformedGenesisError: if it can never be signed.
+        :raises MalformedGenesisError: if it can never be signed, or nothing frees this node from the last one.
         :raises PurseError: if this player's purse cannot be shown.
         """
         self._proposed = None
-        self._show_purse(seat)  # it may have settled a match since, and then the proposal is stale
+        if proposal.resignation and (former := self._proposals.signed_by(seat.host, proposal.resignation)) is not None:
+            former.take(seat.host, Carried(*proposal.resignation))
+        if seat.own is None or self._proposals.find(match_id(proposal.genesis)) is not None:
+            return
+        self._sit_down(seat)  # the purse may have changed since, and then the proposal is stale
         with suppress(StaleProposalError):
             genesis = seat.check_proposal(proposal.genesis)
+            if self._proposals.is_bound:
+                raise MalformedGenesisError("another match is proposed, though the last one may begin")
+            if self._proposals.committed_with(seat.own.join.match_key) >= limits.PROPOSALS:
+                raise MalformedGenesisError("matches are proposed without end")
             if self._are_in_order(seat, genesis):
                 self._begin(proposal.genesis, genesis)
             else:
                 self._proposed = proposal
 
-    def _show_purse(self, seat: GuestTable) -> None:
-        """Bring the purse as it is now to a table with stakes.
+    def _sit_down(self, seat: GuestTable) -> None:
+        """Ask for a seat, as the table was shown; again if the purse for it has changed.
 
         :raises PurseError: if it cannot be shown.
         """
-        if seat.ruleset is None or not seat.ruleset.stakes:
-            return
-        purse, proof = self._runtime.purses.bring()
-        if seat.own.join.purse != purse:
-            seat.renew(self._sign_on(seat.id, True))
-            self._runtime.post(seat.host, ShowPurse(proof))
-            self._runtime.post(seat.host, JoinTable(seat.own.wire))
+        assert seat.ruleset is not None
+        has_purse = seat.ruleset.stakes
+        if seat.own is None or (has_purse and seat.own.join.purse != self._runtime.purses.bring()[0]):
+            own = self._sign_on(seat.id, has_purse)
+            seat.sign_on(own)
+            self._runtime.post(seat.host, JoinTable(own.wire))
+            if has_purse:
+                self._runtime.post(seat.host, ShowPurse(self._runtime.purses.bring()[1]))
 
     def _take_purse(self, seat: GuestTable, proof: bytes) -> None:
         """Look at what the host shows of a purse, now or in its turn.
@@ -213,7 +226,7 @@ class Guest:
 
     def _take_unseen(self, seat: GuestTable) -> None:
         """Look at the next of what came too fast."""
-        if seat is not self._seat or self._has_begun or not self._unseen:
+        if seat is not self._seat or self.has_begun or not self._unseen:
             self._unseen.clear()
             return
         proof = self._unseen.popleft()
@@ -232,7 +245,7 @@ class Guest:
         taken = self._runtime.purses.take(proof)
         for back in taken.back:
             self._runtime.post(seat.host, ShowPurse(back))
-        self._show_purse(seat)
+        self._sit_down(seat)
         if taken.news and self._proposed is not None:
             self._consider(seat, self._proposed)
 
@@ -262,18 +275,32 @@ class Guest:
         return is_in_order
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """A link is down. Without the host the table is gone; while a match forms, the host has time to come back."""
-        if self._seat is None or identity != self._seat.host or self._has_begun:
+        """A link is down. Without the host the table is gone; but while a match forms, the host has time to come back,
+        and a match that binds this node may still begin."""
+        if self._seat is None or identity != self._seat.host or self.has_begun:
             return
-        if reason == LEFT or all(each.match.replica.is_called_off for each in self._proposals.sessions):
-            self._close(RefuseCode.CLOSED, host_gone(reason))
+        self._gone = reason
+        is_hopeless = reason == LEFT or not self._proposals.is_alive
+        if not self._proposals.is_bound and is_hopeless:
+            self._look_for_host()
         else:
-            self._runtime.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
+            self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
 
-    def _give_up(self, host: bytes, reason: str) -> None:
-        """Close, unless the host came back or the match was formed after all."""
-        if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(host):
-            self._close(RefuseCode.CLOSED, host_gone(reason))
+    def _look_for_host(self) -> None:
+        """Close if the host is gone, unless the match may begin without it."""
+        is_over = self._seat is None or self.has_begun or self._proposals.is_bound
+        if not is_over and not self._runtime.mesh.is_linked(self.host):
+            self._close(RefuseCode.CLOSED, host_gone(self._gone))
+
+    def withdrawn(self) -> None:
+        """The proposed match is not played. The host may propose another one, if it is there."""
+        if self._seat is not None and not self.has_begun and not self._runtime.mesh.is_linked(self.host):
+            self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
+
+    def gave_up(self) -> None:
+        """The proposed match was not formed in time: leave the table."""
+        if not self.has_begun:
+            self._close(RefuseCode.CLOSED, "the match that was proposed has not begun in time")
 
     def floor(self) -> Floor | None:
         """Return the floor of the table at which this node has a seat: all words come through its host."""
@@ -281,7 +308,7 @@ class Guest:
             return None
         own, host = self._runtime.identity.public, self._seat.host
         others = {key: self._runtime.player(name, key) for name, key in self._seat.shown.players if key != own}
-        reach = () if self._has_begun or not self._runtime.mesh.is_linked(host) else (host,)
+        reach = () if self.has_begun or not self._runtime.mesh.is_linked(host) else (host,)
         return Floor(self._seat.id, others, relays=(host,), reach=reach)
 
     def leave(self) -> None:
@@ -295,7 +322,7 @@ class Guest:
     @property
     def is_waiting(self) -> bool:
         """This node has a seat at a table whose match has not begun."""
-        return self._seat is not None and not self._has_begun
+        return self._seat is not None and not self.has_begun
 
     @property
     def host(self) -> bytes:
@@ -311,10 +338,6 @@ class Guest:
     def table_name(self) -> str:
         """Name of the table at which this node has a seat; empty if it has none. The host chose it: any text."""
         return self._seat.shown.name if self._seat is not None and self._seat.shown is not None else ""
-
-    @property
-    def _has_begun(self) -> bool:
-        return any(each.match.is_formed for each in self._proposals.sessions)
 
     def _close(self, code: str, reason: str) -> None:
         """Give the table up; tell the owner, or :meth:`try_to_enter`. The code may be any text of a peer."""

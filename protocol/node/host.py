@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Final
 
@@ -12,7 +13,7 @@ from protocol.crypto.short_code import ShortCode
 from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
 from protocol.match.effects import Withdrawn
-from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
+from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedError
 from protocol.net.link import Standing
 from protocol.node.code_desk import BEGUN, OVER, CodeDesk
 from protocol.node.player_session import PlayerSession
@@ -23,16 +24,13 @@ from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
-from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, ShowPurse, TableAim, WatchAim
-from protocol.wire.genesis import Genesis, JoinRecord, match_id
+from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, ShowPurse, TableAim, WatchAim
+from protocol.wire.genesis import Genesis, JoinRecord
 from protocol.wire.purses import MalformedPurseError
 
-FORMING_PATIENCE: Final = 2.0
-"""Seconds that host and guest wait for each other if their link is lost while the match forms. Then
-the seat is free."""
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""
-SILENT: Final = "the match begins without you, as nothing came from you"
+SILENT: Final = "the match begins without you, as you kept it from forming"
 
 
 class Host:
@@ -69,18 +67,15 @@ class Host:
         table.expected = {identity for identity in returning if runtime.mesh.is_linked(identity)}
         self._keeping = runtime.loop.call_later(KEPT, table.expected.clear)
         self._proposal: PlayerSession | None = None
-        """The one that is neither withdrawn nor called off."""
-        self._withdrawn: set[bytes] = set()
-        """Ids of the proposals that were withdrawn since the host last took a new join record."""
+        """The one that is not withdrawn."""
+        self._former: tuple[bytes, bytes] | tuple[()] = ()
+        """The RESIGN by which the last one was withdrawn."""
+        self._attendance = Attendance()
         self._patience: asyncio.TimerHandle | None = None
-        self._lost: dict[bytes, asyncio.TimerHandle] = {}
-        """Guests whose link was lost while the match forms."""
         self._pace = Bucket(limits.JOIN_RATE, limits.JOIN_BURST, runtime.loop.time())
         self._asking: dict[bytes, JoinTable] = {}
         """Peers that wait for a seat or a new one, in their order, each with its latest request."""
         self._next_seat: asyncio.TimerHandle | None = None
-        self._is_wanted = False
-        """The match is to be proposed as soon as all purses are in order."""
         self._asked_again: set[bytes] = set()
         """Guests of the match who want to sit down again."""
 
@@ -100,16 +95,8 @@ class Host:
         self._audience.post(self.table.frame())
         self._runtime.tell(LobbyChanged(self._runtime.players(self.table.frame()), self.table.settings.seats))
 
-    def _go_on(self) -> None:
-        """Propose a match because of what a guest did; the owner is told if that cannot be."""
-        try:
-            self.propose()
-        except NodeError as error:
-            self._is_wanted = False
-            self._runtime.tell(Notice(f"{error}; {error.hint}" if error.hint else str(error)))
-
     def propose(self) -> None:
-        """Propose a match to all who sit here.
+        """Propose a match to all who sit here, and seat nobody new from now on.
 
         :raises NodeError: if there are no guests, the match has begun, or this player's purse cannot be shown.
         """
@@ -117,15 +104,23 @@ class Host:
             raise NodeError(ErrorCode.FAILED, "the match has begun")
         if len(self.table.records) < 2:
             raise NodeError(ErrorCode.FAILED, "a match needs two players", "wait until somebody joins")
-        if self._proposal is not None and self._proposal.match.history.genesis == self.table.genesis():
-            return  # it was proposed, and some have not signed yet
-        self._withdraw()
-        self._is_wanted = not self._show_purses()
-        if self._is_wanted:
+        self._attendance.is_started = True
+        self._propose()
+
+    def _go_on(self) -> None:
+        """Propose a match because of what a guest did; the owner is told if that cannot be."""
+        try:
+            self._propose()
+        except NodeError as error:
+            self._runtime.tell(Notice(f"{error}; {error.hint}" if error.hint else str(error)))
+
+    def _propose(self) -> None:
+        """Propose a match, if one is wanted, none is proposed, and all purses are in order."""
+        is_wanted = self.table.is_full or (self._attendance.is_closed and len(self.table.records) > 1)
+        if not is_wanted or self._proposal is not None or not self._show_purses():
             return
-        if match_id(self.table.genesis().encoded()) in self._withdrawn or len(self._withdrawn) >= limits.PROPOSALS:
+        if self._former:  # the same genesis would be the match that was withdrawn
             self.table.renew(self._sign_on(self.table.id, self._purses.has_stakes))
-            self._withdrawn.clear()
         if self.table.is_too_large:
             raise NodeError(
                 ErrorCode.FAILED,
@@ -134,44 +129,61 @@ class Host:
             )
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
+        proposal.watch = self._watch
         for identity in proposal.authors:
-            self._runtime.post(identity, Propose(genesis.encoded()))
-        self._patience = self._runtime.loop.call_later(genesis.patience.human, self._lose_patience)
+            self._show_proposal(identity)
+        self._watch()
 
-    def _withdraw(self) -> None:
+    def _show_proposal(self, identity: bytes) -> None:
+        if self._proposal is not None:
+            self._runtime.post(identity, Propose(self._proposal.match.history.genesis_data, self._former))
+
+    def withdraw(self) -> None:
         """Resign from the proposed match: without the host it cannot form, whatever the others have signed."""
-        proposal, self._proposal = self._proposal, None
-        if self._patience is not None:
-            self._patience.cancel()
-        if proposal is not None:
-            self._withdrawn.add(proposal.match.id)
-            proposal.feed(Withdrawn())
-
-    def _lose_patience(self) -> None:
-        """Propose the match again without the players who have not signed."""
         if self._proposal is None or self.has_begun:
             return
-        history = self._proposal.match.history
-        silent = [history.genesis.roster[author].join.identity for author in history.missing()]
-        with self._runtime.stopping_at_disk_errors():
-            self._withdraw()
-            for identity in silent:
-                if identity != self._runtime.identity.public:
-                    self._runtime.refuse(identity, RefuseCode.CLOSED, SILENT)
-                    self._give_away(identity)
-            if len(self.table.records) > 1:
-                self._go_on()
+        proposal, self._proposal = self._proposal, None
+        proposal.feed(Withdrawn())
+        assert proposal.match.me is not None
+        self._former = proposal.match.history.withdrawals[proposal.match.me].wire
+        self._watch()
 
-    def called_off(self, proposal: PlayerSession, by: Collection[bytes]) -> None:
-        """Note that guests have resigned from a proposal: they lose their seats."""
-        if proposal is self._proposal:
-            self._withdraw()
-            for identity in by:
+    def _watch(self) -> None:
+        """Look which guests the proposal waits for, and part with those who have failed it."""
+        now, failed = self._runtime.loop.time(), list[bytes]()
+        awaited: tuple[bytes, ...] = ()
+        if self._proposal is not None and not self.has_begun:
+            match = self._proposal.match
+            roster = match.history.genesis.roster
+            awaited = tuple(roster[author].join.identity for author in match.history.missing() if author != match.me)
+            wrong = {*match.replica.proven, *match.history.withdrawals}
+            failed = [roster[author].join.identity for author in sorted(wrong) if author != match.me]
+        self._attendance.await_(awaited, now)
+        if self._patience is not None:
+            self._patience.cancel()
+        due = self._attendance.due()
+        self._patience = self._runtime.loop.call_at(max(due, now), self._look_again) if due < math.inf else None
+        if failed:
+            self._runtime.loop.call_soon(self._fail, failed)  # not while the match handles its input
+
+    def _look_again(self) -> None:
+        self._fail(self._attendance.late(self._runtime.loop.time()))
+
+    def _fail(self, identities: Iterable[bytes]) -> None:
+        """Part with guests who keep a match from forming, and propose it without them."""
+        if self.has_begun or self._runtime.is_silent:
+            return
+        with self._runtime.stopping_at_disk_errors():
+            for identity in identities:
+                if self._is_guest(identity) and self._proposal is not None:
+                    self._attendance.fail(identity)
+                    self._runtime.refuse(identity, RefuseCode.CLOSED, SILENT)
                 self._give_away(identity)
+            self._watch()
 
     def close(self) -> None:
         """Cancel all timers."""
-        timers = self._keeping, self._patience, self._next_seat, *self._lost.values()
+        timers = self._keeping, self._patience, self._next_seat
         for timer in timers:
             if timer is not None:
                 timer.cancel()
@@ -198,6 +210,7 @@ class Host:
             return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         try:
             self.table.check_aim(aim)
+            self._attendance.check(identity, self.seated)
             self.table.check_room(identity)
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
@@ -237,7 +250,14 @@ class Host:
         self._runtime.post(identity, self.table.frame())
 
     def greet(self, identity: bytes) -> None:
-        """Wait for the JOIN of a welcomed peer. If none comes in time, the link is ended: it takes room from others."""
+        """Show the table to a welcomed peer, and wait for its JOIN. If none comes in time, the link is ended: it takes
+        room from others. A guest who is back is shown the match that is proposed."""
+        if not isinstance(self._runtime.mesh.aim(identity), CodeAim):
+            self._runtime.post(identity, self.table.frame())
+        if self._is_guest(identity):
+            self._attendance.linked(identity)
+            self._show_proposal(identity)
+            self._watch()
         self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
@@ -275,21 +295,22 @@ class Host:
         try:
             if self.has_begun:
                 raise NotAdmittedError(RefuseCode.NO_TABLE, NO_TABLE)
+            self._attendance.check(identity, self.seated)
+            if self._proposal is not None and self._is_guest(identity) and not self._attendance.returns(identity):
+                self._fail([identity])
+                return
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
             self._runtime.refuse(identity, error.code, str(error))
             return
         self._pace.take()
-        if self.table.frame() == before:  # they sit here with another join record now, which concerns nobody else
-            self._runtime.post(identity, before)
-        else:
+        self.withdraw()
+        if self.table.frame() != before:  # else they sit here with another join record, which concerns nobody else
             self._changed(joined=identity)
-        if self._proposal is not None and identity in self._proposal.authors:
-            self._withdraw()
+        self._runtime.post(identity, Seat(1))
         self._purses.expect()
         self._purses.hand_back(identity)
-        if self.table.is_full or (self._is_wanted and len(self.table.records) > 1):
-            self._go_on()
+        self._go_on()
 
     # Purses
 
@@ -333,12 +354,11 @@ class Host:
         if taken.news:
             self._hand_on(identity, taken.key, ShowPurse(taken.news))
         if not self._purses.are_in_order():
-            self._put_off()  # its players could only stay silent
+            self.withdraw()  # its players could only stay silent
         self._purses.expect()
         if self._proposal is None:
             self._purses.hand_back(identity)
-        if self._is_wanted and len(self.table.records) > 1:
-            self._go_on()
+        self._go_on()
 
     def _hand_on(self, identity: bytes, key: bytes, news: ShowPurse) -> None:
         """Show the owner of a purse what somebody else knows of it; the match is proposed again then."""
@@ -346,40 +366,35 @@ class Host:
             join = record.join
             if join.purse is None or join.purse.key != key or join.identity == identity:
                 continue
-            self._put_off()
+            self.withdraw()
             if join.identity != self._runtime.identity.public:
                 self._runtime.post(join.identity, news)
-
-    def _put_off(self) -> None:
-        """Withdraw the proposed match, if there is one, until all purses are in order again."""
-        self._is_wanted = self._is_wanted or self._proposal is not None
-        self._withdraw()
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
         self._asking.pop(identity, None)
         self.code_desk.lost(identity)
-        if self.has_begun:
+        if self.has_begun or not self._is_guest(identity):
             return
-        if self._proposal is not None and identity in self._proposal.authors and reason != LEFT:
-            self._lost[identity] = self._runtime.loop.call_later(FORMING_PATIENCE, self._release, identity)
+        if reason == LEFT or self._proposal is None:
+            self._fail([identity])
         else:
-            self._release(identity)
-
-    def _release(self, identity: bytes) -> None:
-        """Free a lost guest's seat, unless the guest came back or the match was formed."""
-        self._lost.pop(identity, None)
-        if not self.has_begun and not self._runtime.mesh.is_linked(identity):
-            self._give_away(identity)
+            self._attendance.lost(identity, self._runtime.loop.time())
+            self._watch()
 
     def _give_away(self, identity: bytes) -> None:
-        """Free the seat of a guest; a match that was proposed with them is withdrawn."""
-        if self._proposal is not None and identity in self._proposal.authors:
-            self._withdraw()
+        """Free the seat of a guest; a match that was proposed with them is withdrawn, and another one proposed."""
+        if not self._is_guest(identity):
+            return
+        self.withdraw()
         names = {record.join.identity: record.join.nickname for record in self.table.records}
         self._purses.release(identity)
-        if self.table.release(identity):
-            self._changed(left=self._runtime.player(names[identity], identity))
+        self._attendance.release(identity)
+        self.table.release(identity)
+        self._changed(left=self._runtime.player(names[identity], identity))
+        if not self.seated:
+            self._attendance = Attendance()
+        self._go_on()
 
     def _changed(self, *, joined: bytes = b"", left: PlayerInfo | None = None) -> None:
         frame = self.table.frame()

@@ -13,6 +13,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, PeerError
 from protocol.events import CodeMade, NodeEvent, Notice, PlayerInfo, TableOpened
 from protocol.limits import Limits
-from protocol.match.effects import Conceded, Played
+from protocol.match.effects import Conceded, Played, Withdrawn
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
 from protocol.match.own_purse import PurseError
@@ -47,10 +48,7 @@ from protocol.node.spectator_session import SpectatorSession
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoredMatch, StoreError
-from protocol.wire.frames import (
-    Leave,
-    Propose,
-)
+from protocol.wire.frames import Leave, Propose, TableAim
 from protocol.wire.genesis import (
     PLEDGES,
     Genesis,
@@ -97,7 +95,7 @@ class Node:
         self._port = port
         self._locator = locator
         own = credentials(identity.private_key)
-        self._active = Activities(home, identity, own, store, locator, bounds, self._sign_on, self._begin)
+        self._active = Activities(home, identity, own, store, locator, bounds, self._sign_on, self._begin, self._formed)
         self._runtime = self._active.runtime
         self._mesh = self._active.mesh
         self._inquiry = Inquiry(self._mesh.dialer)
@@ -223,6 +221,7 @@ class Node:
                 ErrorCode.FAILED, f"{settings.rules_name!r} cannot be a name of rules", f"a name of rules {problem}"
             )
         self._active.leave_behind()
+        self._serve_given_up()
         await self._presence.listen(self._port)
         if settings.rules_name and settings.ruleset.name is None:
             self._store.name_rules(ruleset_hash(settings.ruleset), settings.rules_name)
@@ -320,6 +319,7 @@ class Node:
         else:
             (wanted,) = await self._inquiry.choose("join", lambda: self._locator.resolve(target))
         self._active.leave_behind()
+        self._serve_given_up()
         await self._presence.listen(self._port)
         await self._active.joining.enter(wanted)
 
@@ -431,14 +431,13 @@ class Node:
         except NodeError:
             await self._presence.listen(0)
         await self._locator.start()
-        proposals = (*archive.beside(stored, self._store.matches()), stored)
-        matches = [self._stored_match(each) for each in proposals]
-        self._runtime.purses.hold(*(each.history.genesis for each in matches))  # all at once: it forgets all others
-        for each, again in zip(proposals, matches, strict=True):
-            assert again.me is not None
-            self.name = again.info[again.me].name  # the others know no other, also afterwards
-            returned = self._take_part(again, Occasion(each.created, each.table_name), resumed=True)
+        self._serve_given_up(but=stored.match)
+        returned = self._active.playing = self._stored_match(stored)
+        self.name = next(player.name for player in returned.match.info if player.is_me)  # the others know no other
+        returned.keep_links(resumed=True)
+        returned.start(())
         if not stored.formed:
+            self._active.proposals.bound(returned)
             returned.tell_who_is_awaited()
             if not returned.has_purse:
                 reason = "Your purse has changed since this match was proposed, so you cannot play in it"
@@ -512,25 +511,19 @@ class Node:
                     await asyncio.gather(*(session.all_confirmed.wait() for session in ended))
             except TimeoutError:
                 log.info("left although somebody had not confirmed the end")
-        self._active.proposals.withdraw()
+        if self._active.hosting is not None:
+            self._active.hosting.withdraw()
         self._runtime.is_silent = True
         for identity in self._mesh.linked():
             self._runtime.post(identity, Leave("left the table"))
         self._runtime.flush()
 
     def _formed(self, playing: PlayerSession) -> None:
-        """Play a match that everybody has signed, and no other that was proposed."""
+        """Play a match that everybody has signed."""
         self._active.playing = playing
-        self._active.proposals.withdraw(but=playing)
-        self._mesh.stop_dialling_all()
-        playing.keep_links()
-        self._active.audience.post(Propose(self._active.playing.match.history.genesis_data))
+        self._active.joining.has_begun = True
+        self._active.audience.post(Propose(playing.match.history.genesis_data))
         self._runtime.in_background(self._presence.advertise_match())
-
-    def _called_off(self, proposal: PlayerSession, by: tuple[bytes, ...]) -> None:
-        self._active.proposals.called_off(proposal)
-        if self._active.hosting is not None:
-            self._active.hosting.called_off(proposal, by)
 
     # From the lobby, or the store, to the match
 
@@ -545,62 +538,62 @@ class Node:
             raise NodeError(ErrorCode.FAILED, f"you cannot play for stakes: {error}") from None
         self._seed = secrets.token_bytes(32)
         match_key = MatchKey(self._seed)
-        self._store.add_seed(match_key.public, self._seed)
         nonce = secrets.token_bytes(32)
         addresses = self._mesh.addresses[: limits.JOIN_ADDRESSES]
         join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge, purse)
         return make_join_record(join, self.identity, match_key)
 
     def _begin(self, data: bytes, genesis: Genesis) -> PlayerSession:
-        """Take part in a proposed match, beside earlier proposals that are still alive.
-
-        :raises MalformedGenesisError: if they are too many.
-        """
-        if (known := self._active.proposals.find(match_id(data))) is not None:
-            return known
-        if self._active.proposals.is_full:
-            raise MalformedGenesisError("too many proposed matches are still open")
-        self._active.proposals.make_room()
-        match_key = MatchKey(self._seed).public
-        table = (
-            self._active.hosting.table.settings.name
-            if self._active.hosting is not None
-            else self._active.joining.table_name
-        )
+        """Take part in a proposed match."""
+        hosting, joining = self._active.hosting, self._active.joining
+        table = hosting.table.settings.name if hosting is not None else joining.table_name
         occasion = Occasion.now(table)
-        is_host = self._active.hosting is not None
-        self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table, is_host)
-        me = next(author for author, record in enumerate(genesis.roster) if record.join.match_key == match_key)
-        freeze = self._runtime.purses.freeze
-        match = Match(data, me, self._seed, party=self.party, is_host=is_host, purse=freeze)
-        return self._take_part(match, occasion, resumed=False)
+        index = {record.join.identity: author for author, record in enumerate(genesis.roster)}
+        me, host = index[self.identity.public], index[self.identity.public if hosting is not None else joining.host]
+        seed, match_key = self._seed, genesis.roster[me].join.match_key
 
-    def _stored_match(self, stored: StoredMatch) -> Match:
-        """Return a stored match as this node left it.
+        def store() -> None:
+            self._store.add_seed(match_key, seed)
+            self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table, host)
+
+        match = Match(data, me, seed, party=self.party, host=host, purse=self._runtime.purses.freeze)
+        playing = self._active.playing = PlayerSession(self._runtime, match, occasion, self._active.audience, store)
+        self._active.proposals.add(playing)
+        if hosting is None:
+            playing.keep_link_to_host(joining.host, TableAim(genesis.table, joining.token))
+        playing.start(hosting.seated if hosting is not None else (joining.host,))
+        return playing
+
+    def _stored_match(self, stored: StoredMatch) -> PlayerSession:
+        """Take part again in a match as this node left it.
 
         :raises NodeError: if what is stored of it is damaged.
         """
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
-            seat = archive.roster_index(stored)
-            return Match(
-                *(stored.genesis, seat, stored.seed, messages, choices),
+            match = Match(
+                *(stored.genesis, archive.roster_index(stored), stored.seed, messages, choices),
                 party=self.party,
-                is_host=stored.hosted,
+                host=stored.host,
                 purse=self._runtime.purses.freeze,
             )
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
-
-    def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> PlayerSession:
-        seated = self._active.hosting.seated if self._active.hosting is not None else (self._active.joining.host,)
-        beside = [each.match.id for each in self._active.proposals.sessions]
-        playing = self._active.playing = PlayerSession(
-            self._runtime, match, occasion, self._active.audience, self._formed, self._called_off
-        )
+        occasion = Occasion(stored.created, stored.table_name)
+        playing = PlayerSession(self._runtime, match, occasion, self._active.audience, is_given_up=stored.given_up)
         self._active.proposals.add(playing)
-        playing.start(resumed=resumed, seated=seated, beside=beside)
         return playing
+
+    def _serve_given_up(self, but: bytes = b"") -> None:
+        """Answer in the proposals that this home has signed and does not play: others may have formed them.
+
+        :param but: the match that is played.
+        """
+        for stored in archive.given_up(self._store.matches(), but):
+            if self._active.proposals.find(stored.match) is None:
+                with suppress(NodeError, StoreError):
+                    session = self._stored_match(stored)
+                    session.feed(Withdrawn())
 
 
 def _typed_code(target: str | Sequence[Sighting]) -> ShortCode | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from protocol.consensus.news import Learned, Replace
 from protocol.errors import RefuseCode
@@ -14,7 +14,6 @@ from protocol.match.effects import (
     CalledOff,
     Ended,
     Formed,
-    Linked,
     MatchInput,
     Needed,
     Over,
@@ -32,7 +31,11 @@ from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
-from protocol.wire.frames import Carried, Cut, Frame, Have, MatchAim, Need, Page, Refuse, WatchAim
+from protocol.wire.frames import Aim, Carried, Cut, Frame, Have, MatchAim, Need, Page, Refuse, TableAim, WatchAim
+from protocol.wire.messages import Kind, Signed
+
+if TYPE_CHECKING:
+    from protocol.node.proposals import Proposals
 
 LATER_DIALLER: Final = 1.0
 """Head start, in seconds, of the lower roster index of two players who could dial each other."""
@@ -43,9 +46,12 @@ class PlayerSession(Session):
 
     :param occasion: when and where it is played.
     :param audience: is sent whatever this node learns.
-    :param formed: told when the match is formed and this is stored.
-    :param called_off: told when it cannot form any more, with the identities that have resigned.
+    :param store: keeps the match, before its first message is kept; None if it is kept already.
+    :param is_given_up: this node will not play the match, even if it is formed.
     """
+
+    proposals: Proposals
+    """Those among which this one is."""
 
     def __init__(
         self,
@@ -53,38 +59,46 @@ class PlayerSession(Session):
         match: Match,
         occasion: Occasion,
         audience: Spectators,
-        formed: Callable[[PlayerSession], None],
-        called_off: Callable[[PlayerSession, tuple[bytes, ...]], None],
+        store: Callable[[], None] | None = None,
+        *,
+        is_given_up: bool = False,
     ) -> None:
         super().__init__(runtime, match, occasion)
+        self.is_given_up = is_given_up
+        self.dialled: frozenset[bytes] = frozenset()
+        """The players whom this node dials for this match."""
+        self._linked: set[bytes] = set()
+        """The players whose link the match knows of."""
+        self.watch: Callable[[], None] = lambda: None
+        """Called after every input."""
         self.all_confirmed = asyncio.Event()
         """Every player of the roster has signed the end."""
         self._audience = audience
-        self._formed = formed
-        self._called_off = called_off
-        self._is_retired = False
+        self._store = store
+        self._unstored: list[Signed] = []
+        """Messages of a proposal in which this node has not signed COMMIT: after a crash it takes no part in it."""
+        self._is_retired = is_given_up
         self._awaited: tuple[PlayerInfo, ...] | None = None
         """Those who were told to be missing; None if that is not told."""
         self._refused_by: set[bytes] = set()
         self._books = Bookkeeping(runtime.purses, match)
 
-    def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
-        """Link with the other players from now on, and send what this node owes.
+    def start(self, seated: Collection[bytes]) -> None:
+        """Take part, and send what this node owes.
 
         :param seated: identities that are linked for the table of this match.
-        :param beside: ids of other proposals of the table.
         """
-        mesh = self._runtime.mesh
-        self.keep_links(resumed=resumed)
+        self._runtime.mesh.set_roster(self.authors)
         self.feed(Ticked())
-        for identity in mesh.linked():
-            if identity not in self.authors:
-                continue
-            aim = mesh.aim(identity)
-            if identity in seated or (isinstance(aim, MatchAim) and aim.match in (self.match.id, *beside)):
-                self.feed(Linked(self.authors[identity]))
-            else:  # a link of a match before: the other node may not have begun this one, and would lose frames
-                mesh.disconnect(identity)
+        for identity in self._runtime.mesh.linked():
+            if identity in seated and identity in self.authors:
+                self.linked(identity)
+
+    @property
+    def match_key(self) -> bytes:
+        """The key with which this node signs in the match."""
+        assert self.match.me is not None
+        return self.match.history.genesis.roster[self.match.me].join.match_key
 
     @property
     def has_purse(self) -> bool:
@@ -93,14 +107,26 @@ class PlayerSession(Session):
         return not genesis.has_purses or self._runtime.purses.is_brought_to(genesis)
 
     def keep_links(self, *, resumed: bool = False) -> None:
-        """Dial the other players whenever they are not linked."""
-        mesh, roster, me = self._runtime.mesh, self.match.history.genesis.roster, self.match.me
-        assert me is not None
-        mesh.set_roster(self.authors)
+        """Dial the other players whenever they are not linked. Links that are up serve the match, too."""
+        assert self.match.me is not None
         for identity, author in self.authors.items():
-            patience = 0.0 if resumed or me < author else LATER_DIALLER
-            addresses = partial(self._runtime.where, identity, self.match.id, roster[author].join.addresses)
-            mesh.keep(identity, addresses, self.aim, patience)
+            self._keep_link(identity, self.aim, 0.0 if resumed or self.match.me < author else LATER_DIALLER)
+            if self._runtime.mesh.is_linked(identity):
+                self.linked(identity)
+
+    def linked(self, identity: bytes) -> None:
+        if identity not in self._linked:
+            self._linked.add(identity)
+            super().linked(identity)
+
+    def keep_link_to_host(self, host: bytes, aim: TableAim) -> None:
+        """Dial the host whenever it is not linked, as a guest whose match is not formed."""
+        self._keep_link(host, lambda: aim, 0.0)
+
+    def _keep_link(self, identity: bytes, aim: Callable[[], Aim], patience: float) -> None:
+        known = self.match.history.genesis.roster[self.authors[identity]].join.addresses
+        self.dialled |= {identity}
+        self._runtime.mesh.keep(identity, partial(self._runtime.where, identity, self.match.id, known), aim, patience)
 
     def tell_who_is_awaited(self) -> None:
         """Tell the owner who is missing, from now on until the match is formed."""
@@ -116,18 +142,6 @@ class PlayerSession(Session):
             who = self.match.info, self._awaited
             self.tell(AwaitingPlayers(self.match.id.hex(), self.occasion.table_name, *who))
 
-    def forget(self, beside: Collection[PlayerSession]) -> None:
-        """Take part in this proposal no more, and keep nothing of it: neither links and messages, nor the seed.
-
-        :param beside: the other proposals, whose players are still dialled.
-        """
-        self.close()
-        for identity in self.authors:
-            if not any(identity in each.authors for each in beside):
-                self._runtime.mesh.stop_dialling(identity)
-        self._runtime.outbox.forget(self.match.id)
-        self._runtime.store.forget(self.match.id)
-
     def retire(self) -> None:
         """Tell the owner nothing any more: they have left the match behind. Others are still served."""
         self._is_retired = True
@@ -137,10 +151,12 @@ class PlayerSession(Session):
         """Note that a player is linked, and where."""
         if identity in self.authors:
             self._runtime.store.remember_address(identity, *at)
+            self._linked.discard(identity)  # it is a new link, perhaps in place of another
             self.linked(identity)
             self._tell_awaited()
 
     def lost(self, identity: bytes, reason: str) -> None:
+        self._linked.discard(identity)
         super().lost(identity, reason)
         self._tell_awaited()
 
@@ -191,6 +207,7 @@ class PlayerSession(Session):
 
     def feed(self, item: MatchInput) -> None:
         super().feed(item)
+        self.watch()
         history = self.match.history
         if self.match.is_ended and {*range(history.roster_size)} - {*history.position.left} <= {*history.results}:
             self.all_confirmed.set()
@@ -221,11 +238,26 @@ class PlayerSession(Session):
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
         if isinstance(effect, Learned):
             if effect.must_store:
-                self._runtime.outbox.keep(effect.signed)
+                self._keep_message(effect.signed)
+        elif self._store is not None:
+            pass
         elif isinstance(effect, Replace):
             self._runtime.outbox.keep_only(effect.messages)
         else:
             self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
+
+    def _keep_message(self, signed: Signed) -> None:
+        message = signed.message
+        if self._store is None:
+            self._runtime.outbox.keep(signed)
+            return
+        self._unstored.append(signed)
+        if (message.kind, message.author) == (Kind.COMMIT, self.match.me):
+            self._store()
+            self._store = None
+            for each in self._unstored:
+                self._runtime.outbox.keep(each)
+            self.proposals.bound(self)
 
     def tell(self, event: NodeEvent) -> None:
         if not self._is_retired:
@@ -237,10 +269,12 @@ class PlayerSession(Session):
                 self.tell(effect.event)
             case Formed():
                 self._runtime.store.mark_formed(self.match.id)
-                self._formed(self)
+                self.proposals.formed(self)
             case CalledOff():
-                roster = self.match.history.genesis.roster
-                self._called_off(self, tuple(roster[author].join.identity for author in effect.authors))
+                self.is_given_up = self._is_retired = True
+                if self._store is None:
+                    self._runtime.store.mark_given_up(self.match.id)
+                self.proposals.called_off(self)
             case Ended():
                 self.keep_transcript()
             case Over():

@@ -88,22 +88,20 @@ def rules_names(home: Home) -> dict[bytes, str]:
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     """Return the matches that their owner can return to, newest first.
 
-    A proposal is among them even if this node never saw it formed, as the others may have formed it: but only the last,
-    and only if no match was begun since.
+    A proposal that binds the owner is among them, as the others may have formed it.
     """
-    newest = max((stored.number for stored in matches), default=0)
-    open_ones = [stored for stored in matches if not (stored.over or stored.void or is_old(stored))]
-    found = [stored for stored in open_ones if stored.formed or stored.number == newest]
-    return tuple(sorted(found, key=lambda stored: stored.number, reverse=True))
+    open_ones = [each for each in matches if not (each.over or each.void or each.given_up or is_old(each))]
+    return tuple(sorted(open_ones, key=lambda stored: stored.number, reverse=True))
 
 
-def beside(stored: StoredMatch, matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
-    """Return the other proposals of the table in which the owner may have to play, the oldest first.
+def given_up(matches: Sequence[StoredMatch], but: bytes = b"") -> tuple[StoredMatch, ...]:
+    """Return the proposals that this node has signed and does not play, the oldest first, as others may have formed
+    them.
 
-    There are none if this one was formed: the first that is formed is played.
+    :param but: the match that it returns to.
     """
-    others = [each for each in matches if each.seed == stored.seed and each.match != stored.match]
-    return () if stored.formed else tuple(each for each in reversed(others) if not each.formed)
+    proposed = [each for each in matches if not (each.formed or each.over or each.void or is_old(each))]
+    return tuple(sorted((each for each in proposed if each.match != but), key=lambda stored: stored.number))
 
 
 def is_old(stored: StoredMatch) -> bool:
@@ -151,6 +149,8 @@ def to_resume(store: Store, name: str | None) -> StoredMatch:
         if found.void:
             reason = f"you have signed that {name_of(found, matches)} is void, so you cannot play on in it"
             raise NodeError(ErrorCode.FAILED, reason)
+        if found.given_up and not found.formed:
+            raise NodeError(ErrorCode.FAILED, "that match was proposed, and has not begun")
         return found
     open_ones = unfinished(matches)
     loss, finished = store.loss, (stored for stored in matches if stored.over)

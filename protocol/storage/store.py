@@ -27,7 +27,7 @@ from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.errors import Choices, ErrorCode, LocalError
 from protocol.files import check_own, is_full, own_opener
-from protocol.limits import ADDRESSES_REMEMBERED, RULES_NAMES_REMEMBERED
+from protocol.limits import ADDRESSES_REMEMBERED, PLAYERS, RULES_NAMES_REMEMBERED
 from protocol.storage import people, purses
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
 from protocol.storage.newest import Note, Noted
@@ -63,7 +63,7 @@ CREATE TABLE matches (
     match_key BLOB NOT NULL REFERENCES seeds,
     created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL,
     table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT '',
-    hosted INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0
+    host INTEGER NOT NULL DEFAULT 0, given_up INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL);
 CREATE TABLE choices (
@@ -85,11 +85,11 @@ only added at the end and need no other index, so a turn changes the fewest page
 """
 
 
-_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int)
+_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int, int)
 """What the columns of a match hold; SQLite keeps values of any type in any column."""
 _MATCHES: Final = (
-    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted, void,"
-    " number FROM matches LEFT JOIN seeds USING (match_key)"
+    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, host,"
+    " given_up, void, number FROM matches LEFT JOIN seeds USING (match_key)"
 )
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
@@ -174,8 +174,10 @@ class StoredMatch(NamedTuple):
     """A name for the owner to type; no other match of the store has it. Empty as long as the match is not formed."""
     winners: tuple[int, ...] = ()
     """Roster indices of the winners. Empty as long as the match is not over, or if they were not kept."""
-    hosted: bool = False
-    """The owner opened the table, as far as this store knows."""
+    host: int = 0
+    """Roster index of the host."""
+    given_up: bool = False
+    """The owner does not play the match, even if others have formed it."""
     void: bool = False
     """The owner has signed that the match is void, and signs nothing else in it any more."""
     number: int = 0
@@ -354,8 +356,8 @@ class Store:
         self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     def add_seed(self, match_key: bytes, seed: bytes) -> None:
-        """Keep the seed behind a match key; called before the join record that names the key is sent."""
-        self._write("INSERT INTO seeds VALUES (?, ?)", (match_key, seed))
+        """Keep the seed behind a match key."""
+        self._write("INSERT OR IGNORE INTO seeds VALUES (?, ?)", (match_key, seed))
 
     def add_match(
         self,
@@ -365,14 +367,21 @@ class Store:
         created: int,
         port: int,
         table: str = "",
-        hosted: bool = False,
+        host: int = 0,
     ) -> None:
-        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing."""
+        """Keep a proposed match; called before its owner signs COMMIT in it. Adding one again changes nothing.
+
+        :param host: roster index of the host.
+        """
         self._write(
-            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name, hosted) "
+            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name, host) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (match, genesis, match_key, created, port, table, hosted),
+            (match, genesis, match_key, created, port, table, host),
         )
+
+    def mark_given_up(self, match: bytes) -> None:
+        """Note that the owner does not play the match, even if others have formed it."""
+        self._write("UPDATE matches SET given_up = 1 WHERE match = ?", (match,))
 
     def mark_formed(self, match: bytes) -> None:
         """Note that everybody has locked the genesis: the match can be resumed and has a name from now on."""
@@ -600,19 +609,21 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
 
     :raises StoreError: if it has no id.
     """
-    match, genesis, seed, formed, created, over, port, table, name, winners, hosted, void, number = row
+    match, genesis, seed, formed, created, over, port, table, name, winners, host, given_up, void, number = row
     if type(match) is not bytes or len(match) != HASH_BYTES:
         raise DamagedStoreError("the store is damaged: the id of a match is invalid")
     if (
         tuple(map(type, row)) != _COLUMNS
         or not 0 <= port < 65536
+        or not 0 <= host < PLAYERS
         or (name and not is_name(name))
         or not _WINNERS.fullmatch(winners)
     ):
         return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0, number=number)
     authors = tuple(map(int, filter(None, winners.split(","))))
     times = bool(formed), calendar(created), bool(over)
-    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted), bool(void), number)
+    marks = bool(given_up), bool(void)
+    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, host, *marks, number)
 
 
 def hold_file(path: Path) -> sqlite3.Connection:

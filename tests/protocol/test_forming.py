@@ -23,7 +23,7 @@ HOST, LIAR, OTHER = range(3)
 
 class HostsMatch(Match):
     def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments, is_host=True)
+        super().__init__(*arguments, host=HOST)
 
 
 def table() -> World:

@@ -94,7 +94,8 @@ def test_nobody_gets_a_seat_by_whom_a_match_for_stakes_could_not_be_settled() ->
         hosted.admit(record.join.identity, record.wire)
     hosted.renew(largest[0])
     assert hosted.is_too_large
-    guest = GuestTable(largest[1], largest[0].join.identity)
+    guest = GuestTable(TABLE, largest[0].join.identity)
+    guest.sign_on(largest[1])
     guest.update(hosted.frame())
     roster = tuple(sorted(largest, key=lambda record: record.join.identity))
     with pytest.raises(MalformedGenesisError, match="could not be settled"):
@@ -189,7 +190,8 @@ def seated() -> tuple[HostedTable, GuestTable]:
     hosted = table()
     for guest in (ANN, BEA):
         hosted.admit(guest.join.identity, guest.wire)
-    seat = GuestTable(ANN, HOST.join.identity)
+    seat = GuestTable(TABLE, HOST.join.identity)
+    seat.sign_on(ANN)
     seat.update(hosted.frame())
     return hosted, seat
 

@@ -148,11 +148,10 @@ class Machine:
         self._turn, self._wake, self._outbox, self._deferred = None, None, self._new_outbox(), []
         self.is_running, self.is_asleep = True, False
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
-        is_host = self.author == world.host
         if self._home is not None:
             self._home.play_on(self.disk)
         purse = {"purse": self._home.keeper.freeze} if self._home is not None else {}
-        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, is_host=is_host, **purse)
+        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, host=world.host, **purse)
         self._books = None
         self._is_over = False
         self.proposals.add(cast("PlayerSession", self))

@@ -36,11 +36,13 @@ class BentMatch(Match):
 
     cheat: Misbehaviour
 
-    def __init__(self, cheat: Misbehaviour, *arguments: Any, is_host: bool, **options: Any) -> None:
+    def __init__(self, cheat: Misbehaviour, *arguments: Any, host: int, **options: Any) -> None:
         self.cheat = cheat
         self._given_up = -1
         """Step at which the cheat signed what its own node cannot accept."""
-        super().__init__(*arguments, is_host=is_host and not cheat.signs_early, **options)
+        super().__init__(*arguments, host=host, **options)
+        if cheat.signs_early:
+            self.signer.is_host = False
 
     def _do_what_is_owed(self) -> bool:
         position = self.history.position

@@ -1,0 +1,363 @@
+"""A room of whole nodes in one process, whose links are queues and whose time jumps: an hour of waiting takes a moment.
+
+The nodes are the real :class:`protocol.node.node.Node` with their real stores. Only dialling and listening are replaced:
+a link brings frames, each a little later, in order, until somebody cuts it. A :class:`Stranger` is a peer without a node,
+for tests that lie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+from protocol.crypto.keys import Identity
+from protocol.crypto.tls import Credentials
+from protocol.events import NodeEvent
+from protocol.net.addresses import Address
+from protocol.net.dialer import Accept, DialError, anybody
+from protocol.net.link import ENDED, LinkHandler, Standing
+from protocol.net.mesh import Mesh
+from protocol.node.node import Node
+from protocol.version import PROTOCOL_VERSION
+from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim, encode_frame
+
+T = TypeVar("T")
+PORT = 7000
+
+
+class _Selector(selectors.SelectSelector):
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0.05 if timeout is None else 0)
+        if not ready and timeout is not None:
+            self.now += max(timeout, 0.0)
+        return ready
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that waits for nothing: when nobody has anything to do, it is later."""
+
+    def __init__(self) -> None:
+        self._jumping = _Selector()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.now
+
+
+class _End:
+    """One end of a link; as much of :class:`protocol.net.link.Link` as a mesh uses."""
+
+    version = PROTOCOL_VERSION
+    standing = Standing.IDLE
+
+    def __init__(self, room: Room, owner: bytes, peer_key: bytes, remote: Address, handler: LinkHandler) -> None:
+        self.room, self.owner, self.peer_key, self.remote, self.handler = room, owner, peer_key, remote, handler
+        self.outbound = False
+        self.is_connected = True
+        self.other: _End
+        self._queued: list[bytes] = []
+        self._arrival = 0.0
+
+    def queue(self, frame: bytes) -> None:
+        self._queued.append(frame)
+
+    def send(self, frame: bytes) -> None:
+        self.queue(frame)
+        self.flush()
+
+    def flush(self) -> None:
+        frames, self._queued = self._queued, []
+        for frame in frames if self.is_connected else ():
+            self._arrival = max(self._arrival + 1e-6, self.room.now + self.room.delay())
+            self.room.loop.call_at(self._arrival, self.other.arrive, frame)
+
+    def arrive(self, frame: bytes) -> None:
+        if self.is_connected and self.room.hears(self.peer_key, self.owner):
+            self.handler.frame_received(self, frame)  # type: ignore[arg-type]
+
+    def close(self, reason: str = ENDED) -> None:
+        self.flush()
+        if self.is_connected:
+            self.is_connected = False
+            self.room.loop.call_soon(self.handler.link_down, self, reason)
+            self.room.loop.call_at(max(self._arrival, self.room.now) + 1e-6, self.other.close)
+
+    drop = close
+
+    def widen(self) -> None:
+        """There is no limit."""
+
+    def excuse(self) -> None:
+        """There is no limit."""
+
+    async def wait_closed(self) -> None:
+        """There is nothing to wait for."""
+
+
+class _Dialer:
+    """In the place of :class:`protocol.net.dialer.Dialer`."""
+
+    def __init__(self, room: Room, credentials: Credentials) -> None:
+        self.room, self.key = room, credentials.public_key
+
+    async def dial(self, addresses: Iterable[Address], handler: LinkHandler, accept: Accept = anybody) -> _End:
+        room = self.room
+        addresses = tuple(addresses)
+        room.dialled.setdefault(self.key, []).extend(addresses)
+        await asyncio.sleep(room.delay())
+        for address in addresses:
+            found = room.listening.get(address)
+            if found is None or found[0] == self.key or not accept(found[0]) or not room.hears(self.key, found[0]):
+                continue
+            key, theirs = found
+            here = _End(room, self.key, key, address, handler)
+            there = _End(room, key, self.key, (room.host(self.key), 1), theirs)
+            here.outbound, here.other, there.other = True, there, here
+            room.ends += [here, there]
+            for end in (there, here):
+                end.handler.link_up(end)  # type: ignore[arg-type]
+            return here
+        raise DialError("nobody answers there")
+
+
+class _Listener:
+    def __init__(self, addresses: tuple[Address, ...]) -> None:
+        self.addresses, self.port = addresses, addresses[0][1]
+
+    def close(self) -> None:
+        """Nobody is told."""
+
+
+class Room:
+    """All nodes and links of one test.
+
+    :param folder: where homes are.
+    """
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.random = random.Random(seed)
+        self.loop = asyncio.get_running_loop()
+        self.listening: dict[Address, tuple[bytes, LinkHandler]] = {}
+        self.dialled: dict[bytes, list[Address]] = {}
+        """Addresses that were dialled, by identity."""
+        self.ends: list[_End] = []
+        self.people: list[Person] = []
+        self._hosts: list[bytes] = []
+        self._cuts: set[frozenset[bytes]] = set()
+
+    @property
+    def now(self) -> float:
+        return self.loop.time()
+
+    def delay(self) -> float:
+        """Return for how long a frame is on its way."""
+        return self.random.uniform(0.001, 0.05)
+
+    def host(self, key: bytes) -> str:
+        """Return the address of a machine."""
+        if key not in self._hosts:
+            self._hosts.append(key)
+        return f"10.0.0.{1 + self._hosts.index(key)}"
+
+    def hears(self, one: bytes, other: bytes) -> bool:
+        """Tell whether frames pass between two machines."""
+        return frozenset((one, other)) not in self._cuts
+
+    def cut(self, one: bytes, other: bytes) -> None:
+        """Cut two machines off from each other: what is under way is lost."""
+        self._cuts.add(frozenset((one, other)))
+        for end in self.ends:
+            if end.is_connected and {end.owner, end.peer_key} == {one, other}:
+                end.close("the connection was lost")
+
+    def mend(self, one: bytes, other: bytes) -> None:
+        """Let frames pass again."""
+        self._cuts.discard(frozenset((one, other)))
+
+    async def sit(self, name: str) -> Person:
+        """Open a node; every name has its own home."""
+        person = Person(self, name)
+        await person.begin()
+        self.people.append(person)
+        return person
+
+    async def leave(self) -> None:
+        """Close all nodes."""
+        for person in self.people:
+            if person.is_running:
+                await person.node.close()
+        await asyncio.sleep(1)
+
+
+class Person:
+    """One node and what it has told."""
+
+    def __init__(self, room: Room, name: str) -> None:
+        self.room, self.name = room, name
+        self.events: list[NodeEvent] = []
+        self.is_running = False
+
+    @property
+    def key(self) -> bytes:
+        return self.node.identity.public
+
+    async def begin(self) -> None:
+        """Start the program."""
+        self.node = await Node.open(self.room.folder / self.name, self.name, port=PORT, discovery=False)
+        self.is_running = True
+        self._listening = asyncio.create_task(self._listen(self.node))
+
+    async def _listen(self, node: Node) -> None:
+        async for event in node.events():
+            self.events.append(event)
+
+    def told(self, kind: type[T]) -> list[T]:
+        """Return what the node has told of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    async def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
+        """Wait until something is so.
+
+        :raises TimeoutError: if it is not in time.
+        """
+        await until(condition, seconds)
+
+    async def die(self) -> None:
+        """End the program as a crash does: nothing is said, nothing is stored."""
+        node, self.is_running = self.node, False
+        node._runtime.is_silent = node._is_closed = True
+        for _ in node._runtime.outbox.steps():
+            pass  # nobody carries it out any more
+        for address, (key, _) in tuple(self.room.listening.items()):
+            if key == self.key:
+                del self.room.listening[address]
+        node._mesh.stop_dialling_all()
+        node._active.close()
+        node._presence.close()
+        for end in self.room.ends:
+            if end.owner == self.key:
+                end.close("the connection was lost")
+        self._listening.cancel()
+        await asyncio.sleep(0)
+        node._store.close()
+
+    @property
+    def plays(self) -> list[bytes]:
+        """Ids of the matches that the owner plays."""
+        playing = self.node._active.formed
+        return [playing.match.id] if playing is not None and not playing.is_given_up else []
+
+
+async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until something is so.
+
+    :raises TimeoutError: if it is not in time.
+    """
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - the time jumps
+            await asyncio.sleep(0.05)
+
+
+class Stranger:
+    """A peer that only sends what it is told to. It says WELCOME to everybody.
+
+    :param take: called with the identity of a peer, and each frame of it.
+    """
+
+    def __init__(self, room: Room, number: int, take: Callable[[bytes, Frame], None] = lambda _, __: None) -> None:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        from protocol.crypto.tls import credentials
+
+        seed = b"stranger" + number.to_bytes(24, "big")
+        self.identity = Identity(Ed25519PrivateKey.from_private_bytes(seed))
+        self.room, self.take = room, take
+        self.aim: Aim = TableAim(bytes(16), "")
+        self.mesh = Mesh(credentials(self.identity.private_key), self)
+        self.address = (room.host(self.key), PORT)
+        room.listening[self.address] = self.key, self.mesh
+
+    @property
+    def key(self) -> bytes:
+        return self.identity.public
+
+    def say(self, identity: bytes, *frames: Frame) -> None:
+        """Send frames to a peer, if it is linked."""
+        for frame in frames:
+            self.mesh.send(identity, encode_frame(frame))
+        self.mesh.flush()
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        return self.aim if isinstance(hello.aim, TableAim) else hello.aim
+
+    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        """A link is up."""
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        self.take(identity, frame)
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        """A link is down."""
+
+
+@contextmanager
+def _without_network(room: Room) -> Iterator[None]:
+    async def listening(port: int, credentials: Credentials, handler: LinkHandler) -> _Listener:
+        address = room.host(credentials.public_key), port
+        room.listening[address] = credentials.public_key, handler
+        return _Listener((address,))
+
+    async def nothing_changes(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    with ExitStack() as patches:
+        for name, value in (
+            ("protocol.net.mesh.listen", lambda _, port, own, handler, *__: listening(port, own, handler)),
+            ("protocol.net.mesh.Dialer", lambda own, *_: _Dialer(room, own)),
+            ("protocol.node.presence.watch_network", nothing_changes),
+        ):
+            patches.enter_context(patch(name, value))
+        yield
+
+
+def in_a_room(folder: Path, seed: int, happens: Callable[[Room], Awaitable[T]]) -> T:
+    """Let something happen in a room, and return what it returns. Nothing is left behind."""
+    left_over: list[dict[str, Any]] = []
+
+    async def whole() -> T:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: left_over.append(context))
+        room = Room(folder, seed)
+        with _without_network(room):
+            try:
+                return await happens(room)
+            finally:
+                await room.leave()
+                for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                    task.cancel()
+
+    loop = _Loop()
+    try:
+        result = _run(loop, whole())
+    finally:
+        loop.close()
+    assert left_over == []
+    return result
+
+
+def _run(loop: _Loop, main: Coroutine[Any, Any, T]) -> T:
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        asyncio.set_event_loop(None)
