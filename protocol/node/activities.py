@@ -140,7 +140,6 @@ class Activities:
             self.hosting.withdraw()
             self.hosting.close()
         self.proposals.turn_away(self.former)
-        self.mesh.stop_dialling_all()
         self.hosting = self.playing = self.watching = None
         self.joining = Guest(self.runtime, self._sign_on, self._begin, self.proposals)
 

@@ -145,7 +145,6 @@ class PlayerSession(Session):
     def retire(self) -> None:
         """Tell the owner nothing any more: they have left the match behind. Others are still served."""
         self._is_retired = True
-        self._runtime.mesh.stop_dialling_all()
 
     def greet(self, identity: bytes, at: Address) -> None:
         """Note that a player is linked, and where."""
@@ -176,6 +175,8 @@ class PlayerSession(Session):
     def hear(self, identity: bytes, frame: Carried | Need | Page | Cut | Have) -> None:
         """Take a frame: anything from a player, from a spectator nothing but NEED."""
         if identity in self.authors:
+            if isinstance(frame, Have) and frame.match == self.match.id:
+                self.linked(identity)  # over a link that is older than this session
             if isinstance(frame, Need):
                 self._answer(self.authors[identity], frame)
             elif isinstance(frame, Cut):

@@ -129,7 +129,9 @@ class Proposals:
 
         :param played: is none of the proposals any more.
         """
-        self.sessions = tuple(each for each in self.sessions if each is not played)
+        if played is not None:
+            self.sessions = tuple(each for each in self.sessions if each is not played)
+            self._stop_dialling(played)
         for each in self.sessions:
             if each.match.is_bound:
                 each.feed(Withdrawn())

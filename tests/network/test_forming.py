@@ -3,496 +3,597 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import weakref
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from p2pdice import PlayerOut
+from p2pdice import PRESETS
 from protocol import limits
+from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
-from protocol.consensus.replica import Replica
-from protocol.events import (
-    AwaitingPlayers,
-    Happened,
-    LobbyChanged,
-    MatchFormed,
-    MatchResult,
-    MatchStarted,
-    Stopped,
-    TableClosed,
-)
-from protocol.limits import Limits
+from protocol.consensus.transcript import write_transcript
+from protocol.consensus.verifier import verify
+from protocol.crypto.keys import MatchKey
+from protocol.errors import NodeError
+from protocol.events import LobbyChanged, MatchStarted, Misbehaved, Stopped, TableClosed
 from protocol.match.lobby import TableSettings
 from protocol.node.player_session import PlayerSession
-from protocol.rate_limit import Bucket
-from protocol.wire.frames import Carried, Frame, Have, JoinTable, Page, Propose, Table, decode_frame, encode_frame
-from protocol.wire.genesis import match_id
-from protocol.wire.messages import Kind, Message, sign
-from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree
+from protocol.wire.frames import (
+    Carried,
+    Frame,
+    JoinTable,
+    Leave,
+    Page,
+    Propose,
+    Seat,
+    Table,
+    TableAim,
+    decode_frame,
+    encode_frame,
+)
+from protocol.wire.genesis import Genesis, JoinRecord, Patience, parse_join_record
+from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
+from tests.simulation.small_forming import TABLE, line, sign_on
 
-Letter = tuple[bytes, bytes]
-"""Receiver and encoded frame."""
+RULES = PRESETS["classic"]
+_AIM = TableAim(TABLE, "")
+Scene = Callable[[Room], Awaitable[None]]
 
 
-def bend(player: Player, send: Callable[[bytes, Frame], bool | Frame]) -> None:
-    """Let a player's node send only what ``send`` says, told receiver and frame: the frame or not, or another one."""
-    post = player.node._runtime.post_encoded
+def in_room(scene: Scene) -> Callable[[Path], None]:
+    """Make a test of what happens in a room."""
+
+    def test(tmp_path: Path) -> None:
+        in_a_room(tmp_path, 1, scene)
+
+    test.__name__, test.__doc__ = scene.__name__, scene.__doc__  # type: ignore[attr-defined]
+    return test
+
+
+async def open_table(room: Room, seats: int, *names: str) -> tuple[Person, list[Person], str]:
+    """Return a host, guests who sit there, and the join line."""
+    host = await room.sit("Host")
+    await host.node.host(TableSettings("Friday", RULES, seats))
+    target = line(room, host.key, host.node.identity.fingerprint)
+    guests = [await room.sit(name) for name in names]
+    for guest in guests:
+        await guest.node.join(target)
+    return host, guests, target
+
+
+def bend(person: Person, send: Callable[[bytes, Frame], bool]) -> None:
+    """Let a node send only the frames for which ``send``, told receiver and frame, says so."""
+    post = person.node._runtime.post_encoded
 
     def bent(identities: tuple[bytes, ...], frame: bytes) -> None:
-        for identity in identities:
-            sent = send(identity, decode_frame(frame))
-            if sent is not False:
-                post((identity,), frame if sent is True else encode_frame(sent))
+        post(tuple(each for each in identities if send(each, decode_frame(frame))), frame)
 
-    player.node._runtime.post_encoded = bent  # type: ignore[method-assign]
+    person.node._runtime.post_encoded = bent  # type: ignore[method-assign]
 
 
 def kind(frame: Frame) -> int | None:
     return parse_signed(frame.data, frame.signature).message.kind if isinstance(frame, Carried) else None
 
 
-ONE_DIE = CLASSIC.with_options({"dice": "1"})
+def withholds(what: Kind) -> Callable[[bytes, Frame], bool]:
+    return lambda _, frame: kind(frame) is not what and not isinstance(frame, Page)
 
 
-async def open_table(people: Company, seats: int) -> tuple[Player, str]:
-    (host,), opened = await people.table(seats, ["Host"], IMPATIENT, ONE_DIE)
-    return host, opened.join_line
+def session(person: Person) -> PlayerSession:
+    playing = person.node._active.playing
+    assert playing is not None
+    return playing
 
 
-def is_about_to_commit(player: Player) -> bool:
-    return player.node.match is not None and player.node.match.history.position.step == 1
+def is_bound(person: Person) -> bool:
+    return person.node._active.proposals.is_bound
 
 
-def nobody_was_evicted(*players: Player) -> bool:
-    told = [event for player in players for event in player.told(Happened)]
-    return all(event.eviction is None for event in told)
+async def all_play(*people: Person) -> None:
+    """Wait until these people play one match, and see that nobody else does."""
+    await until(lambda: all(person.plays for person in people))
+    assert len({match for person in people for match in person.plays}) == 1
+    assert set(session(people[0]).authors) | {people[0].key} == {person.key for person in people}
 
 
-@pytest.mark.parametrize("shown", [Kind.LOCK, Kind.COMMIT])
-async def test_a_guest_who_hides_a_signature_from_the_host_puts_nobody_out(people: Company, shown: Kind) -> None:
-    """The host proposed anew and followed the old match no more; the others had begun it, and voted the host absent."""
-    host, line = await open_table(people, 4)
-    honest = await people.join(line, "Ada", "Ben")
-    liar = await people.sit("Liar")
-    me = host.node.identity.public
-    hidden = 0
-
-    def send(identity: bytes, frame: Frame) -> bool:
-        nonlocal hidden
-        if identity != me or kind(frame) is not shown or hidden:
-            return True
-        hidden += 1
-        return False
-
-    bend(liar, send)
-    await liar.node.join(line)
-    await liar.until_true(lambda: hidden > 0)
-    liar.node._runtime.post(me, JoinTable(liar.node._sign_on(host.node.table_id).wire))
-    transcript = await agree(host, *honest)
-    assert transcript
-    assert nobody_was_evicted(host, *honest)
+# An honest host
 
 
-async def test_a_host_who_shows_a_guest_another_match_puts_nobody_out(people: Company) -> None:
-    """The guest left the match that it had signed, as another was proposed; the others began the first."""
-    host, line = await open_table(people, 4)
-    honest = await people.join(line, "Ada", "Ben")
-    victim = await people.sit("Victim")
-    it, take = victim.node.identity.public, host.node._active.peer_frame
-    shown: list[bytes] = []
-
-    def hear(identity: bytes, frame: Frame) -> None:
-        if identity == it and kind(frame) is Kind.LOCK and not shown:
-            hosting = host.node._active.hosting
-            assert hosting is not None
-            first = hosting.table.genesis()
-            seat = next(place for place, each in enumerate(first.roster) if each.join.identity not in (it, me))
-            fewer = first._replace(roster=first.roster[:seat] + first.roster[seat + 1 :])
-            shown.append(fewer.encoded())
-            host.node._runtime.post(it, Propose(shown[0]))
-            host.node._runtime.flush()  # before anything that the host itself makes of what it hears
-        take(identity, frame)
-
-    me = host.node.identity.public
-    host.node._active.peer_frame = hear  # type: ignore[method-assign]
-    await victim.node.join(line)
-    transcript = await agree(host, *honest, victim)
-    assert shown
-    assert shown[0] not in transcript
-    assert nobody_was_evicted(host, *honest, victim)
+@in_room
+async def test_a_full_table_begins_and_all_play_one_match(room: Room) -> None:
+    host, guests, _ = await open_table(room, 3, "Ada", "Ben")
+    await all_play(host, *guests)
+    await until(lambda: all(person.told(MatchStarted) for person in (host, *guests)))
 
 
-async def test_a_guest_who_takes_the_last_seat_and_leaves_is_not_in_the_match(people: Company) -> None:
-    host, line = await open_table(people, 3)
-    (ada,) = await people.join(line, "Ada")
-    (eve,) = await people.join(line, "Eve")
-    await eve.leave()
-    await host.until(LobbyChanged, lambda event: any(player.name == "Eve" for player in event.left))
-    assert host.told(MatchStarted) == ada.told(MatchStarted) == []
-    (ben,) = await people.join(line, "Ben")
-    await agree(host, ada, ben)
-    (started,) = host.told(MatchStarted)
-    assert {player.name for player in started.players} == {"Host", "Ada", "Ben"}
-    assert nobody_was_evicted(host, ada, ben)
+@in_room
+async def test_a_guest_who_takes_the_last_seat_and_leaves_is_not_in_the_match(room: Room) -> None:
+    host, (ada, eve), target = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, withholds(Kind.LOCK))
+    late = await room.sit("Late")
+    await late.node.join(target)
+    await until(lambda: host.node.match is not None)
+    await eve.node.close()
+    eve.is_running = False
+    await until(lambda: "Eve" not in [player.name for player in host.told(LobbyChanged)[-1].players])
+    assert not host.plays
+    ben = await room.sit("Ben")
+    await ben.node.join(target)
+    await all_play(host, ada, late, ben)
 
 
-@pytest.mark.parametrize("withheld", [Kind.LOCK, Kind.COMMIT])
-async def test_the_match_is_proposed_anew_without_a_silent_guest(people: Company, withheld: Kind) -> None:
-    host, line = await open_table(people, 3)
-    (ada,) = await people.join(line, "Ada")
-    silent = await people.sit("Eve")
-    bend(silent, lambda _, frame: kind(frame) is not withheld and not isinstance(frame, Page))
-    await silent.node.join(line)
-    closed = await silent.until(TableClosed)
-    assert closed.code == "closed"
-    await agree(host, ada)
-    (started,) = host.told(MatchStarted)
-    assert {player.name for player in started.players} == {"Host", "Ada"}
-    assert nobody_was_evicted(host, ada)
+def silent(what: Kind) -> Scene:
+    async def scene(room: Room) -> None:
+        host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
+        bend(eve, withholds(what))
+        begun = room.now
+        host.node.start_match()
+        await all_play(host, ada)
+        assert limits.UNSIGNED <= room.now - begun < limits.UNSIGNED + 3
+        assert [event.code for event in eve.told(TableClosed)] == ["closed"]
+        assert not is_bound(ada)
+
+    return scene
 
 
-async def test_a_host_who_leaves_while_the_match_forms_takes_the_table_along(people: Company) -> None:
-    host, line = await open_table(people, 3)
-    (ada,) = await people.join(line, "Ada")
-    silent = await people.sit("Eve")
-    bend(silent, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
-    await silent.node.join(line)
-    for player in (host, ada):
-        await player.until_true(partial(is_about_to_commit, player))
-    await host.leave()
-    await ada.until(TableClosed)
-    await ada.until_true(lambda: ada.node.match is not None and bool(ada.node.match.history.declined))
-    assert ada.told(MatchStarted) == []
+@pytest.mark.parametrize("what", [Kind.LOCK, Kind.COMMIT])
+def test_a_silent_guest_holds_a_match_up_for_fifteen_seconds_and_is_let_in_no_more(tmp_path: Path, what: Kind) -> None:
+    in_a_room(tmp_path, 1, silent(what))
 
 
-async def test_players_who_return_to_a_proposal_are_told_who_is_missing_until_all_are_there(people: Company) -> None:
-    host, line = await open_table(people, 3)
-    (ada,) = await people.join(line, "Ada")
-    eve = await people.sit("Eve")
-    bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
-    await eve.node.join(line)
-    for player in (host, ada, eve):
-        await player.until_true(partial(is_about_to_commit, player))
-    homes = [await player.kill() for player in (host, ada, eve)]
+@in_room
+async def test_a_guest_who_failed_is_let_in_again_when_nobody_else_sits_there(room: Room) -> None:
+    host, (ada, eve), target = await open_table(room, 3, "Ada", "Eve")
+    bend(eve, withholds(Kind.LOCK))
+    await until(lambda: eve.told(TableClosed))
+    with pytest.raises(NodeError, match="kept it from forming"):
+        await eve.node.join(target)
+    await ada.node.close()
+    ada.is_running = False
+    await until(lambda: len(host.told(LobbyChanged)[-1].players) == 1)
+    await eve.node.join(target)
 
-    host = await people.sit("Host", home=homes[0])
-    match = await host.node.resume()
-    told = await host.until(AwaitingPlayers)
-    assert (told.match_id, told.table, {player.name for player in told.players}) == (
-        match,
-        "Friday",
-        {"Host", "Ada", "Eve"},
-    )
-    assert {player.name for player in told.awaited} == {"Ada", "Eve"}
-    ada = await people.sit("Ada", home=homes[1])
+
+@in_room
+async def test_after_start_nobody_new_is_seated(room: Room) -> None:
+    host, (ada, eve), target = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, withholds(Kind.LOCK))
+    host.node.start_match()
+    late = await room.sit("Late")
+    with pytest.raises(NodeError, match="about to begin") as caught:
+        await late.node.join(target)
+    assert caught.value.code == "full"
+    await all_play(host, ada)
+
+
+@in_room
+async def test_after_three_failures_a_match_begins_with_who_is_left(room: Room) -> None:
+    host, (ada,), target = await open_table(room, 3, "Ada")
+    for number in range(limits.FAILURES):
+        assert not host.plays
+        eve = await room.sit(f"Eve{number}")
+        bend(eve, withholds(Kind.LOCK))
+        await eve.node.join(target)
+        await until(lambda eve=eve: eve.told(TableClosed))  # type: ignore[misc]
+    await all_play(host, ada)
+
+
+@in_room
+async def test_a_guest_whose_link_breaks_for_a_moment_is_in_the_match(room: Room) -> None:
+    host, (ada, ben), _ = await open_table(room, 4, "Ada", "Ben")
+    is_slow = True
+    bend(ben, lambda _, frame: not is_slow or not isinstance(frame, Carried | Page))
+    host.node.start_match()
+    await until(lambda: ada.node.match is not None)
+    room.cut(host.key, ada.key)
+    await asyncio.sleep(1)
+    room.mend(host.key, ada.key)
+    is_slow = False
+    await all_play(host, ada, ben)
+
+
+@in_room
+async def test_two_seconds_without_a_link_cost_the_seat_and_not_the_match(room: Room) -> None:
+    host, (ada, ben), _ = await open_table(room, 4, "Ada", "Ben")
+    bend(ben, withholds(Kind.LOCK))
+    host.node.start_match()
+    await until(lambda: host.node.match is not None)
+    room.cut(host.key, ben.key)
+    begun = room.now
+    await all_play(host, ada)
+    assert limits.LINK_LOST <= room.now - begun < limits.LINK_LOST + 2
+
+
+@in_room
+async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Room) -> None:
+    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, lambda _, frame: not isinstance(frame, Carried))
+    eve.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
+    host.node.start_match()
+
+    def sit_down() -> None:
+        eve.node._runtime.post(host.key, JoinTable(eve.node._sign_on(host.node.table_id).wire))
+
+    first = session(host).match.id
+    sit_down()
+    await until(lambda: session(host).match.id != first)
+    assert "Eve" in [player.name for player in host.told(LobbyChanged)[-1].players]
+    sit_down()
+    await all_play(host, ada)
+
+
+@in_room
+async def test_only_the_host_resigns_before_the_match_is_formed(room: Room) -> None:
+    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, withholds(Kind.COMMIT))
+    host.node.start_match()
+    await until(lambda: is_bound(eve))
+    match = session(eve).match
+    step = match.history.position
+    assert match.me is not None
+    resign = sign(Message(match.id, step.step, step.tip, match.me, Kind.RESIGN, ()), match.signer.key)
+    eve.node._mesh.send(host.key, encode_frame(Carried(*resign.wire)))
+    eve.node._mesh.flush()
+    begun = room.now
+    await all_play(host, ada)
+    assert room.now - begun < 3
+
+
+@in_room
+async def test_a_host_who_leaves_while_the_match_forms_sets_its_guests_free(room: Room) -> None:
+    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, withholds(Kind.COMMIT))
+    host.node.start_match()
+    await until(lambda: is_bound(ada))
+    await host.node.close()
+    host.is_running = False
+    await ada.until(lambda: ada.told(TableClosed), 5)
+    assert not is_bound(ada)
+
+
+@in_room
+async def test_a_host_that_crashes_holds_its_guests_for_thirty_seconds(room: Room) -> None:
+    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, withholds(Kind.COMMIT))
+    host.node.start_match()
+    await until(lambda: is_bound(ada))
+    begun = room.now
+    await host.die()
+    await ada.until(lambda: ada.told(TableClosed))
+    assert limits.BOUND - 1 < room.now - begun < limits.BOUND + 1
+    assert not is_bound(ada)
+
+
+@in_room
+async def test_a_host_that_crashes_behind_its_commit_has_formed_the_match(room: Room) -> None:
+    host, guests, _ = await open_table(room, 4, "Ada", "Ben")
+    bend(host, withholds(Kind.COMMIT))
+    host.node.start_match()
+    await until(lambda: host.plays)
+    await host.die()
+    await asyncio.sleep(1)
+    await host.begin()
+    await host.node.resume()
+    await all_play(host, *guests)
+
+
+@in_room
+async def test_a_guest_that_crashes_while_it_is_bound_returns_to_the_formed_match(room: Room) -> None:
+    host, (ada, ben), _ = await open_table(room, 4, "Ada", "Ben")
+    bend(host, lambda identity, frame: identity != ada.key or withholds(Kind.COMMIT)(identity, frame))
+    host.node.start_match()
+    await until(lambda: is_bound(ada) and host.plays)
+    await ada.die()
+    await ada.begin()
     await ada.node.resume()
-    for player in (host, ada):
-        await player.until(AwaitingPlayers, lambda event: [each.name for each in event.awaited] == ["Eve"])
-    eve = await people.sit("Eve", home=homes[2])
-    await eve.node.resume()
-    await agree(host, ada, eve)
+    await all_play(host, ada, ben)
 
 
-def step_of(data: bytes, signature: bytes) -> int:
-    return parse_signed(data, signature).message.step
-
-
-def without_later_steps(frame: Frame) -> bool | Frame:
-    """Return what is left of a frame without messages for steps after the first; false for nothing."""
-    if isinstance(frame, Page):
-        return frame._replace(messages=tuple(wire for wire in frame.messages if step_of(*wire) == 0))
-    return not (isinstance(frame, Carried) and step_of(frame.data, frame.signature) > 0)
-
-
-def show(liar: Player, to: Player, what: Kind) -> None:
-    """Let a player sign something for the first roll of what is proposed, and show it to one other."""
-    proposal = liar.node._active.playing
-    assert proposal is not None
-    history, me = proposal.match.history, proposal.match.me
-    assert me is not None
-    body = (bytes(32),) if what is Kind.COMMIT else ()
-    signed = sign(Message(history.match, 1, history.chain[1].tip, me, what, body), proposal.match.signer.key)
-    liar.node._mesh.send(to.node.identity.public, encode_frame(Carried(*signed.wire)))
-    liar.node._mesh.flush()
-
-
-async def test_a_node_shown_a_withdrawal_returns_to_nodes_shown_a_commitment(people: Company) -> None:
-    """They had called the match off while they could not hear each other, and were voted out of it."""
-    host, line = await open_table(people, 3)
-    bend(host, lambda _, frame: not isinstance(frame, Have) and without_later_steps(frame))
-    ada, ben = await people.join(line, "Ada", "Ben")
-    honest = {player.node.identity.public for player in (ada, ben)}
-    is_cut = False
-
-    def replica(player: Player) -> Replica:
-        assert player.node.match is not None
-        return player.node.match.replica
-
-    def is_waiting_for_the_host(player: Player) -> bool:
-        return is_about_to_commit(player) and len(replica(player).history.held) == 2
-
-    for player in (ada, ben):
-        bend(player, lambda identity, _: not (is_cut and identity in honest))
-    for player in (ada, ben):
-        await player.until_true(partial(is_waiting_for_the_host, player))
-    is_cut = True
-    show(host, ada, Kind.RESIGN)
-    await ada.until_true(lambda: replica(ada).is_called_off)
-    show(host, ben, Kind.COMMIT)
-    await ben.until(MatchFormed)
-    is_cut = False
-    ada.node._mesh.disconnect(ben.node.identity.public)  # what was said meanwhile is lost
-    ends = [await player.until(MatchResult) for player in (ada, ben)]
-    assert ends[0].places == ends[1].places
-    for player in (ada, ben):
-        (started,) = player.told(MatchStarted)
-        out = [event.event for event in player.told(Happened) if event.eviction is not None]
-        assert {started.players[event.seat].name for event in out if isinstance(event, PlayerOut)} <= {"Host"}
-
-
-async def test_a_guest_killed_amid_two_proposals_returns_to_the_formed_match(people: Company) -> None:
-    """They returned to the newest, and were voted out of the other."""
-    host, line = await open_table(people, 4)
-    honest = await people.join(line, "Ada", "Ben")
-    victim = await people.sit("Victim")
-    it = victim.node.identity.public
-    is_hiding = True
-    for player in (host, *honest):
-        bend(player, lambda identity, frame: without_later_steps(frame) if is_hiding and identity == it else True)
-    await victim.node.join(line)
-    await victim.until_true(lambda: is_about_to_commit(victim))
-    hosting = host.node._active.hosting
-    assert hosting is not None
-    first = hosting.table.genesis()
-    fewer = first._replace(roster=tuple(each for each in first.roster if each.join.nickname != "Ada"))
-    shown = hosting.table.frame()
-    left = tuple((name, identity) for name, identity in shown.players if name != "Ada")
-    host.node._runtime.post(it, shown._replace(players=left))
-    host.node._runtime.post(it, Propose(fewer.encoded()))
-    await host.until(MatchFormed)
-    await victim.until_true(lambda: len(victim.node._active.proposals.sessions) == 2)
-    home = await victim.kill()
-    is_hiding = False
-    victim = await people.sit("Victim", home=home)
-    await victim.node.resume()
-    await agree(host, *honest, victim)
-    assert nobody_was_evicted(host, *honest, victim)
-
-
-async def test_a_guest_who_resigned_has_no_seat_though_the_link_stays(people: Company) -> None:
-    host, line = await open_table(people, 3)
-    (ada,) = await people.join(line, "Ada")
-    eve = await people.sit("Eve")
-    bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
-    await eve.node.join(line)
-    await host.until_true(lambda: is_about_to_commit(host))
-    await eve.until_true(lambda: is_about_to_commit(eve))
-    show(eve, host, Kind.RESIGN)
-    await host.until(LobbyChanged, lambda event: [player.name for player in event.left] == ["Eve"])
-    assert host.node._mesh.is_linked(eve.node.identity.public)
-    assert [player.name for player in host.told(LobbyChanged)[-1].players] == ["Host", "Ada"]
-    assert ada.told(MatchStarted) == []
-
-
-async def test_a_proposal_is_withdrawn_when_a_guest_of_it_sits_down_anew_though_seats_are_free(
-    people: Company,
-) -> None:
-    host, line = await open_table(people, 4)
-    (ada,) = await people.join(line, "Ada")
-    eve = await people.sit("Eve")
-    bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
-    await eve.node.join(line)
+@in_room
+async def test_what_a_guest_has_not_committed_to_is_stored_nowhere(room: Room) -> None:
+    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, withholds(Kind.LOCK))
     host.node.start_match()
-    await ada.until_true(lambda: is_about_to_commit(ada))
-    eve.node._runtime.post(host.node.identity.public, JoinTable(eve.node._sign_on(host.node.table_id).wire))
-    await ada.until_true(lambda: ada.node.match is not None and ada.node.match.replica.is_called_off)
-    assert host.told(MatchStarted) == []
+    await until(lambda: ada.node.match is not None)
+    await asyncio.sleep(3)
+    assert ada.node._store.matches() == host.node._store.matches() == ()
+    await all_play(host, ada)
+    assert len(ada.node._store.matches()) == 1
 
 
-async def test_a_request_for_a_seat_after_the_match_has_begun_is_refused(people: Company) -> None:
-    slow = Limits(handshake=3600)  # who is welcome and says nothing has time
-    host = await people.sit("Host", bounds=slow)
-    settings = TableSettings("Friday", CLASSIC.with_options({"dice": "1"}), 3, IMPATIENT)
-    line = (await host.node.host(settings)).join_line
-    await people.join(line, "Ada")
-    late = await people.sit("Late", bounds=slow)
-    it, me = late.node.identity.public, host.node.identity.public
-    bend(late, lambda _, frame: not isinstance(frame, JoinTable))
-    joining = asyncio.ensure_future(late.node.join(line))
-    await host.until_true(lambda: host.node._mesh.is_linked(it))
-    host.node.start_match()
-    await host.until(MatchStarted)
-    assert host.node._mesh.is_linked(it)
-    late.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
-    late.node._mesh.send(me, encode_frame(JoinTable(late.node._sign_on(host.node.table_id).wire)))
-    late.node._mesh.flush()
-    await host.until_true(lambda: not host.node._mesh.is_linked(it))
-    joining.cancel()
+@in_room
+async def test_a_request_for_a_seat_after_the_match_has_begun_is_refused(room: Room) -> None:
+    host, _, target = await open_table(room, 2, "Ada")
+    await until(lambda: host.plays)
+    late = await room.sit("Late")
+    with pytest.raises(NodeError, match="being played"):
+        await late.node.join(target)
 
 
-async def test_a_host_remembers_a_bounded_number_of_withdrawn_proposals(people: Company) -> None:
-    host, line = await open_table(people, 2)
-    guest = await people.sit("Eve")
-    bend(guest, lambda _, frame: not isinstance(frame, Carried))
-    guest.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
-    joining = asyncio.ensure_future(guest.node.join(line))
-    await host.until_true(lambda: host.node._active.playing is not None)
-    hosting = host.node._active.hosting
-    assert hosting is not None
-
-    def is_proposed_anew(before: PlayerSession | None) -> bool:
-        return host.node._active.playing is not before
-
-    for _ in range(limits.PROPOSALS + 2):
-        before = host.node._active.playing
-        guest.node._runtime.post(host.node.identity.public, JoinTable(guest.node._sign_on(hosting.table.id).wire))
-        await host.until_true(partial(is_proposed_anew, before))
-    assert len(hosting._withdrawn) <= limits.PROPOSALS
-    joining.cancel()
+# A host that lies
 
 
-def another_match(host: Player, guest: Player) -> Propose:
-    """Return a proposal like the host's own, under a new key of the host."""
-    hosting = host.node._active.hosting
-    assert hosting is not None
-    hosting.table.renew(host.node._sign_on(hosting.table.id))
-    roster = [each for each in hosting.table.genesis().roster if each.join.nickname in (host.name, guest.name)]
-    return Propose(hosting.table.genesis()._replace(roster=tuple(roster)).encoded())
+class Liar:
+    """A host that proposes and shows whatever a test says."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.who = Stranger(room, 1, self.hear)
+        self.who.aim = _AIM
+        self.who.peer_up = lambda identity, *_: self.who.say(identity, self.table())  # type: ignore[method-assign]
+        self.guests: dict[bytes, JoinRecord] = {}
+        self.said: list[Signed] = []
+        self.left: list[bytes] = []
+
+    def table(self, *records: JoinRecord) -> Table:
+        players = [(each.join.nickname, each.join.identity) for each in records] or [("liar", self.who.key)]
+        return Table("Friday", RULES.options(), 10, tuple(Patience()), tuple(players))
+
+    def hear(self, identity: bytes, frame: Frame) -> None:
+        match frame:
+            case JoinTable():
+                self.guests[identity] = parse_join_record(frame.record)
+                self.who.say(identity, self.table(), Seat(1))
+            case Carried():
+                self.said.append(parse_signed(frame.data, frame.signature))
+            case Leave():
+                self.left.append(identity)
+
+    async def seat(self, *names: str) -> list[Person]:
+        """Seat guests."""
+        people = [await self.room.sit(name) for name in names]
+        for each in people:
+            await each.node.join(line(self.room, self.who.key, self.who.identity.fingerprint))
+        return people
+
+    def propose(self, *people: Person, number: int = 0, ghosts: int = 0, former: Proposal | None = None) -> Proposal:
+        """Propose a match to people, with invented players who have addresses."""
+        proposal = Proposal(self, people, number, ghosts)
+        resign = former.resign().wire if former is not None else ()
+        for person in people:
+            self.who.say(person.key, self.table(*proposal.roster), Propose(proposal.data, resign))
+        return proposal
 
 
-async def test_a_host_who_proposes_many_matches_at_once_ends_nobodys_program(people: Company) -> None:
-    """The oldest made room, and then what had been signed in it could not be stored."""
-    host, line = await open_table(people, 10)
-    (victim,) = await people.join(line, "Victim")
-    it = victim.node.identity.public
-    proposals = [another_match(host, victim) for _ in range(limits.PROPOSALS + 1)]
-    kept = [match_id(each.genesis) for each in proposals[1:]]
-    signed: list[bytes] = []
+class Proposal:
+    """One match that the liar has proposed."""
 
-    def hear(identity: bytes, frame: Frame) -> None:
-        if isinstance(frame, Carried):
-            signed.append(parse_signed(frame.data, frame.signature).message.match)
+    def __init__(self, liar: Liar, people: Iterable[Person], number: int, ghosts: int) -> None:
+        self.liar = liar
+        own = liar.who
+        seed = number.to_bytes(32, "big")
+        self.seeds = {own.key: seed}
+        records = [sign_on(own, TABLE, seed)] + [liar.guests[person.key] for person in people]
+        for ghost in range(ghosts):
+            stranger = Stranger(liar.room, 1000 * (number + 1) + ghost)
+            del liar.room.listening[stranger.address]
+            places = tuple((f"10.9.{number}.{8 * ghost + place}", PORT) for place in range(8))
+            self.seeds[stranger.key] = seed = (1000 * (number + 1) + ghost).to_bytes(32, "big")
+            records.append(sign_on(stranger, TABLE, seed, places))
+        self.roster = tuple(sorted(records, key=lambda each: each.join.identity))
+        self.data = Genesis(TABLE, RULES, Patience(), self.roster).encoded()
+        self.history = History(self.data)
 
-    host.node._active.peer_frame = hear  # type: ignore[method-assign]
-    for proposal in proposals:
-        host.node._mesh.send(it, encode_frame(proposal))
-    host.node._mesh.flush()
-    await victim.until_true(lambda: victim.told(Stopped) != [] or kept[-1] in signed)
-    assert victim.told(Stopped) == []
-    assert [each.match.id for each in victim.node._active.proposals.sessions] == kept
-    assert {each.match for each in victim.node._store.matches()} == {*kept}
+    def _author(self, key: bytes) -> int:
+        return next(index for index, each in enumerate(self.roster) if each.join.identity == key)
 
+    def _sign(self, key: bytes, what: Kind, body: Any, step: int) -> Signed:
+        place = self.history.chain[step]
+        message = Message(self.history.match, step, place.tip, self._author(key), what, body)
+        return sign(message, MatchKey(self.seeds[key]))
 
-def ask_again(guest: Player, host: Player, times: int) -> None:
-    """Let a guest who has a seat ask for one so many times, all at once.
+    def resign(self) -> Signed:
+        """Return the RESIGN of the host for the latest step."""
+        return self._sign(self.liar.who.key, Kind.RESIGN, (), self.history.position.step)
 
-    The guest ignores what comes from now on: an honest program would leave at the first proposal that has another
-    join record than its own.
-    """
-    guest.node._active.peer_frame = lambda identity, frame: None  # type: ignore[method-assign]
-    for _ in range(times):
-        record = guest.node._sign_on(host.node.table_id)
-        guest.node._mesh.send(host.node.identity.public, encode_frame(JoinTable(record.wire)))
-    guest.node._mesh.flush()
+    async def step(self, what: Kind) -> list[Signed]:
+        """Return all messages of a step, when the guests have sent theirs."""
+        number, body = (0, self.history.chain[0].lock) if what is Kind.LOCK else (1, (bytes(32),))
+        own = [self._sign(key, what, body, number) for key in self.seeds]
 
+        def others() -> list[Signed]:
+            here = {
+                each.message.author: each
+                for each in self.liar.said
+                if (each.message.match, each.message.step, each.message.kind) == (self.history.match, number, what)
+            }
+            return list(here.values())
 
-def proposals(player: Player) -> int:
-    return len(player.node._active.proposals.sessions)
+        await until(lambda: len(others()) + len(own) == len(self.roster))
+        messages = sorted(own + others(), key=lambda each: each.message.author)
+        if what is Kind.LOCK:
+            for each in messages:
+                self.history.add(each)
+        return messages
 
+    def show(self, person: Person, *messages: Signed) -> None:
+        self.liar.who.say(person.key, *(Carried(*each.wire) for each in messages))
 
-async def test_a_guest_who_asks_for_a_seat_without_end_costs_others_a_few_proposals_and_nobody_the_match(
-    people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each request was a new proposal, stored and printed by all; the 17th ended the others' programs."""
-    monkeypatch.setattr(limits, "JOIN_RATE", 1e-6)
-    monkeypatch.setattr(limits, "JOIN_BURST", 6)
-    host, line = await open_table(people, 3)
-    (ada,) = await people.join(line, "Ada")
-    eve = await people.sit("Eve")
-    bend(eve, lambda _, frame: not isinstance(frame, Carried | Page))
-    await eve.node.join(line)
-    seen: list[Frame] = []
-    take = host.node._active.peer_frame
+    async def bind(self, *people: Person) -> None:
+        """Let people sign COMMIT."""
+        locks = await self.step(Kind.LOCK)
+        for person in people:
+            self.show(person, *locks)
+        await until(lambda: all(is_bound(person) for person in people))
 
-    def hear(identity: bytes, frame: Frame) -> None:
-        seen.append(frame)
-        take(identity, frame)
-
-    host.node._active.peer_frame = hear  # type: ignore[method-assign]
-    ask_again(eve, host, 100)
-    await host.until_true(lambda: len([frame for frame in seen if isinstance(frame, JoinTable)]) == 100)
-    hosting = host.node._active.hosting
-    assert hosting is not None
-    assert list(hosting._asking) == [eve.node.identity.public]
-    assert proposals(host) <= limits.JOIN_BURST
-    await ada.until_true(lambda: proposals(ada) == proposals(host))
-    assert [event for event in ada.told(LobbyChanged) if "Eve" in [each.name for each in event.joined]] == [
-        ada.told(LobbyChanged)[-1]
-    ]
-    assert ada.told(Stopped) == host.told(Stopped) == []
+    def known_to(self, person: Person) -> PlayerSession:
+        found = person.node._active.proposals.find(self.history.match)
+        assert found is not None
+        return found
 
 
-async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_without_end(
-    people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "JOIN_RATE", 1e-6)
-    monkeypatch.setattr(limits, "JOIN_BURST", 2)
-    host, line = await open_table(people, 4)
-    (eve,) = await people.join(line, "Eve")
-    hosting = host.node._active.hosting
-    assert hosting is not None
-    ask_again(eve, host, 50)
-    await host.until_true(lambda: len(hosting._asking) == 1)
-    ben = await people.sit("Ben")
-    joining = asyncio.ensure_future(ben.node.join(line))
-    await host.until_true(lambda: len(hosting._asking) == 2)
-    ask_again(eve, host, 50)
-    hosting._pace = Bucket(rate=1e-6, burst=2, now=0)
-    hosting._admit_next()
-    await joining
-    assert [player.name for player in host.told(LobbyChanged)[-1].players] == ["Host", "Eve", "Ben"]
+@in_room
+async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_withdrawing(room: Room) -> None:
+    liar = Liar(room)
+    (ada,) = await liar.seat("Ada")
+    first = liar.propose(ada)
+    await first.bind(ada)
+    second = liar.propose(ada, number=1)
+    await until(lambda: ada.told(TableClosed))
+    assert ada.node._active.proposals.find(second.history.match) is None
+    assert is_bound(ada)  # it has left the table, and the first match may still be formed
+    await asyncio.sleep(limits.BOUND)
+    assert not is_bound(ada)
 
 
-@pytest.mark.parametrize("what", [Propose, Table])
-async def test_a_host_who_changes_the_table_without_end_is_left(
-    people: Company, monkeypatch: pytest.MonkeyPatch, what: type[Frame]
-) -> None:
-    """A guest kept and stored every proposal, and told its owner every change."""
-    monkeypatch.setattr(limits, "LOBBY_RATE", 1e-6)
-    monkeypatch.setattr(limits, "LOBBY_BURST", 30)
-    host, line = await open_table(people, 10)
-    (victim,) = await people.join(line, "Victim")
-    shown = len(victim.told(LobbyChanged))
-    hosting = host.node._active.hosting
-    assert hosting is not None
-    table = hosting.table.frame()
-    for number in range(50):
-        frame = another_match(host, victim) if what is Propose else table._replace(seats=2 + number % 2)
-        host.node._mesh.send(victim.node.identity.public, encode_frame(frame))
-    host.node._mesh.flush()
-    closed = await victim.until(TableClosed)
-    assert (closed.code, "without end" in closed.reason) == ("refused", True)
-    assert proposals(victim) <= limits.PROPOSALS
-    assert len(victim.told(LobbyChanged)) - shown <= limits.LOBBY_BURST
-    assert len(victim.node._mesh._wanted) <= 1
+@in_room
+async def test_the_host_s_resign_for_the_last_proposal_lets_a_guest_go_to_the_next(room: Room) -> None:
+    liar = Liar(room)
+    (ada,) = await liar.seat("Ada")
+    first = liar.propose(ada)
+    await first.bind(ada)
+    second = liar.propose(ada, number=1, former=first)
+    await second.bind(ada)
+    assert first.known_to(ada).is_given_up
+    assert ada.told(TableClosed) == []
 
 
-async def test_a_guest_keeps_no_proposal_that_made_room(people: Company) -> None:
-    host, line = await open_table(people, 10)
-    (victim,) = await people.join(line, "Victim")
+@in_room
+async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_its_own_table(room: Room) -> None:
+    """The one shown the RESIGN signs LOCK and resigns; the other sees who lied, and all know the same."""
+    liar = Liar(room)
+    ada, ben, coy = await liar.seat("Ada", "Ben", "Coy")
+    proposal = liar.propose(ada, ben, coy)
+    await proposal.bind(ada, ben, coy)
+    commits = await proposal.step(Kind.COMMIT)
+    proposal.show(ada, proposal.resign())
+    await until(lambda: not is_bound(ada))
+    proposal.show(ben, *commits)
+    await until(lambda: proposal.known_to(ada).match.is_formed and ben.plays and coy.plays)
+    assert ada.plays == []
+    await until(lambda: any(each.message.step == 2 for each in proposal.known_to(ada).match.replica.own.values()))
+    await until(lambda: ben.told(Misbehaved) and coy.told(Misbehaved))
+    assert {event.player.fingerprint for event in ben.told(Misbehaved)} == {liar.who.identity.fingerprint}
+    history, proven = proposal.known_to(ben).match.history, proposal.known_to(ben).match.replica.proven
+    assert verify(write_transcript(history, proven.values())).verdict == "misconduct"
 
-    async def show(count: int) -> PlayerSession:
-        shown = [another_match(host, victim) for _ in range(count)]
-        for proposal in shown:
-            host.node._mesh.send(victim.node.identity.public, encode_frame(proposal))
-        host.node._mesh.flush()
-        await victim.until_true(lambda: victim.node._active.proposals.find(match_id(shown[-1].genesis)) is not None)
-        return victim.node._active.proposals.sessions[-1]
 
-    first = weakref.ref(await show(1))
-    await show(limits.PROPOSALS)
-    gc.collect()
-    assert first() is None
+@in_room
+async def test_a_match_that_was_formed_without_a_guest_is_never_played_by_it(room: Room) -> None:
+    """It plays elsewhere by then; it must not play two."""
+    liar = Liar(room)
+    ada, ben = await liar.seat("Ada", "Ben")
+    proposal = liar.propose(ada, ben)
+    await proposal.bind(ada, ben)
+    commits = await proposal.step(Kind.COMMIT)
+    proposal.show(ada, proposal.resign())
+    await until(lambda: not is_bound(ada))
+    await ada.node.host(TableSettings("Next", RULES, 2))
+    zoe = await room.sit("Zoe")
+    await zoe.node.join(line(room, ada.key, ada.node.identity.fingerprint))
+    await all_play(ada, zoe)
+    proposal.show(ben, *commits)
+    await until(lambda: ben.plays and proposal.known_to(ada).match.is_formed)
+    await asyncio.sleep(5)
+    assert ada.plays == zoe.plays
+    assert proposal.known_to(ada).is_given_up
+    assert [event.match_id for event in ada.told(MatchStarted)] == [ada.plays[0].hex()]
+
+
+@in_room
+async def test_who_sees_a_match_formed_shows_it_to_a_guest_who_was_cut_off_and_has_given_up(room: Room) -> None:
+    liar = Liar(room)
+    ada, ben = await liar.seat("Ada", "Ben")
+    proposal = liar.propose(ada, ben)
+    await proposal.bind(ada, ben)
+    room.cut(ada.key, ben.key)
+    proposal.show(ben, *await proposal.step(Kind.COMMIT))
+    await until(lambda: ben.plays)
+    await until(lambda: ada.told(TableClosed))
+    assert not proposal.known_to(ada).match.is_formed
+    room.listening.pop((room.host(ben.key), PORT))  # so that it is the other one that dials
+    room.mend(ada.key, ben.key)
+    await until(lambda: proposal.known_to(ada).match.is_formed)
+    assert ada.plays == []
+
+
+@in_room
+async def test_a_guest_that_was_restarted_resigns_from_what_was_formed_without_it(room: Room) -> None:
+    liar = Liar(room)
+    ada, ben = await liar.seat("Ada", "Ben")
+    proposal = liar.propose(ada, ben)
+    await proposal.bind(ada, ben)
+    commits = await proposal.step(Kind.COMMIT)
+    await ada.die()
+    proposal.show(ben, *commits)
+    await until(lambda: ben.plays)
+    await ada.begin()
+    await ada.node.host(TableSettings("Next", RULES, 2))  # its owner has turned to another table
+    await until(lambda: proposal.known_to(ada).match.is_formed)
+    assert ada.plays == []
+
+
+@in_room
+async def test_proposals_with_invented_players_make_a_guest_dial_nobody_before_it_is_bound(room: Room) -> None:
+    """Sixteen proposals made a guest dial a thousand addresses."""
+    liar = Liar(room)
+    (ada,) = await liar.seat("Ada")
+    room.dialled.clear()
+    former = None
+    for number in range(16):
+        former = liar.propose(ada, number=number, ghosts=8, former=former)
+        await asyncio.sleep(0.3)
+    assert room.dialled.get(ada.key, []) == []
+    assert former is not None
+    await former.bind(ada)
+    await asyncio.sleep(limits.ASK_OTHERS - 0.5)
+    assert room.dialled.get(ada.key, []) == []
+    await asyncio.sleep(2)
+    assert len(set(room.dialled[ada.key])) == 8 * 8
+    assert len(ada.node._mesh._wanted) == 9
+    await asyncio.sleep(limits.BOUND)
+    assert not ada.node._mesh._wanted
+
+
+@in_room
+async def test_a_host_who_proposes_matches_without_end_ends_nobodys_program_and_is_left(room: Room) -> None:
+    liar = Liar(room)
+    (ada,) = await liar.seat("Ada")
+    former = None
+    for number in range(limits.PROPOSALS + 1):
+        former = liar.propose(ada, number=number, former=former)
+        if ada.told(TableClosed):
+            break
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await former.bind(ada)
+    await until(lambda: ada.told(TableClosed))
+    assert number == limits.PROPOSALS
+    assert "without end" in ada.told(TableClosed)[0].reason
+    assert ada.told(Stopped) == []
+    assert len(ada.node._active.proposals.sessions) <= limits.PROPOSALS + 1
+
+
+@pytest.mark.parametrize("what", ["proposals", "tables"])
+def test_a_host_who_changes_the_table_without_end_is_left(tmp_path: Path, what: str) -> None:
+    async def scene(room: Room) -> None:
+        liar = Liar(room)
+        (ada,) = await liar.seat("Ada")
+        for number in range(2 * limits.LOBBY_BURST):
+            if what == "proposals":
+                liar.propose(ada, number=number)
+            else:
+                liar.who.say(ada.key, liar.table()._replace(seats=2 + number % 2))
+        await until(lambda: ada.told(TableClosed))
+        assert "without end" in ada.told(TableClosed)[0].reason
+        assert len(ada.node._active.proposals.sessions) == (what == "proposals")
+
+    in_a_room(tmp_path, 1, scene)
+
+
+@in_room
+async def test_customs_and_patience_are_those_that_were_shown(room: Room) -> None:
+    liar = Liar(room)
+    ada, ben = await liar.seat("Ada", "Ben")
+    shown = liar.table()
+    liar.who.say(ada.key, shown._replace(customs=shown.customs._replace(odds=0)))
+    await until(lambda: ada.told(TableClosed))
+    assert "customs" in ada.told(TableClosed)[0].reason
+    proposal = Proposal(liar, [ben], 0, 0)
+    liar.who.say(ben.key, liar.table(*proposal.roster)._replace(patience=(60, 15)), Propose(proposal.data))
+    await until(lambda: ben.told(TableClosed))
+    assert "other times" in ben.told(TableClosed)[0].reason

@@ -1,4 +1,4 @@
-"""What forms a match, at single nodes: who signs when, and what a resignation before the end of it does."""
+"""What forms a match, at single nodes: who signs when, what binds them, and what a host's RESIGN does."""
 
 from __future__ import annotations
 
@@ -7,210 +7,195 @@ from typing import Any
 import pytest
 
 from p2pdice import PRESETS
-from protocol import limits
-from protocol.consensus.position import FORMED
+from protocol.consensus.history import History
+from protocol.consensus.steps import FORMED
+from protocol.consensus.transcript import write_transcript
+from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
-from protocol.match.effects import Linked, Received, Ticked, Withdrawn
+from protocol.match.effects import Broadcast, CalledOff, Linked, Received, StoreChoice, Ticked, Withdrawn
 from protocol.match.match import Match
-from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Message, sign
+from protocol.wire.frames import Carried
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.protocol.scribe import due
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
-HOST, LIAR, OTHER = range(3)
+HOST, ANN, BEN = range(3)
+WORLD = World(CLASSIC, 3, seed=1)
+DATA, SEEDS = WORLD.data, WORLD.seeds
 
 
-class HostsMatch(Match):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments, host=HOST)
+def node(me: int, *stored: Signed, **options: Any) -> Match:
+    again = {"stored": stored} if stored else {}
+    return Match(DATA, me, SEEDS[me], **again, host=HOST, **options)
 
 
-def table() -> World:
-    return World(CLASSIC, 3, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
+def signed_by(history: History, author: int, kind: Kind | None = None, step: int | None = None) -> Signed:
+    """Return what an author owes in the open step, or their RESIGN for a step."""
+    if kind is None:
+        return due(history, author, SEEDS[author])
+    place = history.chain[history.position.step if step is None else step]
+    return sign(Message(history.match, place.step, place.tip, author, kind, ()), MatchKey(SEEDS[author]))
 
 
-def until_bound(world: World, me: int) -> None:
-    while not world.machines[me].match.is_bound:
-        assert world.step()
+def hear(match: Match, *messages: Signed, now: float = 0.0) -> list[object]:
+    return [effect for signed in messages for effect in match.handle(Received(HOST, signed), now)]
 
 
-def test_the_host_signs_last() -> None:
-    world = table()
-    while not world.machines[HOST].match.is_formed:
-        held = world.machines[HOST].match.history.held
-        assert HOST not in held
-        assert world.step()
-    world.run()
-    assert {machine.transcript for machine in world.machines} == {world.machines[HOST].transcript} != {b""}
+def said(effects: list[object]) -> list[tuple[int, Kind]]:
+    """Return author and kind of the messages that were broadcast."""
+    from protocol.consensus.kinds import parse_signed
+
+    frames = [effect.frame for effect in effects if isinstance(effect, Broadcast)]
+    messages = [parse_signed(*frame).message for frame in frames if isinstance(frame, Carried)]
+    return [(message.author, Kind(message.kind)) for message in messages]
 
 
-def test_a_withdrawn_proposal_is_called_off_by_everybody_who_signed_it() -> None:
-    world = table()
-    until_bound(world, OTHER)
-    world.feed(HOST, Withdrawn())
-    world.run()
-    for machine in world.machines:
-        assert machine.match.replica.is_called_off
-        assert not machine.match.is_formed
-        assert not machine.match.is_bound
-        assert machine.proofs == []
+def of_ann(effects: list[object]) -> list[Kind]:
+    return [kind for author, kind in said(effects) if author == ANN]
 
 
-def test_withdrawing_does_not_take_a_signature_back() -> None:
-    world = table()
-    until_bound(world, OTHER)
-    world.feed(OTHER, Withdrawn())
-    world.run()
-    assert {machine.transcript for machine in world.machines} == {world.machines[HOST].transcript} != {b""}
+def locks(history: History) -> list[Signed]:
+    return [signed_by(history, author) for author in (HOST, ANN, BEN)]
 
 
-def resignation(world: World) -> Received:
-    history = next(machine.match.history for machine in world.machines if machine.match.history.position.step == 1)
-    message = Message(history.match, 1, history.position.tip, LIAR, Kind.RESIGN, ())
-    return Received(LIAR, sign(message, MatchKey(world.seeds[LIAR])))
+def bound(me: int = ANN) -> Match:
+    """Return a guest's match whose COMMIT is signed."""
+    match = node(me)
+    match.handle(Ticked(), 0.0)
+    hear(match, *(each for each in locks(match.history) if each.message.author != me))
+    assert match.is_bound
+    return match
 
 
-def until_formed(world: World, me: int) -> None:
-    while not world.machines[me].match.is_formed:
-        assert world.step()
+def test_a_guest_signs_lock_at_once_and_commit_when_it_holds_all_locks() -> None:
+    match = node(ANN)
+    assert said(match.handle(Ticked(), 0.0)) == [(ANN, Kind.LOCK)]
+    first, second = (signed_by(match.history, author) for author in (BEN, HOST))
+    assert said(hear(match, first)) == []
+    assert said(hear(match, second)) == [(ANN, Kind.COMMIT)]
 
 
-def test_a_node_that_hears_a_resignation_still_joins_a_formed_match() -> None:
-    world = table()
-    until_bound(world, LIAR)
-    withdrawn = resignation(world)
-    world.links[LIAR, OTHER].clear()  # its commitment comes to this one from others
-    until_formed(world, HOST)
-    assert not world.machines[OTHER].match.is_formed
-    world.feed(OTHER, withdrawn)
-    world.run()
-    honest = [world.machines[HOST], world.machines[OTHER]]
-    assert all(machine.match.history.position.step > FORMED for machine in honest)
-    assert all(set(machine.match.replica.proven) == {LIAR} for machine in honest)
+def test_the_host_signs_each_step_last_and_sends_the_whole_step_to_all() -> None:
+    match = node(HOST)
+    assert said(match.handle(Ticked(), 0.0)) == []
+    for kind in (Kind.LOCK, Kind.COMMIT):
+        assert said(hear(match, signed_by(match.history, ANN))) == []
+        told = said(hear(match, signed_by(match.history, BEN)))
+        assert told[:3] == [(ANN, kind), (BEN, kind), (HOST, kind)]
+    assert match.is_formed
 
 
-def test_a_node_that_called_a_match_off_returns_to_it_unless_bound_elsewhere() -> None:
-    world = table()
-    other = world.machines[OTHER].match
-    until_bound(world, LIAR)
-    withdrawn = resignation(world)
-    world.links[LIAR, OTHER].clear()
-    until_formed(world, HOST)
-    world.cut(HOST, OTHER)  # what the host said is lost on its way
+def test_no_guest_signs_commit_while_another_match_binds_it() -> None:
+    match = node(ANN)
     is_free = False
-    other.may_commit = lambda: is_free
-    world.feed(OTHER, withdrawn)
-    world.now += limits.WITHDRAWAL
-    world.feed(OTHER, Ticked())
-    assert other.replica.is_called_off
-    world.link(HOST, OTHER)
-    while HOST not in other.replica._later:
-        assert world.step()
-    assert other.replica.is_called_off
+    match.may_commit = lambda: is_free
+    match.handle(Ticked(), 0.0)
+    assert said(hear(match, *(each for each in locks(match.history) if each.message.author != ANN))) == []
+    assert not match.is_bound
     is_free = True
-    world.feed(OTHER, Ticked())
-    assert not other.replica.is_called_off
-    world.run()
-    assert other.history.position.step > FORMED
-    assert OTHER not in world.machines[HOST].match.history.position.left
+    assert said(match.handle(Ticked(), 1.0)) == [(ANN, Kind.COMMIT)]
 
 
-@pytest.mark.parametrize("is_first", [False, True])
-def test_a_commitment_beside_a_resignation_forms_nothing_for_a_node_that_knows_both(is_first: bool) -> None:
-    """Some called the match off before others were shown the commitment, and formed it: they voted the first out."""
-    world = table()
-    until_bound(world, LIAR)
-    commitment = world.machines[LIAR].match.history.held[LIAR]
-    for me in (HOST, OTHER):
-        world.cut(LIAR, me)
-        for item in (Received(LIAR, commitment), resignation(world))[:: 1 if is_first else -1]:
-            world.feed(me, item)
-    world.run()
-    for me in (HOST, OTHER):
-        match = world.machines[me].match
-        assert match.replica.is_called_off
-        assert not match.is_formed
-        assert set(match.replica.proven) == {LIAR}
-
-
-def test_a_resignation_before_a_step_opens_counts_beside_a_message_for_it() -> None:
-    world = table()
-    match = world.machines[OTHER].match
-    early = table()
-    until_bound(early, LIAR)
-    commitment = early.machines[LIAR].match.history.held[LIAR]
-    assert match.history.position.step == 0
-    world.feed(OTHER, Received(LIAR, commitment))
-    world.feed(OTHER, resignation(early))
-    world.run()
-    assert match.replica.is_called_off
-
-
-def test_a_match_is_not_called_off_before_half_of_its_players_could_hear_of_it() -> None:
-    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
-    until_bound(world, OTHER)
-    match = world.machines[OTHER].match
-    for other in range(5):
-        if other not in (OTHER, LIAR):
-            world.cut(OTHER, other)
-    world.feed(OTHER, resignation(world))
-    world.now += limits.WITHDRAWAL
-    world.feed(OTHER, Ticked())
-    assert not match.replica.is_called_off
-    world.link(OTHER, 4)
-    world.feed(OTHER, Ticked())
-    assert not match.replica.is_called_off
-    world.now += limits.WITHDRAWAL
-    world.feed(OTHER, Ticked())
-    assert match.replica.is_called_off
-
-
-def test_a_node_that_is_bound_elsewhere_signs_nothing_that_binds_it() -> None:
-    world = table()
-    is_free = False
-    world.machines[OTHER].match.may_commit = lambda: is_free
-    world.run()
-    assert all(machine.match.history.position.step == 1 for machine in world.machines)
-    assert not world.machines[OTHER].match.is_bound
-    is_free = True
-    world.now += limits.RELAY
-    world.feed(OTHER, Ticked())
-    world.run()
-    assert all(machine.match.is_ended for machine in world.machines)
-
-
-def test_a_spectator_does_not_count_among_the_half_that_heard_a_resignation() -> None:
-    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
-    until_bound(world, OTHER)
-    watching = Match(world.data, None, b"")
-    watching.handle(Linked(OTHER), 0.0)
-    for signed in world.machines[OTHER].match.history.chain[1].entries.values():
-        watching.handle(Received(OTHER, signed), 0.0)
-    watching.handle(resignation(world), 0.0)
-    watching.handle(Ticked(), limits.WITHDRAWAL)
-    assert not watching.replica.is_called_off
-    watching.handle(Linked(HOST), limits.WITHDRAWAL)
-    watching.handle(Ticked(), 2 * limits.WITHDRAWAL)
-    assert watching.replica.is_called_off
-
-
-def test_a_restarted_node_forms_no_match_before_it_may_show_it() -> None:
-    """Else a liar could have the others call it off meanwhile, and be bound by another match."""
-    world = World(CLASSIC, 4, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
-    machine = world.machines[OTHER]
-    while machine.match.history.position.step == 0 or len(machine.match.history.held) < 3:
-        assert world.step()
-    commitment = due(machine.match.history, HOST, world.seeds[HOST])
-    assert commitment.message.kind is Kind.COMMIT
-    world.crash(OTHER)
-    world.crash(3)
-    world.restart(OTHER, [*machine.disk, *machine.unwritten])
-    match = machine.match
-    world.feed(OTHER, Received(HOST, commitment))
-    assert match.unheard
+@pytest.mark.parametrize("step", range(FORMED))
+def test_the_host_withdraws_by_resign_in_the_open_step_and_signs_nothing_else(step: int) -> None:
+    match = node(HOST)
+    match.handle(Ticked(), 0.0)
+    if step:
+        hear(match, signed_by(match.history, ANN), signed_by(match.history, BEN))
+    effects = match.handle(Withdrawn(), 0.0)
+    assert said(effects) == [(HOST, Kind.RESIGN)]
+    assert match.history.withdrawals[HOST].message.step == step
+    assert [effect for effect in effects if isinstance(effect, CalledOff)] == [CalledOff()]
+    assert said(hear(match, signed_by(match.history, ANN), signed_by(match.history, BEN))) == []
+    assert said(match.handle(Ticked(), 1.0)) == []
     assert not match.is_formed
-    assert match.history.is_complete
-    world.restart(3)
+
+
+def test_a_host_that_has_signed_commit_withdraws_nothing() -> None:
+    match = node(HOST)
+    match.handle(Ticked(), 0.0)
+    for _ in range(FORMED):
+        hear(match, signed_by(match.history, ANN), signed_by(match.history, BEN))
+    assert (HOST, Kind.RESIGN) not in said(match.handle(Withdrawn(), 0.0))
+    assert match.is_formed
+
+
+@pytest.mark.parametrize("step", range(FORMED))
+def test_the_resign_of_the_host_frees_a_guest_for_good(step: int) -> None:
+    match = bound()
+    effects = hear(match, signed_by(match.history, HOST, Kind.RESIGN, step))
+    assert not match.is_bound
+    assert match.is_called_off
+    assert CalledOff() in effects
+    assert any(isinstance(effect, StoreChoice) for effect in effects)
+
+
+def test_the_resign_of_a_guest_frees_nobody() -> None:
+    match = bound()
+    assert CalledOff() not in hear(match, signed_by(match.history, BEN, Kind.RESIGN))
+    assert match.is_bound
+
+
+def test_all_commits_form_the_match_whatever_the_host_has_signed_beside() -> None:
+    match = bound()
+    commits = [signed_by(match.history, author) for author in (HOST, BEN)]
+    resign = signed_by(match.history, HOST, Kind.RESIGN)
+    hear(match, *commits)
+    assert match.is_formed
+    effects = hear(match, resign)
+    assert match.is_formed
+    assert not match.is_called_off
+    assert CalledOff() not in effects
+    assert set(match.replica.proven) == {HOST}
+    assert verify(write_transcript(match.history, match.replica.proven.values())).verdict == "misconduct"
+
+
+@pytest.mark.parametrize("frees", ["the host", "the owner"])
+def test_a_match_that_is_formed_without_a_guest_is_locked_by_it_and_left(frees: str) -> None:
+    match = bound()
+    commits = [signed_by(match.history, author) for author in (HOST, BEN)]
+    if frees == "the host":
+        hear(match, signed_by(match.history, HOST, Kind.RESIGN))
+    else:
+        match.handle(Withdrawn(), 30.0)
+    assert of_ann(hear(match, *commits)) == [Kind.LOCK]
+    assert match.is_formed
+    others = [signed_by(match.history, author) for author in (HOST, BEN)]
+    assert of_ann(hear(match, *others)) == [Kind.RESIGN]
+    assert (match.history.position.step, match.history.position.kind) == (3, Kind.REVEAL)
+
+
+def test_a_guest_that_gave_up_has_given_up_after_a_restart() -> None:
+    match = bound()
+    stored = list(match.replica.messages())
+    effects = match.handle(Withdrawn(), 30.0)
+    choices = {effect.step: effect.text for effect in effects if isinstance(effect, StoreChoice)}
+    again = node(ANN, *stored, choices=choices)
+    assert again.has_committed
+    assert not again.is_bound
+    assert again.is_called_off
+    assert node(ANN, *stored).is_bound
+
+
+def test_a_restarted_guest_takes_all_commits_at_once() -> None:
+    match = bound()
+    again = node(ANN, *match.replica.messages())
+    again.handle(Linked(HOST), 0.0)
+    hear(again, *(signed_by(match.history, author) for author in (HOST, BEN)))
+    assert again.is_formed
+
+
+def test_what_the_host_has_withdrawn_is_shown_to_who_asks() -> None:
+    match = bound()
+    resign = signed_by(match.history, HOST, Kind.RESIGN)
+    before = match.replica.digests()
+    hear(match, resign)
+    assert resign.id in [signed.id for signed in match.replica.shown(0)]
+    assert match.replica.digests() != before
+
+
+def test_whole_matches_are_formed_and_played() -> None:
+    world = World(CLASSIC, 3, seed=1)
     world.run()
     assert {machine.transcript for machine in world.machines} == {world.machines[HOST].transcript} != {b""}

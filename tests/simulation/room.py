@@ -1,8 +1,8 @@
-"""A room of whole nodes in one process, whose links are queues and whose time jumps: an hour of waiting takes a moment.
+"""A room of whole nodes in one process. Links are queues, and time jumps: an hour of waiting takes a moment.
 
-The nodes are the real :class:`protocol.node.node.Node` with their real stores. Only dialling and listening are replaced:
-a link brings frames, each a little later, in order, until somebody cuts it. A :class:`Stranger` is a peer without a node,
-for tests that lie.
+The nodes are the real :class:`protocol.node.node.Node` with their real stores. Only dialling and listening are
+replaced: a link brings frames, each a little later, in order, until somebody cuts it. A :class:`Stranger` is a peer
+without a node, for tests that lie.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import random
 import selectors
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from protocol.crypto.keys import Identity
-from protocol.crypto.tls import Credentials
+from protocol.crypto.tls import Credentials, credentials
 from protocol.events import NodeEvent
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, DialError, anybody
@@ -89,7 +91,7 @@ class _End:
         self.flush()
         if self.is_connected:
             self.is_connected = False
-            self.room.loop.call_soon(self.handler.link_down, self, reason)
+            self.room.loop.call_soon(self.handler.link_down, self, reason)  # type: ignore[arg-type]
             self.room.loop.call_at(max(self._arrival, self.room.now) + 1e-6, self.other.close)
 
     drop = close
@@ -207,6 +209,7 @@ class Person:
         self.room, self.name = room, name
         self.events: list[NodeEvent] = []
         self.is_running = False
+        self._identity = Identity(Ed25519PrivateKey.from_private_bytes(room.random.randbytes(32)))
 
     @property
     def key(self) -> bytes:
@@ -214,7 +217,8 @@ class Person:
 
     async def begin(self) -> None:
         """Start the program."""
-        self.node = await Node.open(self.room.folder / self.name, self.name, port=PORT, discovery=False)
+        place = self.room.folder / self.name
+        self.node = await Node.open(place, self.name, port=PORT, discovery=False, identity=self._identity)
         self.is_running = True
         self._listening = asyncio.create_task(self._listen(self.node))
 
@@ -276,10 +280,6 @@ class Stranger:
     """
 
     def __init__(self, room: Room, number: int, take: Callable[[bytes, Frame], None] = lambda _, __: None) -> None:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        from protocol.crypto.tls import credentials
-
         seed = b"stranger" + number.to_bytes(24, "big")
         self.identity = Identity(Ed25519PrivateKey.from_private_bytes(seed))
         self.room, self.take = room, take
@@ -326,6 +326,7 @@ def _without_network(room: Room) -> Iterator[None]:
             ("protocol.net.mesh.listen", lambda _, port, own, handler, *__: listening(port, own, handler)),
             ("protocol.net.mesh.Dialer", lambda own, *_: _Dialer(room, own)),
             ("protocol.node.presence.watch_network", nothing_changes),
+            ("protocol.node.node.secrets.token_bytes", room.random.randbytes),
         ):
             patches.enter_context(patch(name, value))
         yield
@@ -343,21 +344,17 @@ def in_a_room(folder: Path, seed: int, happens: Callable[[Room], Awaitable[T]]) 
                 return await happens(room)
             finally:
                 await room.leave()
-                for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                left = asyncio.all_tasks() - {asyncio.current_task()}
+                for task in left:
                     task.cancel()
+                await asyncio.gather(*left, return_exceptions=True)
 
     loop = _Loop()
     try:
-        result = _run(loop, whole())
+        result = loop.run_until_complete(whole())
     finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
-    assert left_over == []
+    if left_over:
+        raise AssertionError(left_over[0]) from left_over[0].get("exception")
     return result
-
-
-def _run(loop: _Loop, main: Coroutine[Any, Any, T]) -> T:
-    asyncio.set_event_loop(loop)
-    try:
-        return loop.run_until_complete(main)
-    finally:
-        asyncio.set_event_loop(None)
