@@ -72,9 +72,11 @@ def resume(
         return recalled(node, crew)
 
     async def again(node: Node, wish: str) -> Company:
+        from protocol import Identity
+        from protocol.storage import archive
+
         if archive.roster_index(stored) != stored.host:
             return await rejoin(node, wish)
-        from protocol import Identity
 
         before = node.match or node.former
         assert before is not None

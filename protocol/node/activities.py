@@ -105,7 +105,8 @@ class Activities:
     @property
     def formed(self) -> PlayerSession | None:
         """The match that this node plays, if it is formed."""
-        return self.playing if self.playing is not None and self.playing.match.is_formed else None
+        playing = self.playing
+        return playing if playing is not None and playing.match.is_formed and not playing.is_given_up else None
 
     def floors(self) -> tuple[Floor, ...]:
         """Return where words are said and heard."""

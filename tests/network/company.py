@@ -12,7 +12,7 @@ import gc
 import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from p2pdice import PRESETS, Ruleset
 from p2pdice.players import OddsPlayer
@@ -22,6 +22,7 @@ from protocol.events import Happened, MatchResult, Misbehaved, NodeEvent, TableO
 from protocol.limits import Limits
 from protocol.node.node import Node
 from protocol.node.node import TableSettings as Settings
+from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Patience
 from tests.owners import decide, make
 from tests.programs import PATIENCE
@@ -175,6 +176,25 @@ class Company:
 
     async def leave(self) -> None:
         await asyncio.gather(*(player.leave() for player in self.players))
+
+
+class HasNode(Protocol):
+    """Whoever plays with a node."""
+
+    node: Node
+
+
+def bend(player: HasNode, send: Callable[[bytes, Frame], bool | Frame]) -> None:
+    """Let a player's node send only what ``send`` says, told receiver and frame: the frame or not, or another one."""
+    post = player.node._runtime.post_encoded
+
+    def bent(identities: tuple[bytes, ...], frame: bytes) -> None:
+        for identity in identities:
+            sent = send(identity, decode_frame(frame))
+            if sent is not False:
+                post((identity,), frame if sent is True else encode_frame(sent))
+
+    player.node._runtime.post_encoded = bent  # type: ignore[method-assign]
 
 
 @contextlib.asynccontextmanager

@@ -34,7 +34,8 @@ from protocol.events import (
 from protocol.limits import Limits
 from protocol.match.effects import Ended, Formed, Over, Show
 from protocol.node.node import TableSettings
-from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, ShowPurse, Table
+from protocol.storage.archive import roster_index
+from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Seat, ShowPurse, Table
 from protocol.wire.genesis import parse_genesis
 from protocol.wire.messages import Kind
 from tests.network.company import HOST, Company, Player, in_mid_match
@@ -358,7 +359,7 @@ async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: 
     joining = guest.node._active.joining
     take = joining.take
 
-    def give_up(identity: bytes, frame: Table | Propose | Refuse | ShowPurse) -> None:
+    def give_up(identity: bytes, frame: Table | Propose | Seat | Refuse | ShowPurse) -> None:
         take(identity, frame)
         waiting.cancel()
 
@@ -660,5 +661,6 @@ async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Eveni
     """Both would wait for each other's table else."""
     _, (host, guest) = await evening.begin(friday(2))
     await evening.told(host, MatchStarted)
-    assert host.node.find("last").hosted
-    assert not guest.node.find("last").hosted
+    for player in (host, guest):
+        stored = player.node.find("last")
+        assert (roster_index(stored) == stored.host) is (player is host)

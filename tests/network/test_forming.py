@@ -31,11 +31,11 @@ from protocol.wire.frames import (
     Seat,
     Table,
     TableAim,
-    decode_frame,
     encode_frame,
 )
 from protocol.wire.genesis import Genesis, JoinRecord, Patience, parse_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.network.company import bend
 from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
 from tests.simulation.small_forming import TABLE, line, sign_on
 
@@ -50,7 +50,7 @@ def in_room(scene: Scene) -> Callable[[Path], None]:
     def test(tmp_path: Path) -> None:
         in_a_room(tmp_path, 1, scene)
 
-    test.__name__, test.__doc__ = scene.__name__, scene.__doc__  # type: ignore[attr-defined]
+    test.__name__, test.__doc__ = scene.__name__, scene.__doc__
     return test
 
 
@@ -63,16 +63,6 @@ async def open_table(room: Room, seats: int, *names: str) -> tuple[Person, list[
     for guest in guests:
         await guest.node.join(target)
     return host, guests, target
-
-
-def bend(person: Person, send: Callable[[bytes, Frame], bool]) -> None:
-    """Let a node send only the frames for which ``send``, told receiver and frame, says so."""
-    post = person.node._runtime.post_encoded
-
-    def bent(identities: tuple[bytes, ...], frame: bytes) -> None:
-        post(tuple(each for each in identities if send(each, decode_frame(frame))), frame)
-
-    person.node._runtime.post_encoded = bent  # type: ignore[method-assign]
 
 
 def kind(frame: Frame) -> int | None:

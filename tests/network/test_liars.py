@@ -25,8 +25,7 @@ from protocol.storage.home import STORE_FILE
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Page, encode_frame
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
-from tests.network.company import CLASSIC, IMPATIENT, WAITING, Company, Player
-from tests.network.test_forming import bend
+from tests.network.company import CLASSIC, IMPATIENT, WAITING, Company, Player, bend
 from tests.owners import Creeper
 from tests.tiers import thoroughly
 

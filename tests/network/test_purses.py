@@ -36,8 +36,7 @@ from protocol.wire.canonical import decode
 from protocol.wire.frames import Carried, Frame, Have, Page, Propose, ShowPurse, Table
 from protocol.wire.genesis import Join, parse_genesis
 from protocol.wire.purses import EntryKind, Freeze, Purse, following
-from tests.network.company import CLASSIC, WAITING, Company, Player
-from tests.network.test_forming import bend
+from tests.network.company import CLASSIC, WAITING, Company, Player, bend
 
 STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
 HASTY = replace(Limits(), handshake=1.0)
@@ -660,7 +659,7 @@ async def test_a_silent_owner_is_refused_and_not_the_guest_who_waits_for_an_answ
     hosting = host.node._active.hosting
     assert hosting is not None
     await host.until_true(lambda: bool(hosting._purses._asking))
-    hosting._lose_patience()
+    hosting._look_again()
     closed = await cheat.until(TableClosed)
     assert "what others at the table know" in closed.reason
     assert hosting.seated == (guest.node.identity.public,)
@@ -688,7 +687,7 @@ async def test_a_guest_can_ask_again_once_the_purse_is_another(people: Company) 
     keeper(owner).freeze(following(purse(owner), Freeze(bytes(32), 1, 0)))
     joining = owner.node._active.joining
     assert joining._seat is not None
-    joining._show_purse(joining._seat)
+    joining._sit_down(joining._seat)
     await host.until_true(lambda: hosting.table.records[2].join.purse == purse(owner))
     desk.take(asking, met.proof)
     assert desk._asking

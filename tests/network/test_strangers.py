@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from itertools import count
 
 import pytest
 
 from protocol import limits
 from protocol.crypto.code_exchange import CodeExchange
-from protocol.crypto.keys import Identity, MatchKey
+from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import ShortCode
 from protocol.crypto.tls import credentials
-from protocol.events import CodeTried, Notice, TableClosed
+from protocol.events import CodeTried, Notice
 from protocol.net.addresses import Address
 from protocol.net.advertisement import LOBBY, Advertisement
 from protocol.net.dialer import Dialer
@@ -37,12 +37,10 @@ from protocol.wire.frames import (
     MatchAim,
     Need,
     Page,
-    Propose,
     TableAim,
     WatchAim,
     Welcome,
 )
-from protocol.wire.genesis import Genesis, Join, JoinRecord, make_join_record
 from tests.network.company import CLASSIC, HOST, Company, Player, in_mid_match
 from tests.network.strangers import Stranger, Trap
 from tests.programs import PATIENCE
@@ -188,42 +186,23 @@ async def test_a_guest_who_waits_for_a_seat_makes_room_for_no_stranger(
 # Dialling
 
 
-def invented(table: bytes, addresses: tuple[Address, ...]) -> JoinRecord:
-    identity, key = Identity.generate(), MatchKey(secrets.token_bytes(32))
-    join = Join(table, identity.public, key.public, f"P{secrets.token_hex(4)}", addresses, bytes(32), "redeemed")
-    return make_join_record(join, identity, key)
-
-
 @pytest.mark.parametrize(
     ("machines", "hangs_up"),
     [(limits.JOIN_ADDRESSES, False), (limits.JOIN_ADDRESSES, True), (1, True)],
     ids=["many machines that are silent", "many machines that hang up", "one machine that hangs up"],
 )
-async def test_proposals_with_invented_players_make_a_guest_dial_no_faster_than_the_limit(
+async def test_many_players_to_dial_make_a_node_dial_no_faster_than_the_limit(
     people: Company, elsewhere: Elsewhere, machines: int, hangs_up: bool
 ) -> None:
-    (host, guest), _ = await people.table(3, "AB")
-    assert host.node._active.hosting is not None
-    table, seat = host.node._active.hosting.table, guest.node._active.joining._seat
-    assert seat is not None
-    shown, numbers = table.frame(), count(1)
+    (_, guest), _ = await people.table(3, "AB")
+    numbers = count(1)
     async with Trap.set_up(hangs_up=hangs_up) as trap:
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        for _ in range(limits.PROPOSALS):
-            others = [
-                invented(
-                    table.id,
-                    tuple((elsewhere(next(numbers) if machines > 1 else 1), trap.port) for _ in range(machines)),
-                )
-                for _ in range(3)
-            ]
-            roster = sorted((*table.records[:1], seat.own, *others), key=lambda each: each.join.identity)
-            players = tuple((each.join.nickname, each.join.identity) for each in roster)
-            genesis = Genesis(table.id, CLASSIC, table.settings.patience, tuple(roster))
-            host.node._runtime.post(guest.node.identity.public, shown._replace(seats=len(roster), players=players))
-            host.node._runtime.post(guest.node.identity.public, Propose(genesis.encoded()))
-        await guest.until_true(lambda: trap.dialled > 0 or guest.told(TableClosed) != [])
+        for each in range(48):
+            where = [(elsewhere(next(numbers) if machines > 1 else 1), trap.port) for _ in range(machines)]
+            guest.node._mesh.keep(bytes((each,)) * 32, partial(tuple, where), partial(MatchAim, bytes(32)), 0.0)
+        await guest.until_true(lambda: trap.dialled > 0)
         await asyncio.sleep(2)
         took = loop.time() - begun
     assert 0 < trap.dialled <= limits.DIAL_BURST + limits.DIAL_RATE * took

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -26,8 +27,7 @@ DATA, SEEDS = WORLD.data, WORLD.seeds
 
 
 def node(me: int, *stored: Signed, **options: Any) -> Match:
-    again = {"stored": stored} if stored else {}
-    return Match(DATA, me, SEEDS[me], **again, host=HOST, **options)
+    return Match(DATA, me, SEEDS[me], stored or None, host=HOST, **options)
 
 
 def signed_by(history: History, author: int, kind: Kind | None = None, step: int | None = None) -> Signed:
@@ -42,7 +42,7 @@ def hear(match: Match, *messages: Signed, now: float = 0.0) -> list[object]:
     return [effect for signed in messages for effect in match.handle(Received(HOST, signed), now)]
 
 
-def said(effects: list[object]) -> list[tuple[int, Kind]]:
+def said(effects: Iterable[object]) -> list[tuple[int, Kind]]:
     """Return author and kind of the messages that were broadcast."""
     from protocol.consensus.kinds import parse_signed
 
@@ -51,7 +51,7 @@ def said(effects: list[object]) -> list[tuple[int, Kind]]:
     return [(message.author, Kind(message.kind)) for message in messages]
 
 
-def of_ann(effects: list[object]) -> list[Kind]:
+def of_ann(effects: Iterable[object]) -> list[Kind]:
     return [kind for author, kind in said(effects) if author == ANN]
 
 

@@ -46,7 +46,8 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert (limits.FLOOR_BURST, limits.FLOOR_RATE) == (20, 4)
     assert (limits.JOIN_BURST, limits.JOIN_RATE) == (20, 2)
     assert (limits.LOBBY_BURST, limits.LOBBY_RATE) == (100, 6)
-    assert limits.PROPOSALS == 16
+    assert (limits.UNSIGNED, limits.LINK_LOST, limits.FAILURES) == (15, 2, 3)
+    assert (limits.ASK_OTHERS, limits.BOUND, limits.PROPOSALS) == (2, 30, 32)
     assert (limits.PURSE, limits.FROZEN, limits.PURSE_BURST, limits.PURSE_RATE) == (32 * 1024, 16, 20, 2)
     assert (limits.CODE_TRIES, limits.CODE_BURST, limits.CODE_RATE) == (3, 10, 8)
     assert (limits.CODE_BURST_PER_PLACE, limits.CODE_RATE_PER_PLACE, limits.CODE_SEARCH) == (5, 0.1, 20)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from time import process_time
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from p2pdice import Concede, RulesError
 from p2pdice.players import Player
@@ -46,7 +46,6 @@ from protocol.match.signer import StaleMoveError
 from protocol.node import outbox
 from protocol.node.bookkeeping import Bookkeeping
 from protocol.node.outbox import Outbox
-from protocol.node.proposals import Proposals
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
@@ -56,7 +55,6 @@ from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
 
 if TYPE_CHECKING:
-    from protocol.node.player_session import PlayerSession
     from tests.simulation.simulation import Simulation
 
 TICK: Final = 1e-6
@@ -67,13 +65,41 @@ class Crash(Exception):
     """The process dies here."""
 
 
+class Process:
+    """The proposals in which one process takes part. Each is a machine of its own here."""
+
+    def __init__(self) -> None:
+        self._machines: tuple[Machine, ...] = ()
+
+    def add(self, machine: Machine) -> None:
+        """Take part in a proposal."""
+        assert machine.match is not None
+        machine.match.may_commit = partial(self.may_commit, machine)
+        self._machines = (*self._machines, machine)
+
+    def remove(self, machine: Machine) -> None:
+        """Take part in a proposal no more."""
+        self._machines = tuple(each for each in self._machines if each is not machine)
+
+    def may_commit(self, machine: Machine) -> bool:
+        """Tell whether COMMIT of the first roll may be signed in a proposal: nothing else binds or is played."""
+        others = [each.match for each in self._machines if each is not machine and each.match is not None]
+        return machine.has_purse and not any(each.is_bound or each.is_formed for each in others)
+
+    def called_off(self, machine: Machine) -> None:
+        """A proposal is dead: now another may bind."""
+        for each in self._machines:
+            if each is not machine:
+                each.feed(Ticked())
+
+
 class Machine:
     """A node and its owner.
 
     :param node: its number in the network; beyond the roster for a second machine with a copied key.
     :param author: index in the roster of the key that it plays with.
     :param data: the genesis of the match that it takes part in.
-    :param proposals: in which its owner takes part beside that.
+    :param process: with what its owner takes part in beside that.
     """
 
     make_match: Callable[..., Match] = Match
@@ -86,13 +112,13 @@ class Machine:
         disk: Disk,
         player: Player,
         data: bytes,
-        proposals: Proposals | None = None,
+        process: Process | None = None,
     ) -> None:
         self.world = world
         self.node = node
         self.author = author
         self.data = data
-        self.proposals = proposals or Proposals()
+        self.process = process or Process()
         self.disk = disk
         self.player = player
         self.is_honest = True
@@ -137,7 +163,7 @@ class Machine:
     @property
     def is_called_off(self) -> bool:
         """The match will not be formed, unless others show that they have gone on."""
-        return self._was_called_off and (self.match is None or self.match.replica.is_called_off)
+        return self._was_called_off and (self.match is None or self.match.is_called_off)
 
     def start(self) -> None:
         """Start the process from its disk; of the first time that is empty."""
@@ -154,7 +180,7 @@ class Machine:
         self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, host=world.host, **purse)
         self._books = None
         self._is_over = False
-        self.proposals.add(cast("PlayerSession", self))
+        self.process.add(self)
         self._run(lambda: self._feed(Ticked()))
         if self.is_running:
             world.network.dial_all(self.node)
@@ -165,7 +191,7 @@ class Machine:
     def _of_this_process(self) -> list[Machine]:
         """Return what takes part in other proposals in this very process."""
         machines = self.world.network.machines.values()
-        return [each for each in machines if each.proposals is self.proposals and each is not self]
+        return [each for each in machines if each.process is self.process and each is not self]
 
     def die(self, *, loses_power: bool = False) -> None:
         """Lose everything that is not on the disk."""
@@ -189,9 +215,7 @@ class Machine:
 
     def close(self) -> None:
         """Take part in the proposal no more."""
-        self.proposals.sessions = tuple(
-            each for each in self.proposals.sessions if each is not cast("PlayerSession", self)
-        )
+        self.process.remove(self)
 
     def die_for(self, seconds: float, *, loses_power: bool = False) -> None:
         """Die and be started again by the owner."""
@@ -409,11 +433,10 @@ class Machine:
                 self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
             case Formed():
                 self.disk.mark_formed()
-                self.proposals.withdraw(but=cast("PlayerSession", self))
             case CalledOff():
                 self._was_called_off = True
                 self.world.note("called off", self.node)
-                self.proposals.called_off(cast("PlayerSession", self))
+                self.process.called_off(self)
             case Ended():
                 self._point("before the transcript")
                 self.transcript = write_transcript(match.history, match.replica.proven.values())

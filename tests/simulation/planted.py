@@ -36,13 +36,12 @@ from protocol.match.effects import Effect, MatchInput, Over, StoreChoice
 from protocol.match.match import Match
 from protocol.match.timeouts import Timeouts
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
-from protocol.node.player_session import PlayerSession
-from protocol.node.proposals import Proposals
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import VOTES, Kind, Signed
 from tests.simulation.disk import MemoryDisk
 from tests.simulation.invariants import Check
+from tests.simulation.machine import Machine, Process
 from tests.simulation.plant import Bug, NotCaughtError, Plant, first_catch
 from tests.simulation.replacing import replaced, replaced_value
 from tests.simulation.simulation import Owner
@@ -180,7 +179,6 @@ def signing_before_anybody_answered(plant: Plant) -> Iterator[None]:
     def trust(match: Match) -> None:
         plant.runs()
         match._restart.is_over = True
-        match.replica.is_silent = False
 
     def choose(owner: Owner, view: View) -> Move:
         return owner._world.streams.bots.choice(view.legal)
@@ -502,28 +500,16 @@ def voted_absent_before_it_is_formed(plant: Plant) -> AbstractContextManager[Non
     return replaced_value(Holdings, Holdings.may_vote, property(bad))
 
 
-def a_withdrawn_proposal_is_formed(plant: Plant) -> AbstractContextManager[None]:
-    """A RESIGN before the match is formed is one like any other."""
-    declined = History.declined
-
-    def bad(history: History) -> tuple[int, ...]:
-        if declined.__get__(history):
-            plant.runs()
-        return ()
-
-    return replaced_value(History, declined, property(bad))
-
-
 def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
     """A player who has signed COMMIT of the first roll in one proposal signs it in the others, too."""
-    may_commit = Proposals._may_commit
+    may_commit = Process.may_commit
 
-    def bad(proposals: Proposals, playing: PlayerSession) -> bool:
-        if not may_commit(proposals, playing):
+    def bad(process: Process, machine: Machine) -> bool:
+        if not may_commit(process, machine):
             plant.runs()
         return True
 
-    return replaced(Proposals, Proposals._may_commit, bad)
+    return replaced(Process, Process.may_commit, bad)
 
 
 def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
@@ -542,7 +528,6 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 106),
     "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 116),
     "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 6),
-    "a withdrawn proposal is formed": Bug(a_withdrawn_proposal_is_formed, Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED, 12),
     "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 79),
     "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 266),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_ACCEPTS, 0),

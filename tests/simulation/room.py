@@ -260,7 +260,7 @@ class Person:
     def plays(self) -> list[bytes]:
         """Ids of the matches that the owner plays."""
         playing = self.node._active.formed
-        return [playing.match.id] if playing is not None and not playing.is_given_up else []
+        return [playing.match.id] if playing is not None else []
 
 
 async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:

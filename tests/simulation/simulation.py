@@ -162,7 +162,8 @@ class Simulation:
         genesis = table.genesis()
         self._seats = {}
         for record in guests:
-            seat = GuestTable(record, host.join.identity)
+            seat = GuestTable(TABLE, host.join.identity)
+            seat.sign_on(record)
             seat.update(table.frame())
             self._seats[record.join.identity] = seat
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
@@ -211,7 +212,7 @@ class Simulation:
         first = sorted(self.network.machines.items())
         for _, machine in first:
             node = self.plan.players + machine.author
-            again = Machine(self, node, machine.author, MemoryDisk(), Owner(self), data, machine.proposals)
+            again = Machine(self, node, machine.author, MemoryDisk(), Owner(self), data, machine.process)
             again.is_honest = machine.is_honest
             self.network.machines[node] = again
             self.scheduler.after(self.streams.misbehaviour.uniform(0.0, 2 * self.plan.usual_latency), again.start)
@@ -432,7 +433,7 @@ class Simulation:
         elif ended:
             figures.unformed += 1  # all have called it off
         elif not any(machine.match and machine.match.is_formed for machine in self.honest()) and (
-            self._may_stop() or any(machine.match and machine.match.replica.is_silent for machine in self.honest())
+            self._may_stop() or any(machine.match and machine.match.unheard for machine in self.honest())
         ):
             # A node that was restarted meanwhile signs nothing before others have shown it what it had signed.
             figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on

@@ -1,68 +1,98 @@
-"""How a match is formed beside somebody who lies, in every state of small worlds, and mistakes that are found there."""
+"""How matches are formed in small worlds of whole nodes where somebody lies, and mistakes that are found there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
+from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from protocol.consensus.intake import Intake
-from protocol.wire.messages import Signed
-from tests.simulation.replacing import replaced
-from tests.simulation.small_forming import ViolationError, World
+from protocol import limits
+from protocol.match.lobby import Attendance
+from protocol.node.proposals import Proposals
+from tests.simulation.small_forming import ViolationError, explore
 
 
-def test_a_guest_who_resigns_to_some_and_commits_to_others() -> None:
-    assert World(liar=2).explore() > 4_000
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("world", "least"),
-    [
-        pytest.param(World(), 10_000, id="host"),
-        pytest.param(World(steps=(0,)), 50_000, id="host-before-anybody-commits"),
-        pytest.param(World(commits=2), 200_000, id="host-with-two-commitments"),
-        pytest.param(World(cuts=((1, 2),), changes=1), 50_000, id="host-of-guests-who-are-linked-late"),
-        pytest.param(World(cuts=((1, 2),), changes=2), 80_000, id="host-of-guests-who-are-linked-for-a-while"),
-    ],
-)
-def test_a_host_who_withdraws_to_some_and_commits_to_others(world: World, least: int) -> None:
-    assert world.explore() > least
+@pytest.mark.parametrize("first", range(4))
+def test_promises_of_forming_hold_in_small_worlds(tmp_path: Path, first: int) -> None:
+    figures = explore(tmp_path, range(first, 16, 4))
+    assert figures["bound"] > 10
+    assert figures["formed"] > 5
 
 
 @pytest.mark.slow
-def test_a_guest_who_lies_from_the_first_step_on() -> None:
-    assert World(liar=2, steps=(0, 1)).explore() > 500_000
+@pytest.mark.parametrize("first", range(16))
+def test_promises_of_forming_hold_in_many_small_worlds(tmp_path: Path, first: int) -> None:
+    explore(tmp_path, range(100 + first, 400, 16))
 
 
 # Mistakes
 
 
-def going_on_alone() -> AbstractContextManager[None]:
-    """What was signed beside a resignation counts, whoever else has heard of that."""
-
-    def bad(self: Intake) -> bool:
-        return True
-
-    return replaced(Intake, Intake._is_taken_further, bad)
-
-
-def first_word_counts() -> AbstractContextManager[None]:
-    """A resignation that comes behind a commitment is kept as a proof and no more."""
-
-    def bad(self: Intake, signed: Signed) -> None:
-        """Do nothing."""
-
-    return replaced(Intake, Intake._hold_to, bad)
+def bound_twice() -> AbstractContextManager[object]:
+    """COMMIT is signed, and proposals are taken, whatever binds the node."""
+    return patch.multiple(
+        Proposals,
+        is_bound=property(lambda _: False),
+        _may_commit=lambda _, playing: playing.has_purse,
+        signed_by=lambda *_: None,
+    )
 
 
-def test_a_node_that_forgets_a_resignation_behind_a_commitment_is_found() -> None:
-    with first_word_counts(), pytest.raises(ViolationError, match="will not be formed"):
-        World(liar=2).explore()
+def silent_without_end() -> AbstractContextManager[object]:
+    """The host waits for the signature of a guest for as long as it takes."""
+    return patch.object(limits, "UNSIGNED", 1e9)
+
+
+def silence_forgotten() -> AbstractContextManager[object]:
+    """With each proposal a guest may be silent anew."""
+
+    def bad(self: Attendance, guests: Collection[bytes], now: float) -> None:
+        for identity in [each for each in self._asked if each not in guests]:
+            del self._asked[identity]
+        for identity in guests:
+            self._asked.setdefault(identity, now)
+
+    return patch.object(Attendance, "await_", bad)
+
+
+def newcomers() -> AbstractContextManager[object]:
+    """The host seats others in the place of those who fail, and those again."""
+    return patch.object(Attendance, "check", lambda *_: None)
+
+
+def never_closed() -> AbstractContextManager[object]:
+    """The host proposes only when the table is full, however many fail."""
+    return patch.object(Attendance, "is_closed", property(lambda _: False))
+
+
+def returning() -> AbstractContextManager[object]:
+    """A guest may sit down again without end."""
+    return patch.object(Attendance, "returns", lambda *_: True)
+
+
+def bound_for_ever() -> AbstractContextManager[object]:
+    """A guest waits for the match that binds it for as long as it takes."""
+    return patch.object(limits, "BOUND", 1e9)
 
 
 @pytest.mark.thorough
-def test_a_node_that_goes_on_alone_is_found() -> None:
-    with going_on_alone(), pytest.raises(ViolationError, match="bound elsewhere"):
-        World().explore()
+@pytest.mark.parametrize(
+    ("mistake", "seeds", "found"),
+    [
+        (bound_twice, range(0, 20, 2), "bound to two"),
+        (bound_for_ever, range(0, 20, 2), "bound for ever"),
+        (silent_without_end, range(1, 21, 2), "no match after"),
+        (silence_forgotten, range(1, 81, 2), "it took"),
+        (newcomers, range(1, 81, 2), "no match after|proposals for|it took"),
+        (never_closed, range(1, 81, 2), "no match after"),
+        (returning, range(1, 41, 2), "proposals for|it took|no match after"),
+    ],
+)
+def test_a_mistake_in_forming_is_found(
+    tmp_path: Path, mistake: Callable[[], AbstractContextManager[object]], seeds: range, found: str
+) -> None:
+    with mistake(), pytest.raises((ViolationError, AssertionError), match=found):
+        explore(tmp_path, seeds)

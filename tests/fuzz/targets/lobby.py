@@ -56,13 +56,15 @@ def take(frame: Frame) -> None:
             hosted.admit(identity, frame.record)
             assert len(parse_genesis(hosted.genesis().encoded()).roster) == len(hosted.records)
     elif isinstance(frame, Table):
-        seat = GuestTable(own, other.join.identity)
+        seat = GuestTable(own.join.table, other.join.identity)
+        seat.sign_on(own)
         with contextlib.suppress(MalformedGenesisError):
             seat.update(frame)
             assert seat.shown is frame
             assert encode_frame(frame)
     elif isinstance(frame, Propose):
-        seat = GuestTable(own, other.join.identity)
+        seat = GuestTable(own.join.table, other.join.identity)
+        seat.sign_on(own)
         players = tuple((each.join.nickname, each.join.identity) for each in played.genesis.roster)
         seat.update(Table("Friday", SHORT[0].options(), 2, tuple(played.genesis.patience), players))
         with contextlib.suppress(MalformedGenesisError):
