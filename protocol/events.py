@@ -86,6 +86,10 @@ class TableJoined:
     seats: int
     rules_name: str = ""
     """A name for house rules: the owner's own, else the one that a host last gave them. Empty if none is known."""
+    odds: int = 2
+    """Whether programs may show the odds of bids at this table: 0 no, 1 yes, 2 each decides."""
+    talk: int = 0
+    """Who may speak: 0 players only, 1 spectators as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ class TableWatched:
     seats: int
     rules_name: str = ""
     """As in :class:`TableJoined`."""
+    odds: int = 2
+    talk: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,6 +301,8 @@ RULES_CHARACTERS: Final = 40
 """The name of a ruleset or the start of its hash, as a table advertises it."""
 RULES_NAME_CHARACTERS: Final = 31
 """The name of house rules. In an advertisement a space and eight digits of their hash follow."""
+TOKEN_CHARACTERS: Final = 32
+"""The secret of a private table's join line. The programs that make one use sixteen."""
 RULES_NAMES_REMEMBERED: Final = 256
 """Names of house rules that hosts of other tables have given; those learned first are forgotten first. Enforced by
 storage/store.py."""

@@ -11,7 +11,7 @@ from base64 import b32encode
 from typing import Final, NamedTuple
 
 from protocol.crypto.keys import parse_fingerprint
-from protocol.limits import ADDRESSES_PER_PEER
+from protocol.limits import ADDRESSES_PER_PEER, TOKEN_CHARACTERS
 from protocol.net.addresses import Address, format_address, parse_address
 
 _TOKEN_BYTES: Final = 10
@@ -51,6 +51,6 @@ def parse_join_line(text: str) -> JoinLine:
     if len(addresses) > ADDRESSES_PER_PEER:
         raise ValueError(f"a join line has at most {ADDRESSES_PER_PEER} addresses")
     token = rest[1].upper() if len(rest) == 2 else ""
-    if len(rest) == 2 and not (token.isascii() and token.isalnum()):
-        raise ValueError("the token of a join line has letters and digits only")
+    if len(rest) == 2 and not (token.isascii() and token.isalnum() and len(token) <= TOKEN_CHARACTERS):
+        raise ValueError(f"the token of a join line has 1 to {TOKEN_CHARACTERS} letters and digits, and nothing else")
     return JoinLine(addresses, parse_fingerprint(rest[0]), token)

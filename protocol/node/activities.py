@@ -218,8 +218,7 @@ class Activities:
             elif isinstance(frame, Leave):
                 self.mesh.disconnect(identity, LEFT)
             elif isinstance(frame, Say):
-                if identity not in self.audience:
-                    self.talking.hear(identity, frame, self.floors())
+                self.talking.hear(identity, frame, self.floors())
             elif self.watching is not None:
                 self.watching.take(identity, frame)
             elif identity in self.audience:

@@ -24,7 +24,7 @@ from protocol.node.runtime import Runtime
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
 from protocol.storage.store import DamagedPurseError
-from protocol.wire.frames import Carried, JoinTable, Leave, Propose, Refuse, Seat, ShowPurse, Table, TableAim
+from protocol.wire.frames import Carried, Customs, JoinTable, Leave, Propose, Refuse, Seat, ShowPurse, Table, TableAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError, match_id
 from protocol.wire.purses import MalformedPurseError
 
@@ -116,6 +116,8 @@ class Guest:
                 self._seat.ruleset,
                 frame.seats,
                 self._runtime.rules_name(self._seat.ruleset),
+                frame.customs.odds,
+                frame.customs.talk,
             )
         )
         self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))
@@ -309,7 +311,7 @@ class Guest:
         own, host = self._runtime.identity.public, self._seat.host
         others = {key: self._runtime.player(name, key) for name, key in self._seat.shown.players if key != own}
         reach = () if self.has_begun or not self._runtime.mesh.is_linked(host) else (host,)
-        return Floor(self._seat.id, others, relays=(host,), reach=reach)
+        return Floor(self._seat.id, others, relays=(host,), reach=reach, is_open=bool(self.customs.talk))
 
     def leave(self) -> None:
         """Give up the seat, if the match has not begun: the host is told."""
@@ -338,6 +340,11 @@ class Guest:
     def table_name(self) -> str:
         """Name of the table at which this node has a seat; empty if it has none. The host chose it: any text."""
         return self._seat.shown.name if self._seat is not None and self._seat.shown is not None else ""
+
+    @property
+    def customs(self) -> Customs:
+        """The customs of the table at which this node has a seat."""
+        return self._seat.shown.customs if self._seat is not None and self._seat.shown is not None else Customs()
 
     def _close(self, code: str, reason: str) -> None:
         """Give the table up; tell the owner, or :meth:`try_to_enter`. The code may be any text of a peer."""

@@ -199,7 +199,8 @@ class Host:
         listeners = (
             () if self.has_begun else (*filter(self._runtime.mesh.is_linked, guests), *self._audience.identities)
         )
-        return Floor(self.table.id, guests, reach=listeners, onward=listeners)
+        is_open = bool(self.table.settings.customs.talk)
+        return Floor(self.table.id, guests, reach=listeners, onward=listeners, is_open=is_open)
 
     # Guests
 

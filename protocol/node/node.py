@@ -473,7 +473,7 @@ class Node:
         :raises NodeError: if it is too long or has characters that cannot be said, if it comes too fast after other
             words (five at once, then one a second), or if nobody is there.
         """
-        if self._active.watching is not None:
+        if self._active.watching is not None and not any(floor.is_open for floor in self._active.floors()):
             raise NodeError(ErrorCode.REFUSED, "spectators cannot speak", "sit down for the next match")
         self._active.talking.say(self._runtime.player(self.name, self.identity.public), self._active.floors(), text)
 
@@ -547,7 +547,7 @@ class Node:
         """Take part in a proposed match."""
         hosting, joining = self._active.hosting, self._active.joining
         table = hosting.table.settings.name if hosting is not None else joining.table_name
-        occasion = Occasion.now(table)
+        occasion = Occasion.now(table, hosting.table.settings.customs if hosting is not None else joining.customs)
         index = {record.join.identity: author for author, record in enumerate(genesis.roster)}
         me, host = index[self.identity.public], index[self.identity.public if hosting is not None else joining.host]
         seed, match_key = self._seed, genesis.roster[me].join.match_key

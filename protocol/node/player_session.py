@@ -199,7 +199,8 @@ class PlayerSession(Session):
         others = {identity: self.match.info[author] for identity, author in self.authors.items()}
         watching = self._audience.identities
         reach = (*filter(self._runtime.mesh.is_linked, others), *watching) if self.match.is_formed else ()
-        return Floor(self.match.id, others, reach=reach, onward=watching)
+        is_open = bool(self.occasion.customs.talk)
+        return Floor(self.match.id, others, reach=reach, onward=watching, is_open=is_open)
 
     def _answer(self, asker: int, need: Need) -> None:
         history = self.match.history

@@ -49,7 +49,7 @@ from protocol.rate_limit import Buckets
 from protocol.storage.archive import own_rules_word
 from protocol.storage.match_names import calendar
 from protocol.storage.transcript_files import transcript_path
-from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, encode_frame
+from protocol.wire.frames import Carried, Customs, Frame, Have, MatchAim, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
 
 log = logging.getLogger(__name__)
@@ -62,11 +62,13 @@ class Occasion(NamedTuple):
     """Seconds since 1970 by this machine's clock; for people to read, never signed."""
     table_name: str
     """As the host chose it: any text. Empty if it is not known."""
+    customs: Customs = Customs()
+    """Those of the table. They are not kept over a restart."""
 
     @classmethod
-    def now(cls, table_name: str) -> Occasion:
+    def now(cls, table_name: str, customs: Customs) -> Occasion:
         """Return that of a match which begins at this moment."""
-        return cls(calendar(time.time()), table_name)
+        return cls(calendar(time.time()), table_name, customs)
 
 
 class Session(ABC):

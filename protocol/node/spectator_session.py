@@ -25,7 +25,19 @@ from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion
 from protocol.node.talking import Floor
-from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, Propose, Refuse, Table, TableAim, WatchAim
+from protocol.wire.frames import (
+    Carried,
+    Customs,
+    Frame,
+    Have,
+    MatchAim,
+    Page,
+    Propose,
+    Refuse,
+    Table,
+    TableAim,
+    WatchAim,
+)
 from protocol.wire.genesis import MalformedGenesisError, UnknownRulesError, match_id
 
 
@@ -183,13 +195,17 @@ class SpectatorSession:
     def floors(self) -> tuple[Floor, ...]:
         """Return the floors of the watched table and of its match."""
         floors = []
+        shown = self._lobby.shown if self._lobby is not None else None
+        is_open = shown is not None and bool(shown.customs.talk)
         if self._lobby is not None and self._lobby.shown is not None:
             sitting = {key: self._runtime.player(name, key) for name, key in self._lobby.shown.players}
-            floors.append(Floor(self._lobby.id, sitting, relays=(self._source,)))
+            reach: tuple[bytes, ...] = (self._source,) if is_open and self.followed is None else ()
+            floors.append(Floor(self._lobby.id, sitting, (self._source,), reach, is_open=is_open))
         if self.followed is not None:
             match = self.followed.match
             playing = {identity: match.info[author] for identity, author in self.followed.authors.items()}
-            floors.append(Floor(match.history.match, playing, relays=playing))
+            reach = tuple(filter(self._runtime.mesh.is_linked, playing)) if is_open else ()
+            floors.append(Floor(match.history.match, playing, playing, reach, is_open=is_open))
         return tuple(floors)
 
     # Before the match
@@ -206,7 +222,8 @@ class SpectatorSession:
         assert lobby.ruleset is not None
         self._runtime.learn_rules_name(lobby.ruleset, frame.rules_name)
         rules = self._runtime.rules_name(lobby.ruleset)
-        self._runtime.tell(TableWatched(frame.name, self._host(lobby, frame), lobby.ruleset, frame.seats, rules))
+        host = self._host(lobby, frame)
+        self._runtime.tell(TableWatched(frame.name, host, lobby.ruleset, frame.seats, rules, *frame.customs))
         self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))
         self._arrived()
 
@@ -241,7 +258,8 @@ class SpectatorSession:
         if all(record.join.identity != self._source for record in genesis.roster):
             raise MalformedGenesisError("the match was shown by somebody who is not playing in it")
         table = lobby.shown.name if lobby is not None and lobby.shown is not None else self._target.name
-        occasion = Occasion.now(table)
+        customs = lobby.shown.customs if lobby is not None and lobby.shown is not None else Customs()
+        occasion = Occasion.now(table, customs)
         match = Match(data, None, b"")
         token = self._target.token
         self.followed = FollowedMatch(self._runtime, match, occasion, token, self._ended, saw_start=lobby is not None)

@@ -2,7 +2,7 @@
 
 Words are said on a :class:`Floor`: a table or a match. At a table guests are linked with the host only; the host passes
 their signed words on. In a match players send to each other. Spectators get words from the players they are linked
-with, and cannot speak.
+with. They speak only where the customs of the table let them; whoever hears them passes that on to all others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
@@ -31,6 +31,9 @@ from protocol.wire.frames import Say, encode_frame
 
 log = logging.getLogger(__name__)
 
+SPECTATOR: Final = "a spectator"
+"""What a spectator is called, as nobody knows their name."""
+
 
 class Floor(NamedTuple):
     """A table or match where words are said, as one node sees it."""
@@ -45,6 +48,14 @@ class Floor(NamedTuple):
     """Identities that get this node's own words."""
     onward: tuple[bytes, ...] = ()
     """Identities that get the words of others from this node."""
+    is_open: bool = False
+    """Spectators may speak."""
+
+    def speaker(self, sender: bytes, author: bytes) -> bool | None:
+        """Tell whether a word of somebody, brought by somebody, is a spectator's; None if it does not belong here."""
+        if author in self.players:
+            return False if sender == author or sender in self.relays else None
+        return True if self.is_open and (sender == author or sender in self.players) else None
 
 
 class Talking:
@@ -89,7 +100,8 @@ class Talking:
             runtime.mesh.disconnect(sender)
             return
         floor = next((each for each in floors if each.context == word.context), None)
-        if floor is None or word.author not in floor.players or (sender != word.author and sender not in floor.relays):
+        is_spectator = floor.speaker(sender, word.author) if floor is not None else None
+        if floor is None or is_spectator is None:
             log.info("%s sent a word that does not belong here", fingerprint(sender))
             return
         try:
@@ -97,7 +109,11 @@ class Talking:
         except UnheardWordError as error:
             log.info("a word of %s, sent by %s, %s", fingerprint(word.author), fingerprint(sender), error)
             return
-        others = tuple(identity for identity in floor.onward if identity not in (sender, word.author))
+        onward = floor.onward
+        if is_spectator and sender == word.author:
+            onward = tuple({**dict.fromkeys(floor.reach), **dict.fromkeys(floor.onward)})
+        others = tuple(identity for identity in onward if identity not in (sender, word.author))
         if others:
             runtime.post_encoded(others, encode_frame(frame))
-        runtime.tell(Said(floor.players[word.author], word.text))
+        author = runtime.player(SPECTATOR, word.author) if is_spectator else floor.players[word.author]
+        runtime.tell(Said(author, word.text))

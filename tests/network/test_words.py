@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,11 @@ from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, PeerLost, Said
 from protocol.match.words import Word, sign_word
 from protocol.node.node import TableSettings
-from protocol.wire.frames import Say, encode_frame
+from protocol.wire.frames import Customs, Say, encode_frame
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
 from tests.network.test_watching import Stranger
+from tests.simulation.room import Room, in_a_room, until
+from tests.simulation.small_forming import line
 
 
 def heard(player: Player) -> list[tuple[str, str]]:
@@ -274,3 +277,41 @@ async def test_words_at_the_moment_of_the_start_are_not_lost(people: Company) ->
         await player.until(MatchResult)
     for player in (host, guests[0]):
         assert [name for name, _ in heard(player)].count("B") == 2
+
+
+@pytest.mark.parametrize("talk", [0, 1])
+def test_spectators_speak_where_the_customs_of_the_table_let_them(tmp_path: Path, talk: int) -> None:
+    async def scene(room: Room) -> None:
+        host = await room.sit("Host")
+        await host.node.host(TableSettings("Friday", CLASSIC, 3, customs=Customs(talk=talk)))
+        target = line(room, host.key, host.node.identity.fingerprint)
+        guest, watching, other = [await room.sit(name) for name in ("Ada", "Eve", "Fay")]
+        await guest.node.join(target)
+        for each in (watching, other):
+            await each.node.watch(target)
+        listeners = (host, guest, other)
+        if not talk:
+            with pytest.raises(NodeError, match="cannot speak"):
+                watching.node.say("hello")
+            data = sign_word(host.node.table_id, watching.node.identity, 1, "hello")
+            watching.node._mesh.send(host.key, encode_frame(Say(data.data, data.signature)))
+            watching.node._mesh.flush()
+            await asyncio.sleep(2)
+            assert not any(each.told(Said) for each in listeners)
+            return
+        watching.node.say("hello")
+        await until(lambda: all(each.told(Said) for each in listeners))
+        last = await room.sit("Ben")
+        await last.node.join(target)
+        listeners = (*listeners, last)
+        await until(lambda: all(each.node.match is not None and each.node.match.is_formed for each in listeners))
+        await asyncio.sleep(1)
+        watching.node.say("well played")
+        await until(
+            lambda: all(each.told(Said)[-1:] and each.told(Said)[-1].text == "well played" for each in listeners)
+        )
+        for each in listeners:
+            assert {said.player.fingerprint for said in each.told(Said)} == {watching.node.identity.fingerprint}
+            assert [said.text for said in each.told(Said)].count("well played") == 1
+
+    in_a_room(tmp_path, 1, scene)

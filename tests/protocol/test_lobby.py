@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -11,10 +14,10 @@ from protocol.consensus.purse_proofs import encode_proof
 from protocol.consensus.settlements import Evidence
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey
-from protocol.limits import FROZEN, PURSE, SOUL_BYTES, SOULS, STAKES_GENESIS
-from protocol.match.lobby import GuestTable, HostedTable, Lobby, NotAdmittedError, TableSettings
+from protocol.limits import FROZEN, PURSE, SOUL_BYTES, SOULS, STAKES_GENESIS, UNSIGNED
+from protocol.match.lobby import Attendance, GuestTable, HostedTable, Lobby, NotAdmittedError, TableSettings
 from protocol.wire.canonical import Value, encode
-from protocol.wire.frames import Table, TableAim, WatchAim
+from protocol.wire.frames import Customs, Table, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, Patience, make_join_record
 from protocol.wire.purses import Entry, Freeze, Frozen, Purse, Settled, SignedEntry
 from protocol.wire.table_id import private_table_id
@@ -206,6 +209,64 @@ def roster(*records: object) -> dict[str, object]:
     return {"roster": tuple(sorted(records, key=lambda record: record.join.identity))}  # type: ignore[attr-defined]
 
 
+A, B, C = (bytes((number,)) * 32 for number in range(3))
+
+
+def test_a_guest_is_silent_for_fifteen_seconds_in_all_proposals_together() -> None:
+    attendance = Attendance()
+    attendance.await_((A, B), 0.0)
+    assert attendance.due() == UNSIGNED
+    attendance.await_((A,), 4.0)  # B has signed
+    attendance.await_((), 10.0)  # the proposal was withdrawn
+    assert attendance.due() == math.inf
+    attendance.await_((A, B), 100.0)
+    assert attendance.late(104.9) == []
+    assert attendance.late(105.0) == [A]
+    assert attendance.late(111.0) == [A, B]
+
+
+def test_a_guest_without_a_link_has_two_seconds_to_come_back() -> None:
+    attendance = Attendance()
+    attendance.lost(A, 1.0)
+    attendance.linked(A)
+    assert attendance.due() == math.inf
+    attendance.lost(A, 5.0)
+    assert (attendance.due(), attendance.late(6.9), attendance.late(7.0)) == (7.0, [], [A])
+
+
+def test_a_guest_sits_down_again_once() -> None:
+    attendance = Attendance()
+    assert [attendance.returns(A), attendance.returns(B), attendance.returns(A)] == [True, True, False]
+
+
+def admitted(attendance: Attendance, identity: bytes, guests: Sequence[bytes]) -> str:
+    try:
+        attendance.check(identity, guests)
+    except NotAdmittedError as error:
+        return error.code
+    return "yes"
+
+
+@pytest.mark.parametrize(
+    ("failed", "is_started", "expected"),
+    [
+        ((), False, ("yes", "yes")),
+        ((C,), False, ("yes", "closed")),
+        ((C,), True, ("full", "closed")),
+        ((C, C, C), False, ("full", "closed")),
+    ],
+)
+def test_who_is_seated_while_proposals_are_made(
+    failed: tuple[bytes, ...], is_started: bool, expected: tuple[str, str]
+) -> None:
+    attendance = Attendance()
+    attendance.is_started = is_started
+    for each in failed:
+        attendance.fail(each)
+    assert (admitted(attendance, B, [A]), admitted(attendance, C, [A])) == expected
+    assert admitted(attendance, A, [A]) == "yes"
+
+
 BAD_PROPOSALS: dict[str, dict[str, object]] = {
     "other rules": {"ruleset": PRESETS["plain"]},
     "without us": roster(HOST, BEA),
@@ -246,6 +307,7 @@ BAD_WORDS: dict[str, dict[str, object]] = {
     "a name of the table that is not seen": {"name": "\u3164"},
     "no name of the table": {"name": ""},
     "a name that is none": {"players": (("a\x1b[2J", ANN.join.identity),)},
+    "customs that changed": {"customs": Customs(odds=0)},
     "a player twice": {"players": (("ann", ANN.join.identity), ("bea", ANN.join.identity))},
 }
 
