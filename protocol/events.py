@@ -89,7 +89,7 @@ class TableJoined:
     odds: int = 2
     """Whether programs may show the odds of bids at this table: 0 no, 1 yes, 2 each decides."""
     talk: int = 0
-    """Who may speak: 0 players only, 1 spectators as well."""
+    """Those who may speak: 0 players only, 1 spectators as well."""
 
 
 @dataclass(frozen=True, slots=True)

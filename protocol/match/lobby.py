@@ -182,7 +182,7 @@ class HostedTable:
 
 
 class Attendance:
-    """Who of a host's guests keeps a match from forming, and what follows from that for the seats.
+    """The guests who keep a host's match from forming, and what follows for the seats.
 
     A guest *fails* a proposal by leaving, by a wrong message, by sitting down for the second time, by
     :data:`~protocol.limits.LINK_LOST` seconds without a link, or by :data:`~protocol.limits.UNSIGNED` seconds of

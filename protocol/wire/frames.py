@@ -118,7 +118,7 @@ class Customs(NamedTuple):
     odds: int = 2
     """Whether programs may show the odds of bids: 0 no, 1 yes, 2 each decides."""
     talk: int = 0
-    """Who may speak: 0 players only, 1 spectators as well."""
+    """Those who may speak: 0 players only, 1 spectators as well."""
 
 
 class Table(NamedTuple):

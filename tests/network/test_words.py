@@ -289,7 +289,7 @@ def test_spectators_speak_where_the_customs_of_the_table_let_them(tmp_path: Path
         await guest.node.join(target)
         for each in (watching, other):
             await each.node.watch(target)
-        listeners = (host, guest, other)
+        listeners = [host, guest, other]
         if not talk:
             with pytest.raises(NodeError, match="cannot speak"):
                 watching.node.say("hello")
@@ -303,7 +303,7 @@ def test_spectators_speak_where_the_customs_of_the_table_let_them(tmp_path: Path
         await until(lambda: all(each.told(Said) for each in listeners))
         last = await room.sit("Ben")
         await last.node.join(target)
-        listeners = (*listeners, last)
+        listeners.append(last)
         await until(lambda: all(each.node.match is not None and each.node.match.is_formed for each in listeners))
         await asyncio.sleep(1)
         watching.node.say("well played")

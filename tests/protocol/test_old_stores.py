@@ -62,7 +62,7 @@ def test_all_matches_stay_as_old_ones_with_messages_choices_and_addresses(home: 
             ]
             for each in (finished, unfinished):
                 assert (each.genesis, each.seed, each.created, each.port) == (GENESIS, SEED, CREATED, 7000)
-                assert (each.formed, each.hosted, each.void, each.table_name, each.winners) == (
+                assert (each.formed, each.given_up, each.void, each.table_name, each.winners) == (
                     True,
                     False,
                     False,

@@ -17,7 +17,7 @@ from protocol.crypto.tls import ALPN, authority_certificate, issue
 from protocol.match.effects import Announced, Broadcast, Linked, MatchInput, Received, Send, Ticked
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
-from protocol.wire.frames import Carried, Frame, Have, Hello, JoinTable, Propose, TableAim, Welcome, encode_frame
+from protocol.wire.frames import Carried, Frame, Have, Hello, JoinTable, Propose, Seat, TableAim, Welcome, encode_frame
 from protocol.wire.framing import frame_header
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 
@@ -56,6 +56,7 @@ class Sent(NamedTuple):
 def frames() -> list[Sent]:
     """Return what the two say to each other, in the order in which nodes do where nothing is slow."""
     table = HostedTable(TableSettings("Friday", PRESETS["classic"], 2), TABLE, HOST.record, token="")
+    empty = table.frame()
     table.admit(GUEST.record.join.identity, GUEST.record.wire)
     genesis = table.genesis()
     data = genesis.encoded()
@@ -64,8 +65,10 @@ def frames() -> list[Sent]:
     said: list[Sent] = [
         Sent(False, Hello(GUEST.record.join.addresses[0][1], TableAim(b"", ""))),
         Sent(True, Welcome(TableAim(TABLE, ""))),
+        Sent(True, empty),
         Sent(False, JoinTable(GUEST.record.wire)),
         Sent(True, table.frame()),
+        Sent(True, Seat(1)),
     ]
     under_way: deque[Sent] = deque()
 
@@ -88,23 +91,26 @@ def frames() -> list[Sent]:
                 feed(receiver, Received(sender, parse_signed(*sent.frame)))
             case Have() if not sent.by_host:  # the host's comes before the guest knows of a match
                 feed(receiver, Announced(sender, sent.frame))
-    said.append(under_way.popleft())
-    return said
+    return said + [under_way.popleft() for _ in genesis.roster]
 
 
 _EXPLAINED: Final = (
     "The guest listens at port 7002 and wants a seat. Table id and token are empty: any table that is open.",
     "It may sit down. The host names its table.",
+    "Name, rules, seats and patience of the table, then who sits there: the host. These rules have no other name, which "
+    "is empty. Last come the customs.",
     "The guest's join record: its data, the signature of the identity key, that of the match key.",
-    "Name, rules, seats and patience of the table, then who sits there, in the order of joining. These rules have "
-    "no other name: the last field is empty.",
+    "The table again, with both.",
+    "The guest has a seat.",
     "All seats are taken, so the host proposes the match. First it says what it holds for step 0: nothing, and no "
     "votes. The guest does not know this match yet and ignores that.",
-    "The genesis. Its hash is the match id and T_0. The guest comes before the host in it, as its key is smaller.",
+    "The genesis, and no RESIGN, as nothing was proposed before. Its hash is the match id and T_0. The guest comes before the host in it, as its key is smaller.",
     "LOCK of step 0 by author 0: the hash of no state, and no signatures of witnesses after it.",
     "The guest holds one message for step 0, its own, and no votes.",
+    "The host sends the whole step to all: the LOCK by author 0 again.",
     "LOCK of step 0 by author 1, the host, who signs last. Step 0 is closed.",
     "COMMIT of step 1 by author 0: to its share of the roll that draws the seats.",
+    "The same again.",
     "COMMIT of step 1 by author 1. The match is formed; both go on with the LOCK of step 2.",
 )
 _NAMES: Final = {Carried: "MESSAGE", JoinTable: "JOIN"}
