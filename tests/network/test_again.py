@@ -35,7 +35,7 @@ from protocol.limits import Limits
 from protocol.match.effects import Ended, Formed, Over, Show
 from protocol.node.node import TableSettings
 from protocol.storage.archive import roster_index
-from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Seat, ShowPurse, Table
+from protocol.wire.frames import Carried, Frame, JoinTable, Page, Propose, Refuse, Seat, ShowPurse, Table
 from protocol.wire.genesis import parse_genesis
 from protocol.wire.messages import Kind
 from tests.network.company import HOST, Company, Player, in_mid_match
@@ -164,10 +164,6 @@ async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules
     assert isinstance(started, MatchStarted)
     assert (started.ruleset.palifico, started.ruleset.dice, len(started.players)) == (True, 1, 4)
     await evening.end(host, b, c, newcomer)
-    for one, other in ((b, c), (c, b), (b, newcomer)):  # what is said first on a link of an earlier match may be lost
-        aim = one.node._mesh.aim(other.node.identity.public)
-        assert isinstance(aim, MatchAim)
-        assert aim.match.hex() == evening.ids[-1]
     for player in (host, b, c, newcomer):
         assert len(player.node._mesh._wanted) == 3
         assert len(player.node._mesh.linked()) == 3
@@ -361,7 +357,8 @@ async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: 
 
     def give_up(identity: bytes, frame: Table | Propose | Seat | Refuse | ShowPurse) -> None:
         take(identity, frame)
-        waiting.cancel()
+        if isinstance(frame, Seat):
+            waiting.cancel()
 
     joining.take = give_up  # type: ignore[method-assign]
     await asyncio.wait([waiting], timeout=PATIENCE)

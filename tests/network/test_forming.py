@@ -21,6 +21,7 @@ from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchStarted, Misbehaved, Stopped, TableClosed
 from protocol.match.lobby import TableSettings
 from protocol.node.player_session import PlayerSession
+from protocol.rate_limit import Bucket
 from protocol.wire.frames import (
     Carried,
     Frame,
@@ -302,6 +303,33 @@ async def test_a_request_for_a_seat_after_the_match_has_begun_is_refused(room: R
     late = await room.sit("Late")
     with pytest.raises(NodeError, match="being played"):
         await late.node.join(target)
+
+
+@in_room
+async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_without_end(room: Room) -> None:
+    host, (eve,), target = await open_table(room, 4, "Eve")
+    hosting = host.node._active.hosting
+    assert hosting is not None
+    hosting._pace = Bucket(rate=1e-6, burst=0, now=0)
+    eve.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
+
+    async def ask_without_end() -> None:
+        for _ in range(50):
+            record = eve.node._sign_on(host.node.table_id)
+            eve.node._mesh.send(host.key, encode_frame(JoinTable(record.wire)))
+        eve.node._mesh.flush()
+        await asyncio.sleep(1)
+
+    await ask_without_end()
+    assert list(hosting._asking) == [eve.key]
+    ben = await room.sit("Ben")
+    joining = asyncio.ensure_future(ben.node.join(target))
+    await until(lambda: len(hosting._asking) == 2)
+    await ask_without_end()
+    hosting._pace = Bucket(rate=1e-6, burst=2, now=room.now)
+    hosting._admit_next()
+    await joining
+    assert [player.name for player in host.told(LobbyChanged)[-1].players] == ["Host", "Eve", "Ben"]
 
 
 # A host that lies
