@@ -140,6 +140,8 @@ def _of_store(
     names, open_ones = names_of(kept), {each.match for each in unfinished(kept)}
     other_keys = other_owners(home, [each for each in stored if each.match in open_ones])
     for each in stored:
+        if each.given_up and not each.formed:
+            continue  # it was proposed, and nobody is known to have played it
         genesis, file = _read(each.genesis), files.get(each.match)
         yield Listed(
             names[each.match],

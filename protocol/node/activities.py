@@ -129,7 +129,7 @@ class Activities:
         if watching is not None:
             self.way_back = watching.way_back() or self.way_back
             watching.leave()
-        elif playing is not None and playing.is_over:
+        elif playing is not None and playing.is_over and not playing.is_given_up:
             if self.hosting is None:
                 self.way_back = playing.way_back(self.joining.host, self.joining.token)
             if self.former is not None:

@@ -30,7 +30,7 @@ from protocol.wire.frames import (
     MatchAim,
     Propose,
     Refuse,
-    Table,
+    Seat,
     TableAim,
     Welcome,
     decode_frame,
@@ -157,7 +157,7 @@ async def test_a_full_table_says_that_it_is_full(people: Company) -> None:
     host = await people.sit("host")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     deaf = await people.sit("deaf")
-    silence_towards(deaf, Carried, Table, Propose)  # takes the seat, but the match does not form
+    silence_towards(deaf, Carried, Seat, Propose)  # takes the seat, but the match does not form
     joining = asyncio.create_task(deaf.node.join(opened.join_line))
     await host.until(LobbyChanged, lambda event: [player.name for player in event.joined] == ["deaf"])
     assert await refused(await people.sit("late"), opened.join_line) == "full"

@@ -80,7 +80,7 @@ async def test_the_host_may_start_before_all_seats_are_taken(people: Company) ->
 async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.node.host.FORMING_PATIENCE", 0.2)
+    monkeypatch.setattr("protocol.limits.LINK_LOST", 0.2)
     (host, second), opened = await people.table(3, "AB")
     dying = await people.sit("C")
     say_nothing(dying)

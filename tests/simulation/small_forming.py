@@ -308,7 +308,8 @@ def check_quiet(people: Iterable[Person], figures: Counter[str]) -> None:
                     continue
                 theirs = other.node._active.proposals.find(session.match.id) or other.node._active.playing
                 if theirs is None or theirs.match.id != session.match.id or not theirs.match.is_formed:
-                    raise ViolationError(f"{other.name} does not know of a match of {person.name}")
+                    about = session.match.id.hex()[:4]
+                    raise ViolationError(f"{other.name} does not know of a match of {person.name}: {about}")
 
 
 def honest_host(seed: int) -> Callable[[Room], Coroutine[Any, Any, Counter[str]]]:

@@ -97,14 +97,15 @@ def frames() -> list[Sent]:
 _EXPLAINED: Final = (
     "The guest listens at port 7002 and wants a seat. Table id and token are empty: any table that is open.",
     "It may sit down. The host names its table.",
-    "Name, rules, seats and patience of the table, then who sits there: the host. These rules have no other name, which "
-    "is empty. Last come the customs.",
+    "Name, rules, seats and patience of the table, then who sits there: the host. These rules have no other name: "
+    "that is empty. Last come the customs.",
     "The guest's join record: its data, the signature of the identity key, that of the match key.",
     "The table again, with both.",
     "The guest has a seat.",
     "All seats are taken, so the host proposes the match. First it says what it holds for step 0: nothing, and no "
     "votes. The guest does not know this match yet and ignores that.",
-    "The genesis, and no RESIGN, as nothing was proposed before. Its hash is the match id and T_0. The guest comes before the host in it, as its key is smaller.",
+    "The genesis, and no RESIGN, as nothing was proposed before. Its hash is the match id and T_0. The guest comes before "
+    "the host in it, as its key is smaller.",
     "LOCK of step 0 by author 0: the hash of no state, and no signatures of witnesses after it.",
     "The guest holds one message for step 0, its own, and no votes.",
     "The host sends the whole step to all: the LOCK by author 0 again.",
