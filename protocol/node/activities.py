@@ -218,7 +218,9 @@ class Activities:
             elif isinstance(frame, Leave):
                 self.mesh.disconnect(identity, LEFT)
             elif isinstance(frame, Say):
-                self.talking.hear(identity, frame, self.floors())
+                floors = self.floors()
+                if identity not in self.audience or any(floor.is_open for floor in floors):
+                    self.talking.hear(identity, frame, floors)
             elif self.watching is not None:
                 self.watching.take(identity, frame)
             elif identity in self.audience:

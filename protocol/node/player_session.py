@@ -32,7 +32,7 @@ from protocol.node.session import Occasion, Session
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
 from protocol.wire.frames import Aim, Carried, Cut, Frame, Have, MatchAim, Need, Page, Refuse, TableAim, WatchAim
-from protocol.wire.messages import Kind, Signed
+from protocol.wire.messages import Signed
 
 if TYPE_CHECKING:
     from protocol.node.proposals import Proposals
@@ -249,12 +249,11 @@ class PlayerSession(Session):
             self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
 
     def _keep_message(self, signed: Signed) -> None:
-        message = signed.message
         if self._store is None:
             self._runtime.outbox.keep(signed)
             return
         self._unstored.append(signed)
-        if (message.kind, message.author) == (Kind.COMMIT, self.match.me):
+        if self.match.has_committed:
             self._store()
             self._store = None
             for each in self._unstored:

@@ -88,10 +88,13 @@ def rules_names(home: Home) -> dict[bytes, str]:
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     """Return the matches that their owner can return to, newest first.
 
-    A proposal that binds the owner is among them, as the others may have formed it.
+    A proposal that binds the owner is among them, as the others may have formed it: the last, if no match was begun
+    since.
     """
+    newest = max((stored.number for stored in matches), default=0)
     open_ones = [each for each in matches if not (each.over or each.void or each.given_up or is_old(each))]
-    return tuple(sorted(open_ones, key=lambda stored: stored.number, reverse=True))
+    found = [stored for stored in open_ones if stored.formed or stored.number == newest]
+    return tuple(sorted(found, key=lambda stored: stored.number, reverse=True))
 
 
 def given_up(matches: Sequence[StoredMatch], but: bytes = b"") -> tuple[StoredMatch, ...]:

@@ -31,6 +31,7 @@ from protocol.wire.frames import (
     Propose,
     Refuse,
     Seat,
+    Table,
     TableAim,
     Welcome,
     decode_frame,

@@ -9,7 +9,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
@@ -17,13 +17,16 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from cli.log import EscapingFormatter, PrivateFileHandler
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.steps import FORMED
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
 from protocol.events import Stopped
 from protocol.match.lobby import TableSettings
 from protocol.node.node import Node
 from protocol.storage.home import Home
-from protocol.wire.frames import JoinTable, decode_frame
+from protocol.wire.frames import Carried, decode_frame
+from protocol.wire.messages import Kind
 from tests.network.company import CLASSIC, Company, Player, agree, company
 
 needs_mode_bits = pytest.mark.skipif(
@@ -71,8 +74,8 @@ async def test_no_byte_that_leaves_tells_a_secret_of_the_node(people: Company) -
 
 
 @pytest.mark.parametrize("hosts", [True, False], ids=["the host's", "a guest's"])
-async def test_the_seed_is_on_the_disk_before_the_join_record_is_sent(people: Company, hosts: bool) -> None:
-    """A seed that is lost after the record was sent would be a seat that is lost."""
+async def test_the_seed_is_on_the_disk_before_a_commitment_is_sent(people: Company, hosts: bool) -> None:
+    """A seed that is lost after COMMIT was sent would be a seat that is lost. Before that nothing is to be stored."""
     host, guest = await people.sit("host"), await people.sit("guest")
     player = host if hosts else guest
     stored: list[tuple[bytes, bytes]] = []
@@ -81,21 +84,25 @@ async def test_the_seed_is_on_the_disk_before_the_join_record_is_sent(people: Co
         stored.extend(player.node._store._db.execute("SELECT match_key, seed FROM seeds").fetchall())
         assert not player.node._store._db.in_transaction
 
-    watch_for_join_records(player, look)
+    watch_for_commitments(player, look)
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     await guest.node.join(opened.join_line)
-    assert (MatchKey(player.node._seed).public, player.node._seed) in stored
     await agree(host, guest)
+    assert (MatchKey(player.node._seed).public, player.node._seed) in stored
 
 
-def watch_for_join_records(player: Player, look: object) -> None:
-    """Call ``look`` whenever this player's join record is about to leave: as a JOIN, or in a genesis."""
+def watch_for_commitments(player: Player, look: Callable[[], None]) -> None:
+    """Call ``look`` when this player's first COMMIT is about to leave."""
     mesh = player.node._mesh
     send = mesh.send
 
     def watched(identity: bytes, frame: bytes) -> None:
-        if isinstance(decode_frame(frame), JoinTable) or b"p2pdice/3/genesis" in frame:
-            look()  # type: ignore[operator]
+        said = decode_frame(frame)
+        match = player.node.match
+        if isinstance(said, Carried) and match is not None and not match.history.position.step > FORMED:
+            message = parse_signed(said.data, said.signature).message
+            if (message.kind, message.author) == (Kind.COMMIT, match.me):
+                look()
         send(identity, frame)
 
     mesh.send = watched  # type: ignore[method-assign]

@@ -104,8 +104,8 @@ _EXPLAINED: Final = (
     "The guest has a seat.",
     "All seats are taken, so the host proposes the match. First it says what it holds for step 0: nothing, and no "
     "votes. The guest does not know this match yet and ignores that.",
-    "The genesis, and no RESIGN, as nothing was proposed before. Its hash is the match id and T_0. The guest comes before "
-    "the host in it, as its key is smaller.",
+    "The genesis, and no RESIGN, as nothing was proposed before. Its hash is the match id and T_0. The guest comes "
+    "before the host in it, as its key is smaller.",
     "LOCK of step 0 by author 0: the hash of no state, and no signatures of witnesses after it.",
     "The guest holds one message for step 0, its own, and no votes.",
     "The host sends the whole step to all: the LOCK by author 0 again.",
