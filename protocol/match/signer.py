@@ -170,7 +170,7 @@ class Signer:
     def _holds_back(self, position: Position, may_commit: bool) -> bool:
         """Tell whether this player does not sign messages that form the match, or not yet."""
         if self.is_conceding:
-            return not self.is_host
+            return not self.is_host or self._me in self._history.withdrawals
         # The host signs last: until then it can withdraw the proposal.
         awaits_others = self.is_host and len(self._history.held) != len(position.owed) - 1
         return awaits_others or (position.step + 1 == FORMED and not may_commit)

@@ -14,6 +14,7 @@ from p2pdice import PRESETS
 from protocol import limits
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import FORMED
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
@@ -483,7 +484,8 @@ async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_it
     proposal.show(ben, *commits)
     await until(lambda: proposal.known_to(ada).match.is_formed and ben.plays and coy.plays)
     assert ada.plays == []
-    await until(lambda: any(each.message.step == 2 for each in proposal.known_to(ada).match.replica.own.values()))
+    match = proposal.known_to(ada).match
+    await until(lambda: match.replica.signed_at(match.history.chain[FORMED]) is not None)
     await until(lambda: ben.told(Misbehaved) and coy.told(Misbehaved))
     assert {event.player.fingerprint for event in ben.told(Misbehaved)} == {liar.who.identity.fingerprint}
     history, proven = proposal.known_to(ben).match.history, proposal.known_to(ben).match.replica.proven

@@ -9,7 +9,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.consensus.history import History
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from cli.log import EscapingFormatter, PrivateFileHandler
 from protocol.consensus.kinds import parse_signed
-from protocol.consensus.steps import FORMED
+from protocol.consensus.position import FORMED
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
 from protocol.events import Stopped

@@ -15,8 +15,7 @@ from p2pdice.events import DieGained, DieLost
 from protocol import limits
 from protocol.consensus.kinds import RULES, parse_signed
 from protocol.consensus.kinds.lock import carried
-from protocol.consensus.position import Position
-from protocol.consensus.position import FORMED
+from protocol.consensus.position import FORMED, Position
 from protocol.consensus.verifier import Judgement, verify
 from protocol.consensus.votes import read_vote
 from protocol.crypto.joint_randomness import derive_secret
@@ -25,8 +24,9 @@ from protocol.wire.frames import Carried, Frame, Need, Page
 from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 if TYPE_CHECKING:
-    from protocol.consensus.history import History
     from protocol.consensus.intake import Intake
+
+    from protocol.consensus.history import History
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 

@@ -15,8 +15,7 @@ from protocol import limits
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.commit import COMMITMENTS
-from protocol.consensus.position import Position, Purpose
-from protocol.consensus.position import FORMED
+from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.crypto.joint_randomness import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.match.effects import Broadcast, Conceded

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
+from protocol.consensus.absence import Absence
+from protocol.consensus.intake import Intake
+from protocol.consensus.tally import Tally
+
 from p2pdice import Move, RulesError, State, View, Wager, check_wager, stakes
 from protocol import limits
 from protocol.consensus import history as history_module
 from protocol.consensus import intake as intake_module
 from protocol.consensus import steps as steps_module
-from protocol.consensus.absence import Absence
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History, Outcome
 from protocol.consensus.holdings import Holdings
-from protocol.consensus.intake import Intake
 from protocol.consensus.kinds import SCRIPTS
 from protocol.consensus.kinds import stake as stake_module
 from protocol.consensus.news import Learned
@@ -27,7 +29,6 @@ from protocol.consensus.position import Position, Purpose, Standing, Transition
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
 from protocol.consensus.steps import advance, next_step
-from protocol.consensus.tally import Tally
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.match import signer as signer_module

@@ -11,10 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from protocol.consensus.intake import Intake
+
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
 from protocol.consensus.history import Outcome
-from protocol.consensus.intake import Intake
 from protocol.consensus.kinds import RULES, parse_signed
 from protocol.crypto.keys import MatchKey
 from protocol.match import match
