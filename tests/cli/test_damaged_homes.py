@@ -67,19 +67,19 @@ def tidied_up() -> object:
 @pytest.mark.parametrize(
     "command", ["resume", "identity show", *thoroughly(["host", "join nowhere", "watch 127.0.0.1:1"])]
 )
-def test_no_command_makes_another_key_where_matches_were_played(p2pdice: Run, home: Home, command: str) -> None:
+def test_no_command_makes_another_key_where_matches_were_played(here: Run, home: Home, command: str) -> None:
     home.identity.unlink()
-    done = p2pdice(*command.split())
+    done = here(*command.split())
     assert done.returncode == ExitCode.FAILURE
     assert f"{home.identity} is missing, the key of " in done.stderr
     assert "put it back from a backup" in done.stderr
     assert not home.identity.exists()
 
 
-def test_a_home_with_another_key_cannot_return_to_its_match(p2pdice: Run, home: Home) -> None:
+def test_a_home_with_another_key_cannot_return_to_its_match(here: Run, home: Home) -> None:
     home.identity.unlink()
     other, _ = Identity.load_or_create(home.path)
-    done = p2pdice("resume")
+    done = here("resume")
     assert done.returncode == ExitCode.FAILURE
     assert "You are back" not in done.stdout
     first, hint = done.stderr.splitlines()
@@ -87,20 +87,20 @@ def test_a_home_with_another_key_cannot_return_to_its_match(p2pdice: Run, home: 
     assert hint == "Put the identity.key of that time back from a backup: only its owner can return."
 
 
-def test_the_list_of_matches_says_that_the_last_one_is_missing(p2pdice: Run, crashed: Home) -> None:
-    assert p2pdice("matches").stderr == ""
+def test_the_list_of_matches_says_that_the_last_one_is_missing(here: Run, crashed: Home) -> None:
+    assert here("matches").stderr == ""
     crashed.path.joinpath("store.sqlite3").unlink()
-    done = p2pdice("resume")
+    done = here("resume")
     assert done.returncode == ExitCode.FAILURE
     assert ", the last one played here, is missing: " in done.stderr
-    assert ", the last one played here, is missing: " in p2pdice("matches").stderr
+    assert ", the last one played here, is missing: " in here("matches").stderr
 
 
 @pytest.mark.parametrize("command", ["matches", "resume", "host --bots 1 --ui line"])
-def test_a_damaged_store_is_not_taken_for_an_empty_one(p2pdice: Run, home: Home, command: str) -> None:
+def test_a_damaged_store_is_not_taken_for_an_empty_one(here: Run, home: Home, command: str) -> None:
     content = b"no database at all" * 1000
     home.store.write_bytes(content)
-    done = p2pdice(*command.split())
+    done = here(*command.split())
     assert done.returncode == ExitCode.FAILURE
     assert f"{home.store}: file is not a database" in done.stderr
     assert "he file is damaged, not empty, and was left as it is: put it back from a backup" in done.stderr
@@ -108,12 +108,12 @@ def test_a_damaged_store_is_not_taken_for_an_empty_one(p2pdice: Run, home: Home,
     assert home.store.read_bytes() == content
 
 
-def test_a_store_that_was_removed_is_not_taken_for_one_that_never_was(p2pdice: Run, home: Home) -> None:
+def test_a_store_that_was_removed_is_not_taken_for_one_that_never_was(here: Run, home: Home) -> None:
     for path in home.path.glob("store.sqlite3*"):
         if path != home.store_note:
             path.unlink()
-    assert ", the last one played here, is missing: " in p2pdice("matches").stderr
-    assert p2pdice("matches", "--home", str(home.path / "new")).stderr == ""
+    assert ", the last one played here, is missing: " in here("matches").stderr
+    assert here("matches", "--home", str(home.path / "new")).stderr == ""
 
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
@@ -149,10 +149,10 @@ async def resume(path: Path) -> None:
 
 
 @pytest.mark.parametrize("date", [-1, 2**62, "x\x1b[2J"])
-def test_a_match_with_any_date_can_be_forgotten(p2pdice: Run, home: Home, date: object) -> None:
+def test_a_match_with_any_date_can_be_forgotten(here: Run, home: Home, date: object) -> None:
     with contextlib.closing(sqlite3.connect(home.store, isolation_level=None)) as database:
         database.execute("UPDATE matches SET created = ?", (date,))
         ((match,),) = database.execute("SELECT match FROM matches").fetchall()
-    assert "damaged" in p2pdice("matches").stdout or isinstance(date, int)
-    assert p2pdice("matches", "forget", match.hex(), "--yes").returncode == ExitCode.DONE
-    assert p2pdice("matches").stdout == "No match is kept here.\n"
+    assert "damaged" in here("matches").stdout or isinstance(date, int)
+    assert here("matches", "forget", match.hex(), "--yes").returncode == ExitCode.DONE
+    assert here("matches").stdout == "No match is kept here.\n"

@@ -33,163 +33,161 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def shown(p2pdice: Run, **variables: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(p2pdice("identity", "--json", **variables).stdout)
+def shown(here: Run, **variables: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(here("identity", "--json", **variables).stdout)
     return found
 
 
-def test_the_command_alone_shows_the_key_in_letters_and_in_words(p2pdice: Run, home: Home) -> None:
-    done = p2pdice("identity")
+def test_the_command_alone_shows_the_key_in_letters_and_in_words(here: Run, home: Home) -> None:
+    done = here("identity")
     assert OWNER.fingerprint in done.stdout
-    assert done.stdout == p2pdice("identity", "show").stdout
-    assert parse_words(str(shown(p2pdice)["words"])) == OWNER.fingerprint
+    assert done.stdout == here("identity", "show").stdout
+    assert parse_words(str(shown(here)["words"])) == OWNER.fingerprint
 
 
-def test_a_passphrase_is_set_changed_and_removed(p2pdice: Run, home: Home) -> None:
-    assert p2pdice("identity", "passphrase", **NEW).returncode == ExitCode.DONE
+def test_a_passphrase_is_set_changed_and_removed(here: Run, home: Home) -> None:
+    assert here("identity", "passphrase", **NEW).returncode == ExitCode.DONE
     assert is_protected(home.identity.read_bytes())
-    refused = p2pdice("identity", **{VARIABLE: "another"})
+    refused = here("identity", **{VARIABLE: "another"})
     assert (refused.returncode, refused.stderr.count("\n")) == (ExitCode.FAILURE, 1)
     assert refused.stderr.startswith(f"Error: That is not the passphrase of {home.identity}")
-    assert (shown(p2pdice, **OLD)["fingerprint"], shown(p2pdice, **OLD)["passphrase"]) == (OWNER.fingerprint, True)
-    assert "changed" in p2pdice("identity", "passphrase", **OLD, **{NEW_VARIABLE: "battery"}).stdout
+    assert (shown(here, **OLD)["fingerprint"], shown(here, **OLD)["passphrase"]) == (OWNER.fingerprint, True)
+    assert "changed" in here("identity", "passphrase", **OLD, **{NEW_VARIABLE: "battery"}).stdout
     assert Identity.load(home.identity, "battery").public == OWNER.public
-    assert "removed" in p2pdice("identity", "passphrase", "--remove", **{VARIABLE: "battery"}).stdout
-    assert shown(p2pdice)["passphrase"] is False
-    assert "no passphrase" in p2pdice("identity", "passphrase", "--remove").stderr
+    assert "removed" in here("identity", "passphrase", "--remove", **{VARIABLE: "battery"}).stdout
+    assert shown(here)["passphrase"] is False
+    assert "no passphrase" in here("identity", "passphrase", "--remove").stderr
     assert not list(home.path.glob("*.part"))
 
 
 @pytest.mark.parametrize("command", ["host --bots 1", "resume", "join 127.0.0.1:1", "watch 127.0.0.1:1"])
-def test_no_command_asks_where_nobody_can_answer(p2pdice: Run, home: Home, command: str) -> None:
-    p2pdice("identity", "passphrase", **NEW)
-    done = p2pdice(*command.split())
+def test_no_command_asks_where_nobody_can_answer(here: Run, home: Home, command: str) -> None:
+    here("identity", "passphrase", **NEW)
+    done = here(*command.split())
     assert done.returncode == ExitCode.USAGE
     assert VARIABLE in done.stderr
 
 
-def test_bots_do_not_get_the_passphrase(p2pdice: Run, home: Home, tmp_path: Path) -> None:
-    p2pdice("identity", "passphrase", **NEW)
+def test_bots_do_not_get_the_passphrase(here: Run, home: Home, tmp_path: Path) -> None:
+    here("identity", "passphrase", **NEW)
     shutil.rmtree(home.path / "bots", ignore_errors=True)
     told = tmp_path / "told"
     program = f"import os; open({str(told)!r}, 'w').write(str(sorted(os.environ)))"
-    p2pdice("host", "--bot", f'"{sys.executable}" -c "{program}"', **OLD)
+    here("host", "--bot", f'"{sys.executable}" -c "{program}"', **OLD)
     assert not told.exists() or VARIABLE not in told.read_text()
 
 
-def test_a_new_key_is_made_only_on_a_word_and_the_former_one_can_be_gone_back_to(p2pdice: Run, home: Home) -> None:
+def test_a_new_key_is_made_only_on_a_word_and_the_former_one_can_be_gone_back_to(here: Run, home: Home) -> None:
     before = home.identity.read_bytes()
-    refused = p2pdice("identity", "new")
+    refused = here("identity", "new")
     assert refused.returncode == ExitCode.USAGE
     assert "identity new --yes" in refused.stderr
     assert home.identity.read_bytes() == before
-    done = p2pdice("identity", "new", "--yes")
+    done = here("identity", "new", "--yes")
     assert "You cannot return to one unfinished match with a new key." in done.stdout
-    assert shown(p2pdice)["fingerprint"] != OWNER.fingerprint
-    assert "was begun as" in p2pdice("resume").stderr
+    assert shown(here)["fingerprint"] != OWNER.fingerprint
+    assert "was begun as" in here("resume").stderr
     kept = home.identity.with_name("identity.key.old-1")
     assert kept.read_bytes() == before
-    assert p2pdice("identity", "restore", str(kept), "--yes").returncode == ExitCode.DONE
+    assert here("identity", "restore", str(kept), "--yes").returncode == ExitCode.DONE
     assert home.identity.read_bytes() == before
 
 
-def test_a_backup_is_restored_in_another_home(p2pdice: Run, home: Home, tmp_path: Path) -> None:
-    p2pdice("identity", "passphrase", **NEW)
+def test_a_backup_is_restored_in_another_home(here: Run, home: Home, tmp_path: Path) -> None:
+    here("identity", "passphrase", **NEW)
     made, new = tmp_path / "my backup", str(tmp_path / "new")
-    done = p2pdice("identity", "backup", str(made))
+    done = here("identity", "backup", str(made))
     assert "your key, protected by its passphrase, one finished match, three people" in done.stdout
-    assert "exists already" in p2pdice("identity", "backup", str(made)).stderr
-    assert p2pdice("identity", "restore", str(made), "--home", new).returncode == ExitCode.USAGE
+    assert "exists already" in here("identity", "backup", str(made)).stderr
+    assert here("identity", "restore", str(made), "--home", new).returncode == ExitCode.USAGE
     assert not Home(Path(new)).identity.exists()
-    done = p2pdice("identity", "restore", str(made), "--yes", "--home", new)
+    done = here("identity", "restore", str(made), "--yes", "--home", new)
     assert "No unfinished match is in it" in done.stdout
-    assert json.loads(p2pdice("identity", "--json", "--home", new, **OLD).stdout)["fingerprint"] == OWNER.fingerprint
-    (match,) = json.loads(p2pdice("matches", "--json", "--home", new).stdout)["matches"]
+    assert json.loads(here("identity", "--json", "--home", new, **OLD).stdout)["fingerprint"] == OWNER.fingerprint
+    (match,) = json.loads(here("matches", "--json", "--home", new).stdout)["matches"]
     assert match["state"] == "finished"
-    again = p2pdice("identity", "restore", str(made), "--home", new).stdout
+    again = here("identity", "restore", str(made), "--home", new).stdout
     assert f"identity restore '{made}' --home DIR" in again.replace('"', "'")
 
 
-def test_restoring_a_purse_says_that_it_is_old(p2pdice: Run, home: Home, tmp_path: Path) -> None:
+def test_restoring_a_purse_says_that_it_is_old(here: Run, home: Home, tmp_path: Path) -> None:
     made, new = tmp_path / "made", str(tmp_path / "new")
-    assert "your purse" not in p2pdice("identity", "backup", str(tmp_path / "before")).stdout
-    assert "Its purse is" not in p2pdice("identity", "restore", str(tmp_path / "before"), "--home", new).stdout
+    assert "your purse" not in here("identity", "backup", str(tmp_path / "before")).stdout
+    assert "Its purse is" not in here("identity", "restore", str(tmp_path / "before"), "--home", new).stdout
     with closing(Store(home.store)) as store:
         assert PurseKeeper(store, OWNER.public, lambda _: None).own.purse.balance == 1000
-    assert "your key, your purse, " in p2pdice("identity", "backup", str(made)).stdout
-    said = p2pdice("identity", "restore", str(made), "--home", new).stdout
+    assert "your key, your purse, " in here("identity", "backup", str(made)).stdout
+    said = here("identity", "restore", str(made), "--home", new).stdout
     assert "Its purse is as it was then." in said
     assert "they hand back what is newer" in said
 
 
-def asked(p2pdice: Run, file: Path, home: Home) -> str:
+def asked(here: Run, file: Path, home: Home) -> str:
     """Return what is said before the question whether a key is to be restored."""
-    done = p2pdice("identity", "restore", str(file), "--home", str(home.path))
+    done = here("identity", "restore", str(file), "--home", str(home.path))
     assert done.returncode == ExitCode.USAGE
     return " ".join(done.stdout.split())
 
 
-def test_whoever_restores_a_key_is_told_which_one_and_which_one_is_here(
-    p2pdice: Run, home: Home, tmp_path: Path
-) -> None:
+def test_whoever_restores_a_key_is_told_which_one_and_which_one_is_here(here: Run, home: Home, tmp_path: Path) -> None:
     made, new = tmp_path / "made", Home(tmp_path / "new")
-    p2pdice("identity", "backup", str(made))
-    said = asked(p2pdice, made, new)
+    here("identity", "backup", str(made))
+    said = asked(here, made, new)
     assert f"Its key is {OWNER.fingerprint}." in said
     assert "here" not in said.replace("where", "")
-    assert "The same key is here already. " in asked(p2pdice, made, home)
+    assert "The same key is here already. " in asked(here, made, home)
     other, _ = Identity.load_or_create(new.path)
-    assert f"There is another key here, {other.fingerprint}. It is kept" in asked(p2pdice, made, new)
+    assert f"There is another key here, {other.fingerprint}. It is kept" in asked(here, made, new)
     new.identity.write_bytes(OWNER.encoded().replace(b"\n", b"\r\n"))
-    assert "The same key is here already, in another file." in asked(p2pdice, made, new)
+    assert "The same key is here already, in another file." in asked(here, made, new)
     new.identity.write_bytes(OWNER.encoded("horse"))
-    assert "There is a key here, protected by a passphrase." in asked(p2pdice, made, new)
+    assert "There is a key here, protected by a passphrase." in asked(here, made, new)
     new.identity.write_bytes(b"no key")
-    assert "cannot be read as a key. It is kept beside" in asked(p2pdice, made, new)
-    p2pdice("identity", "passphrase", **NEW)
+    assert "cannot be read as a key. It is kept beside" in asked(here, made, new)
+    here("identity", "passphrase", **NEW)
     shutil.copy(home.identity, tmp_path / "key")
-    assert "Its key is protected by a passphrase." in asked(p2pdice, tmp_path / "key", new)
+    assert "Its key is protected by a passphrase." in asked(here, tmp_path / "key", new)
 
 
 def test_a_newcomers_coins_are_spoken_of_where_there_is_no_purse_of_the_restored_key(
-    p2pdice: Run, home: Home, tmp_path: Path
+    here: Run, home: Home, tmp_path: Path
 ) -> None:
     made, new = tmp_path / "made", Home(tmp_path / "new")
     with closing(Store(home.store)) as store:
         assert PurseKeeper(store, OWNER.public, lambda _: None).own
-    p2pdice("identity", "backup", str(made))
-    assert "newcomer's coins" not in asked(p2pdice, made, home)
+    here("identity", "backup", str(made))
+    assert "newcomer's coins" not in asked(here, made, home)
     new.path.mkdir()
     with closing(Store(new.store)) as store:
         fill(store)
-    assert "newcomer's coins" in asked(p2pdice, made, new)
-    p2pdice("identity", "passphrase", **NEW)
-    p2pdice("identity", "backup", str(tmp_path / "protected"))
-    said = asked(p2pdice, tmp_path / "protected", home)
+    assert "newcomer's coins" in asked(here, made, new)
+    here("identity", "passphrase", **NEW)
+    here("identity", "backup", str(tmp_path / "protected"))
+    said = asked(here, tmp_path / "protected", home)
     assert "your purse" in said
     assert "newcomer's coins" not in said
 
 
 @pytest.mark.parametrize("folder", ["", "."])
-def test_a_folder_is_no_file_for_a_backup(p2pdice: Run, home: Home, folder: str) -> None:
-    done = p2pdice("identity", "backup", folder)
+def test_a_folder_is_no_file_for_a_backup(here: Run, home: Home, folder: str) -> None:
+    done = here("identity", "backup", folder)
     assert (done.returncode, done.stderr.partition("\n")[0]) == (ExitCode.FAILURE, "Error: . is a folder.")
 
 
-def test_a_home_in_use_keeps_its_key(p2pdice: Run, home: Home, tmp_path: Path) -> None:
+def test_a_home_in_use_keeps_its_key(here: Run, home: Home, tmp_path: Path) -> None:
     key = home.identity.read_bytes()
     with closing(Store(home.store)):
-        p2pdice("identity", "backup", str(tmp_path / "backup"))
+        here("identity", "backup", str(tmp_path / "backup"))
         for command in (("new", "--yes"), ("restore", str(tmp_path / "backup"), "--yes"), ("passphrase",)):
-            done = p2pdice("identity", *command, **NEW)
+            done = here("identity", *command, **NEW)
             assert (done.returncode, "in use" in done.stderr) == (ExitCode.FAILURE, True)
     assert home.identity.read_bytes() == key
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1b[2J", b"SQLite format 3\0" + bytes(4096)])
-def test_what_is_no_backup_is_said_to_be_none(p2pdice: Run, tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_backup_is_said_to_be_none(here: Run, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
-    done = p2pdice("identity", "restore", str(tmp_path / "file"), "--yes")
+    done = here("identity", "restore", str(tmp_path / "file"), "--yes")
     assert done.returncode == ExitCode.FAILURE
     assert "Nothing was changed." in done.stderr
     assert not Home(tmp_path / "home").identity.exists()

@@ -78,24 +78,24 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def listed(p2pdice: Run) -> dict[str, dict[str, object]]:
-    return {each["fingerprint"]: each for each in json.loads(p2pdice("people", "--json").stdout)["people"]}
+def listed(here: Run) -> dict[str, dict[str, object]]:
+    return {each["fingerprint"]: each for each in json.loads(here("people", "--json").stdout)["people"]}
 
 
-def test_people_are_listed_with_names_and_matches_and_without_bots_or_oneself(p2pdice: Run, home: Home) -> None:
-    found = listed(p2pdice)
+def test_people_are_listed_with_names_and_matches_and_without_bots_or_oneself(here: Run, home: Home) -> None:
+    found = listed(here)
     assert set(found) == {ADA.fingerprint, EVE.fingerprint}
     ada = found[ADA.fingerprint]
     assert (ada["name"], ada["matches"], ada["trusted"]) == ("Ada", 2, False)
     assert [(each["name"], each["matches"]) for each in ada["names"]] == [("Ada", 1), ("Addie", 1)]  # type: ignore[attr-defined]
-    lines = p2pdice("people").stdout.splitlines()
+    lines = here("people").stdout.splitlines()
     assert lines[1::2] == [f"    {fingerprint_words(each.fingerprint)}" for each in (EVE, ADA)]
     assert lines[0].startswith(EVE.fingerprint), "the last met comes first"
     assert lines[2].startswith(f"{ADA.fingerprint}  Ada, Addie  two matches, last on 2023-11-1")
 
 
-def test_nobody_is_known_in_a_new_home(p2pdice: Run, tmp_path: Path) -> None:
-    assert p2pdice("people").stdout == "You have met nobody yet; bots are not listed.\n"
+def test_nobody_is_known_in_a_new_home(here: Run, tmp_path: Path) -> None:
+    assert here("people").stdout == "You have met nobody yet; bots are not listed.\n"
     assert not Home(tmp_path / "home").store.exists()
 
 
@@ -110,29 +110,29 @@ def test_a_new_home_gets_a_store_for_somebody_who_is_trusted_and_for_nothing_els
 @pytest.mark.parametrize(
     "who", [ADA.fingerprint, ADA.fingerprint.lower(), ADA.fingerprint[:9], "addie", fingerprint_words(ADA.fingerprint)]
 )
-def test_a_person_is_trusted_by_name_fingerprint_its_beginning_or_words(p2pdice: Run, home: Home, who: str) -> None:
-    assert p2pdice("people", "trust", *who.split()).returncode == ExitCode.DONE
-    assert [key for key, each in listed(p2pdice).items() if each["trusted"]] == [ADA.fingerprint]
-    assert "TRUSTED" in p2pdice("people").stdout
-    assert p2pdice("people", "untrust", who).returncode == ExitCode.DONE
-    assert not any(each["trusted"] for each in listed(p2pdice).values())
+def test_a_person_is_trusted_by_name_fingerprint_its_beginning_or_words(here: Run, home: Home, who: str) -> None:
+    assert here("people", "trust", *who.split()).returncode == ExitCode.DONE
+    assert [key for key, each in listed(here).items() if each["trusted"]] == [ADA.fingerprint]
+    assert "TRUSTED" in here("people").stdout
+    assert here("people", "untrust", who).returncode == ExitCode.DONE
+    assert not any(each["trusted"] for each in listed(here).values())
 
 
-def test_a_name_that_two_have_used_names_nobody(p2pdice: Run, home: Home) -> None:
-    done = p2pdice("people", "trust", "Ada")
+def test_a_name_that_two_have_used_names_nobody(here: Run, home: Home) -> None:
+    done = here("people", "trust", "Ada")
     assert done.returncode == ExitCode.USAGE
     assert ADA.fingerprint in done.stderr
     assert EVE.fingerprint in done.stderr
-    assert p2pdice("people", "trust", "Zoe").returncode == ExitCode.USAGE
+    assert here("people", "trust", "Zoe").returncode == ExitCode.USAGE
 
 
-def test_a_name_that_is_misspelled_is_not_taken_for_the_beginning_of_a_fingerprint(p2pdice: Run, home: Home) -> None:
+def test_a_name_that_is_misspelled_is_not_taken_for_the_beginning_of_a_fingerprint(here: Run, home: Home) -> None:
     """Nor is the name of somebody who is not here, to which somebody else has made a key that fits."""
     for length in range(1, 9):
-        done = p2pdice("people", "trust", ADA.fingerprint[:length])
+        done = here("people", "trust", ADA.fingerprint[:length])
         assert done.returncode == ExitCode.USAGE
         assert "You have met nobody called" in done.stderr
-    assert not any(each["trusted"] for each in listed(p2pdice).values())
+    assert not any(each["trusted"] for each in listed(here).values())
 
 
 LETTERS, WORDS = ADA.fingerprint, fingerprint_words(ADA.fingerprint)
@@ -153,62 +153,62 @@ FIRST_WORD = WORDS.split()[0]
     ],
 )
 def test_what_is_too_long_for_a_name_is_told_what_is_wrong_with_it_as_a_fingerprint(
-    p2pdice: Run, home: Home, who: str, problem: str
+    here: Run, home: Home, who: str, problem: str
 ) -> None:
-    done = p2pdice("people", "trust", who)
+    done = here("people", "trust", who)
     assert done.returncode == ExitCode.USAGE
     assert f"Error: {problem}" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("length", [9, 14, 19])
-def test_a_name_that_looks_like_a_fingerprint_hides_nobody_who_has_it(p2pdice: Run, home: Home, length: int) -> None:
+def test_a_name_that_looks_like_a_fingerprint_hides_nobody_who_has_it(here: Run, home: Home, length: int) -> None:
     """Of its four groups or less: a nickname has at most 20 characters."""
     meet(home, 4, (EVE, ADA.fingerprint[:length]))
-    done = p2pdice("people", "trust", ADA.fingerprint[:length])
+    done = here("people", "trust", ADA.fingerprint[:length])
     assert done.returncode == ExitCode.USAGE
     assert f"{ADA.fingerprint[:length]} fits two people." in done.stderr
-    assert not any(each["trusted"] for each in listed(p2pdice).values())
+    assert not any(each["trusted"] for each in listed(here).values())
 
 
-def test_a_person_is_trusted_by_the_name_that_was_typed(p2pdice: Run, home: Home) -> None:
+def test_a_person_is_trusted_by_the_name_that_was_typed(here: Run, home: Home) -> None:
     """The last used is another one, and a choice of theirs."""
-    assert f"You trust Addie ({ADA.fingerprint})." in p2pdice("people", "trust", "addie").stdout
-    assert listed(p2pdice)[ADA.fingerprint]["name"] == "Addie"
-    assert f"You trust Addie ({ADA.fingerprint})." in p2pdice("people", "trust", ADA.fingerprint).stdout
+    assert f"You trust Addie ({ADA.fingerprint})." in here("people", "trust", "addie").stdout
+    assert listed(here)[ADA.fingerprint]["name"] == "Addie"
+    assert f"You trust Addie ({ADA.fingerprint})." in here("people", "trust", ADA.fingerprint).stdout
 
 
 @pytest.mark.parametrize("who", ["", " "])
-def test_nobody_has_an_empty_name(p2pdice: Run, home: Home, who: str) -> None:
-    done = p2pdice("people", "trust", who)
+def test_nobody_has_an_empty_name(here: Run, home: Home, who: str) -> None:
+    done = here("people", "trust", who)
     assert done.returncode == ExitCode.USAGE
     assert "it is empty" in done.stderr
 
 
-def test_somebody_can_be_trusted_before_they_are_met(p2pdice: Run, home: Home) -> None:
+def test_somebody_can_be_trusted_before_they_are_met(here: Run, home: Home) -> None:
     key = fingerprint(bytes(range(32)))
-    p2pdice("people", "trust", key)
-    assert listed(p2pdice)[key]["trusted"] is True
+    here("people", "trust", key)
+    assert listed(here)[key]["trusted"] is True
 
 
-def test_whom_one_met_in_a_forgotten_match_is_forgotten_unless_trusted(p2pdice: Run, home: Home) -> None:
-    p2pdice("people", "trust", "addie")
-    for match in json.loads(p2pdice("matches", "--json").stdout)["matches"]:
-        p2pdice("matches", "forget", match["match"], "--yes")
-    assert set(listed(p2pdice)) == {ADA.fingerprint}
+def test_whom_one_met_in_a_forgotten_match_is_forgotten_unless_trusted(here: Run, home: Home) -> None:
+    here("people", "trust", "addie")
+    for match in json.loads(here("matches", "--json").stdout)["matches"]:
+        here("matches", "forget", match["match"], "--yes")
+    assert set(listed(here)) == {ADA.fingerprint}
 
 
 @pytest.mark.parametrize("between", ["", " ", ":", "-"])
-def test_a_fingerprint_can_be_typed_with_any_sign_between_its_groups(p2pdice: Run, home: Home, between: str) -> None:
-    p2pdice("people", "trust", ADA.fingerprint.replace("-", between))
-    assert listed(p2pdice)[ADA.fingerprint]["trusted"] is True
+def test_a_fingerprint_can_be_typed_with_any_sign_between_its_groups(here: Run, home: Home, between: str) -> None:
+    here("people", "trust", ADA.fingerprint.replace("-", between))
+    assert listed(here)[ADA.fingerprint]["trusted"] is True
 
 
-def test_ones_own_key_is_not_one_to_trust(p2pdice: Run, home: Home) -> None:
-    own = json.loads(p2pdice("identity", "--json").stdout)["fingerprint"]
-    done = p2pdice("people", "trust", own)
+def test_ones_own_key_is_not_one_to_trust(here: Run, home: Home) -> None:
+    own = json.loads(here("identity", "--json").stdout)["fingerprint"]
+    done = here("people", "trust", own)
     assert done.returncode == ExitCode.USAGE
     assert "That is your own key." in done.stderr
-    assert own not in listed(p2pdice)
+    assert own not in listed(here)
 
 
 def test_few_namesakes_are_told_the_trusted_ones_first_and_then_the_last_met(home: Home) -> None:
