@@ -127,7 +127,7 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
         f"See again: p2pdice replay {names[3]}",
         f"Verify:    p2pdice verify {names[3]}",
     ]
-    assert all(re.search(": player 0 and player 1; player [01] won$", line) for line in lines[3:5])
+    assert all(re.search(r": player [01] and player [01]; player [01] won$", line) for line in lines[3:5])
     assert max(map(len, lines)) <= 120
 
 
