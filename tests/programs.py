@@ -76,9 +76,22 @@ def run(*arguments: str, home: Path, given: str = "", variables: Mapping[str, st
     )
 
 
-def run_here(*arguments: str, home: Path, given: str = "", variables: Mapping[str, str] = {}) -> Done:
-    """Run a command in the process of the test itself, for its output and exit code: a process takes far longer."""
-    stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(data), "utf-8") for data in (given.encode(), b"", b""))
+class _TerminalText(io.TextIOWrapper):
+    """A stream that passes for a terminal's."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def run_here(
+    *arguments: str, home: Path, given: str = "", variables: Mapping[str, str] = {}, as_terminal: bool = False
+) -> Done:
+    """Run a command in the process of the test itself, for its output and exit code: a process takes far longer.
+
+    :param as_terminal: let all three streams pass for those of a terminal.
+    """
+    stream = _TerminalText if as_terminal else io.TextIOWrapper
+    stdin, stdout, stderr = (stream(io.BytesIO(data), "utf-8") for data in (given.encode(), b"", b""))
     with (
         patch.dict(os.environ, environment(home) | dict(variables), clear=True),
         patch.multiple(sys, argv=["p2pdice", *arguments], stdin=stdin, stdout=stdout, stderr=stderr),
