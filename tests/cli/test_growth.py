@@ -15,6 +15,8 @@ from benchmarks.homes import COMMANDS, NEW_FILE, WORKED, fill
 from protocol.storage.home import Home
 from tests.programs import run_here
 
+pytestmark = pytest.mark.xdist_group("growth")  # so that the homes are filled in one process only
+
 SMALL, TIMES = 100, 8
 MORE = 1.4
 """How much more than so many times the work there may be: sorting and trees take a little."""

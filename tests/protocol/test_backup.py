@@ -409,7 +409,12 @@ HOSTILE = {
     "one more column": ("ALTER TABLE trusted ADD COLUMN more",),
     "one index less": ("DROP INDEX meetings_by_match",),
     "a view": ("CREATE VIEW more AS SELECT * FROM trusted",),
-    "very many tables": tuple(f"CREATE TABLE more_{number} (x)" for number in range(8000)),
+    "very many views": (
+        "PRAGMA writable_schema=1",
+        "INSERT INTO sqlite_schema"
+        " WITH RECURSIVE rows (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows WHERE n < 8000)"
+        " SELECT 'view', 'more_' || n, 'more_' || n, 0, 'CREATE VIEW more_' || n || ' AS SELECT 1' FROM rows",
+    ),
     "a long definition": (f"CREATE TABLE more ({', '.join(f'c{number}' for number in range(1900))})",),
 }
 
