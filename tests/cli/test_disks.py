@@ -26,6 +26,7 @@ from protocol.storage.store import FullDiskError, Store, StoreError, failure
 from tests.cli.conftest import Run
 from tests.disks import STRANGER, fill, make_read_only, needs_mounts, needs_root, small_disk
 from tests.programs import ROOT
+from tests.tiers import thoroughly
 
 READING = (
     "matches",
@@ -276,7 +277,7 @@ os.chmod = lambda path, mode, **options: None if is_there(path) else chmod(path,
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the double asks Linux for the names of open files")
-@pytest.mark.parametrize("owner", ["", "12345"], ids=["no modes", "no modes and no owners"])
+@pytest.mark.parametrize("owner", [*thoroughly([""]), "12345"], ids=["no modes", "no modes and no owners"])
 def test_on_a_disk_that_keeps_no_modes_one_is_told_once_and_plays(p2pdice: Run, tmp_path: Path, owner: str) -> None:
     (tmp_path / "double").mkdir()
     (tmp_path / "double" / "sitecustomize.py").write_text(WITHOUT_MODES)

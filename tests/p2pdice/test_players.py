@@ -94,7 +94,9 @@ def test_equal_generators_play_alike(level: str) -> None:
     assert places(1) == places(1)
 
 
-@pytest.mark.parametrize("beside", ["odds", "press", "cautious"])
+@pytest.mark.parametrize(
+    "beside", ["odds", *(pytest.param(level, marks=pytest.mark.thorough) for level in ("press", "cautious"))]
+)
 @pytest.mark.parametrize("name", ["classic", pytest.param("motes", marks=pytest.mark.thorough)])
 def test_mind_beats_each_of_the_others(name: str, beside: str) -> None:
     wins = 0
