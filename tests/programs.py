@@ -90,8 +90,8 @@ def run_here(
 
     :param as_terminal: let all three streams pass for those of a terminal.
     """
-    stream = _TerminalText if as_terminal else io.TextIOWrapper
-    stdin, stdout, stderr = (stream(io.BytesIO(data), "utf-8") for data in (given.encode(), b"", b""))
+    form: type[io.TextIOWrapper] = _TerminalText if as_terminal else io.TextIOWrapper
+    stdin, stdout, stderr = (form(io.BytesIO(data), "utf-8") for data in (given.encode(), b"", b""))
     with (
         patch.dict(os.environ, environment(home) | dict(variables), clear=True),
         patch.multiple(sys, argv=["p2pdice", *arguments], stdin=stdin, stdout=stdout, stderr=stderr),
