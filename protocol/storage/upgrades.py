@@ -35,7 +35,7 @@ def refusal(version: int) -> str | None:
     if version > SCHEMA_VERSION:
         return f" was written by a newer p2pdice (format {version}); update this one"
     if version not in (0, FIRST, SCHEMA_VERSION):  # an empty file has 0
-        return f" was written by a p2pdice that was never released (format {version}), and only that one can read it"
+        return f" has a format that was never released (format {version}): only the program that wrote it can read it"
     return None
 
 

@@ -370,8 +370,8 @@ def test_the_default_is_always_a_listed_move(preset: str) -> None:
             assert default_move(chosen) in chosen.legal
 
 
-def test_the_conformance_test_passes_a_good_program(p2pdice: Run, program: Write) -> None:
-    done = p2pdice("bot", "check", "--json", "--", *program(GOOD))
+def test_the_conformance_test_passes_a_good_program(here: Run, program: Write) -> None:
+    done = here("bot", "check", "--json", "--", *program(GOOD))
     report = json.loads(done.stdout)
     assert (done.returncode, report["conforms"], report["complete"], report["faults"]) == (0, True, True, [])
     assert set(report) == {"bot", "conforms", "complete", "moves", "slowest_ms", "matches", "faults"}
@@ -382,14 +382,14 @@ def test_the_conformance_test_passes_a_good_program(p2pdice: Run, program: Write
     assert report["bot"] == "odd \\x1b[31m one"
 
 
-def test_the_conformance_test_names_each_fault_and_stops_at_enough(p2pdice: Run, program: Write) -> None:
+def test_the_conformance_test_names_each_fault_and_stops_at_enough(here: Run, program: Write) -> None:
     command = program("for turn in listen(): move(turn, 'liar')")
-    done = p2pdice("bot", "check", "--", *command)
+    done = here("bot", "check", "--", *command)
     assert done.returncode == 1
     assert "  classic, two players, turn 1: illegal: it made no legal move: " in done.stdout
     assert "1x1 was played instead" in done.stdout
     assert "and was stopped" in done.stdout
-    report = json.loads(p2pdice("bot", "check", "--json", "--", *command).stdout)
+    report = json.loads(here("bot", "check", "--json", "--", *command).stdout)
     assert (report["conforms"], report["complete"]) == (False, False)
     assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played"}
 
@@ -418,8 +418,8 @@ def test_sentences_are_broken_between_words_at_a_terminal(
         (("127.0.0.1:1", "--", sys.executable, str(ROOT / "examples" / "odds15.py")), 3, "cannot be reached"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(p2pdice: Run, arguments: tuple[str, ...], code: int, complaint: str) -> None:
-    done = p2pdice("bot", *arguments)
+def test_mistakes_are_told_in_a_sentence(here: Run, arguments: tuple[str, ...], code: int, complaint: str) -> None:
+    done = here("bot", *arguments)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     if code != 3:
@@ -427,10 +427,10 @@ def test_mistakes_are_told_in_a_sentence(p2pdice: Run, arguments: tuple[str, ...
         assert not done.stdout
 
 
-def test_the_last_words_of_a_program_are_waited_for(p2pdice: Run) -> None:
+def test_the_last_words_of_a_program_are_waited_for(here: Run) -> None:
     """Its standard error may end after its standard output, always on a busy machine."""
     program = "import os, sys, time; os.close(1); time.sleep(0.5); sys.stderr.write('the cause\\n')"
-    done = p2pdice("bot", "check", "--", sys.executable, "-c", program)
+    done = here("bot", "check", "--", sys.executable, "-c", program)
     assert "does not say hello: it has ended, and wrote: the cause" in " ".join(done.stderr.split())
 
 

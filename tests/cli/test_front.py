@@ -81,14 +81,14 @@ def test_verify_needs_no_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--no-color", "--version"), ("--home", "x", "--version")])
-def test_the_version_is_one_line(p2pdice: Run, arguments: tuple[str, ...]) -> None:
-    done = p2pdice(*arguments)
+def test_the_version_is_one_line(here: Run, arguments: tuple[str, ...]) -> None:
+    done = here(*arguments)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"p2pdice {VERSION}\n", "")
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_lists_every_command_that_is_meant_for_people(p2pdice: Run, flag: str) -> None:
-    done = p2pdice(flag)
+def test_help_lists_every_command_that_is_meant_for_people(here: Run, flag: str) -> None:
+    done = here(flag)
     assert done.returncode == 0
     listed = re.findall(r"^  ([a-z][a-z-]+)  +\S", done.stdout, re.MULTILINE)
     assert listed == VISIBLE
@@ -113,11 +113,11 @@ def test_every_command_gives_examples(here: Run, name: str) -> None:
     assert f"Examples:\n    p2pdice {name}" in here(name, "--help").stdout
 
 
-def test_the_shared_options_stand_before_and_behind_the_command(p2pdice: Run, tmp_path: Path) -> None:
+def test_the_shared_options_stand_before_and_behind_the_command(here: Run, tmp_path: Path) -> None:
     before, behind, inherited = tmp_path / "before", tmp_path / "behind", tmp_path / "inherited"
-    p2pdice("--home", str(before), "identity", "show")
-    p2pdice("identity", "show", "--home", str(behind), "--no-color")
-    p2pdice("identity", "show", P2PDICE_HOME=str(inherited))
+    here("--home", str(before), "identity", "show")
+    here("identity", "show", "--home", str(behind), "--no-color")
+    here("identity", "show", P2PDICE_HOME=str(inherited))
     assert [(home / "identity.key").is_file() for home in (before, behind, inherited)] == [True] * 3
 
 

@@ -35,8 +35,8 @@ def home(here: Run, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_home_that_was_open_is_closed_and_that_is_said_once(p2pdice: Run, home: Path) -> None:
-    first, second = p2pdice("identity", "show"), p2pdice("identity", "show")
+def test_a_home_that_was_open_is_closed_and_that_is_said_once(here: Run, home: Path) -> None:
+    first, second = here("identity", "show"), here("identity", "show")
     assert first.stderr == f"{home} was open to other accounts of this machine; it is yours alone now.\n"
     assert second.stderr == ""
     assert first.stdout == second.stdout
@@ -52,8 +52,8 @@ def test_a_home_that_was_open_is_closed_and_that_is_said_once(p2pdice: Run, home
         *thoroughly(["watch 127.0.0.1:1", "bot 127.0.0.1:1 -- true"]),
     ],
 )
-def test_whatever_uses_a_home_closes_it(p2pdice: Run, home: Path, command: str) -> None:
-    assert "it is yours alone now." in p2pdice(*command.split(), given="a\n" if "house" in command else "").stderr
+def test_whatever_uses_a_home_closes_it(here: Run, home: Path, command: str) -> None:
+    assert "it is yours alone now." in here(*command.split(), given="a\n" if "house" in command else "").stderr
     assert mode(home) == 0o700
 
 
@@ -143,9 +143,9 @@ def test_a_file_is_written_whole_without_touching_its_neighbours(home: Path, mon
     assert {path.name for path in home.glob("game*")} == {"game.part", "game.p2pdice"}
 
 
-def test_nothing_is_said_of_a_new_empty_folder(p2pdice: Run, tmp_path: Path) -> None:
+def test_nothing_is_said_of_a_new_empty_folder(here: Run, tmp_path: Path) -> None:
     new = tmp_path / "new"
     new.mkdir(0o755)
-    done = p2pdice("--home", str(new), "identity", "show")
+    done = here("--home", str(new), "identity", "show")
     assert done.stderr == ""
     assert mode(new) == 0o700

@@ -214,23 +214,23 @@ def test_a_house_bot_leaves_when_its_host_is_gone(tmp_path: Path) -> None:
         assert bot.finish()[0] == ExitCode.DONE
 
 
-def test_a_full_table_and_a_wrong_key_are_refused_with_their_codes(sit: Sit, p2pdice: Run) -> None:
+def test_a_full_table_and_a_wrong_key_are_refused_with_their_codes(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--seats", "2", "--set", "dice=5")
     line = join_line(host)
     sit("Ben", "join", line).until("You sit at ")
     host.until("two of two seats taken")
-    late = p2pdice("join", line)
+    late = here("join", line)
     assert late.returncode in (ExitCode.FULL, ExitCode.REFUSED)
-    elsewhere = p2pdice("join", line.partition("/")[0] + "/QZYM-KVHF-TQFB-G7RM-MHXD")
+    elsewhere = here("join", line.partition("/")[0] + "/QZYM-KVHF-TQFB-G7RM-MHXD")
     assert elsewhere.returncode == ExitCode.UNREACHABLE
     for refused in (late, elsewhere):
         assert refused.stderr.startswith("Error: ")
         assert "Traceback" not in refused.stderr
 
 
-def test_a_private_table_takes_the_whole_join_line(sit: Sit, p2pdice: Run) -> None:
+def test_a_private_table_takes_the_whole_join_line(sit: Sit, here: Run) -> None:
     line = join_line(sit("Ada", "host", "--private"))
-    refused = p2pdice("join", line.rpartition("/")[0])
+    refused = here("join", line.rpartition("/")[0])
     assert refused.returncode == ExitCode.REFUSED
     assert "private" in refused.stderr
 
@@ -262,8 +262,8 @@ def test_a_name_that_would_be_taken_for_a_short_code_is_refused(here: Run) -> No
     assert "must not look like a short code" in here("host", "4 wise monkeys").stderr
 
 
-def test_a_word_that_is_in_no_code_is_said_with_the_one_that_may_be_meant(p2pdice: Run) -> None:
-    done = p2pdice("join", "417", "tigger", "olive")  # as it is said aloud
+def test_a_word_that_is_in_no_code_is_said_with_the_one_that_may_be_meant(here: Run) -> None:
+    done = here("join", "417", "tigger", "olive")  # as it is said aloud
     assert done.stderr == "Error: No short code has the word tigger: did you mean trigger or tiger?\n"
 
 
@@ -281,8 +281,8 @@ def test_without_the_interface_that_is_named_tables_are_looked_for_on_another(he
 
 
 @pytest.mark.parametrize("target", ["127.0.0.1:1", "nowhere.invalid:80", "there is no such table", "127.0.0.1:1/AAAA"])
-def test_a_table_that_does_not_answer_cannot_be_joined(p2pdice: Run, target: str) -> None:
-    done = p2pdice("join", target)
+def test_a_table_that_does_not_answer_cannot_be_joined(here: Run, target: str) -> None:
+    done = here("join", target)
     assert done.returncode == ExitCode.UNREACHABLE
     assert done.stderr.startswith("Error: ")
 
@@ -299,20 +299,20 @@ def test_nothing_to_resume_is_said_and_nothing_is_made(here: Run, tmp_path: Path
     assert not (tmp_path / "home" / "identity.key").exists()
 
 
-def test_a_home_is_for_one_process_at_a_time(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+def test_a_home_is_for_one_process_at_a_time(sit: Sit, here: Run, tmp_path: Path) -> None:
     join_line(sit("Ada", "host"))
-    done = p2pdice("resume", "--home", str(tmp_path / "Ada"))
+    done = here("resume", "--home", str(tmp_path / "Ada"))
     assert done.returncode == ExitCode.FAILURE
     assert "--home" in done.stderr
 
 
-def test_a_table_is_listed_while_it_is_open(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+def test_a_table_is_listed_while_it_is_open(sit: Sit, here: Run, tmp_path: Path) -> None:
     name = tmp_path.name[-40:]
     join_line(sit("Ada", "host", name, "--seats", "3", "--rules", "joker"))
-    tables = json.loads(p2pdice("tables", "--json").stdout)["tables"]
+    tables = json.loads(here("tables", "--json").stdout)["tables"]
     (mine,) = [table for table in tables if table["name"] == name]
     assert (mine["rules"], mine["seats_taken"], mine["seats"], mine["status"]) == ("joker", 1, 3, "lobby")
-    assert f"{name}: joker, 1 of 3 seats taken, at " in p2pdice("tables").stdout
+    assert f"{name}: joker, 1 of 3 seats taken, at " in here("tables").stdout
 
 
 def test_a_watcher_is_told_what_opens_and_closes_until_ctrl_c(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def test_no_page_is_wider_than_a_terminal(pair: tuple[Ruleset, Ruleset]) -> None
     assert "\n" not in summary(pair[1])
 
 
-def test_the_list_names_every_preset(p2pdice: Run) -> None:
-    done = p2pdice("rules")
+def test_the_list_names_every_preset(here: Run) -> None:
+    done = here("rules")
     assert done.returncode == 0
     assert [line.partition(":")[0] for line in done.stdout.splitlines() if line[:1].strip()][:-1] == list(PRESETS)
 

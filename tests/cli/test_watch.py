@@ -43,7 +43,7 @@ def test_a_program_sees_one_object_for_each_event_and_the_transcript_verifies(tm
     assert verify(Path(told[-1]["transcript"]).read_bytes()).verdict == "fair"
 
 
-def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdice: Run) -> None:
+def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, here: Run) -> None:
     with seated(tmp_path / "a", "host", "--interface", "127.0.0.1", "--set", "dice=1", "--name", "Ada") as host:
         line = line_of(host)
         with (
@@ -71,25 +71,25 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdic
         ("127.0.0.1:99999", ExitCode.UNREACHABLE, "is not an address: a port is a number from 1 to 65535"),
     ],
 )
-def test_where_nothing_can_be_seen_it_is_said_why(p2pdice: Run, target: str, code: ExitCode, why: str) -> None:
-    done = p2pdice("watch", target)
+def test_where_nothing_can_be_seen_it_is_said_why(here: Run, target: str, code: ExitCode, why: str) -> None:
+    done = here("watch", target)
     assert done.returncode == code
     assert why in done.stderr.lower()
     assert done.stdout == ""
 
 
-def test_a_home_in_use_is_told_before_a_match_is_chosen(tmp_path: Path, p2pdice: Run) -> None:
+def test_a_home_in_use_is_told_before_a_match_is_chosen(tmp_path: Path, here: Run) -> None:
     with stored(tmp_path / "home", World(PRESETS["classic"], 2, 2), 0):
-        done = p2pdice("watch")
+        done = here("watch")
     assert done.returncode == ExitCode.FAILURE
     assert done.stdout == ""
     assert "is in use by another p2pdice.\nWatch from another home: p2pdice watch --home DIR\n" in done.stderr
 
 
-def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, p2pdice: Run) -> None:
+def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, here: Run) -> None:
     with seated(tmp_path / "a", "host", "--private", "--interface", "127.0.0.1", "--name", "Ada") as host:
         where = line_of(host).partition("/")[0]
-        done = p2pdice("watch", where)
+        done = here("watch", where)
     assert done.returncode == ExitCode.REFUSED
     assert "join line" in done.stderr
 
