@@ -191,7 +191,11 @@ def _brought() -> list[tuple[bytes, Purse]]:
 def purses() -> bytes:
     """Two players stake coins out of their purses: a newcomer's, and one with something frozen for another match."""
     match = Scribe(2, "purses", _brought())
-    match.say("2x6", "liar")
+    match.until(Purpose.TURN, Kind.MOVE)
+    (first,) = match.history.position.owed
+    brought = match.history.genesis.roster[first].join.purse
+    is_newcomer = brought is not None and brought.height == 0
+    match.say(*(() if is_newcomer else ("1x6",)), "2x6", "liar")  # whoever begins, the newcomer bids too much
     match.end()
     return match.transcript()
 
