@@ -22,10 +22,10 @@ from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History, Outcome
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.commit import COMMITMENTS
-from protocol.consensus.kinds.lock import carried
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
+from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import Context, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.match.own_purse import OwnPurse
@@ -579,8 +579,8 @@ def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
     before = [each for each in later if end is not None and each.step < end]
     if any(each.kind is Kind.COMMIT for each in before):
         return  # a public die, which falls otherwise on another history
-    if any(each.kind is Kind.LOCK and carried(cast("bytes", each.body)) for each in before):
-        return  # a signature of somebody else, who does not sign the other history
+    if any(each.kind is Kind.REVEAL and len(cast("bytes", each.body)) > HASH_BYTES for each in before):
+        return  # a signature of a witness, who does not sign the other history
     opened = {each.author: each for each in later if each.step == end}
     places = range(played.starts[message.step], played.starts[message.step + 1])
     others = [played.messages[each].message for each in places if each != place]
