@@ -300,8 +300,9 @@ class Guest:
             self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
 
     def gave_up(self) -> None:
-        """The proposed match was not formed in time: leave the table."""
-        if not self.has_begun:
+        """The proposed match was not formed in time: leave the table, if that was not left already."""
+        was_left = self._wanted is not None and self._seat is None
+        if not self.has_begun and not was_left:
             self._close(RefuseCode.CLOSED, "the match that was proposed has not begun in time")
 
     def floor(self) -> Floor | None:

@@ -72,7 +72,7 @@ class Proposals:
         for each in self.sessions:
             if not each.match.has_committed:
                 self._drop(each)
-        for each in [each for each in self.sessions if each.match.is_called_off][: -limits.PROPOSALS]:
+        for each in [each for each in self.sessions if each.is_given_up][: -limits.PROPOSALS]:
             self._drop(each)
             self._runtime.store.forget(each.match.id)
         playing.match.may_commit = partial(self._may_commit, playing)
@@ -117,9 +117,11 @@ class Proposals:
             self._tell_withdrawn()
 
     def formed(self, playing: PlayerSession) -> None:
-        """The match is formed: its players are to learn of it, also from a node that has given it up."""
+        """The match is formed: its players are to learn of it, for a while also from a node that has given it up."""
         playing.keep_links()
-        if not playing.is_given_up:
+        if playing.is_given_up:
+            self._runtime.loop.call_later(limits.BOUND, self._stop_dialling, playing)
+        else:
             self._tell_formed(playing)
 
     # Leaving

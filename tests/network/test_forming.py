@@ -457,6 +457,7 @@ async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_wi
     assert is_bound(ada)  # it has left the table, and the first match may still be formed
     await asyncio.sleep(limits.BOUND)
     assert not is_bound(ada)
+    assert len(ada.told(TableClosed)) == 1
 
 
 @in_room
