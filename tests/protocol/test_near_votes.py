@@ -1,0 +1,73 @@
+"""A liar of three who does not move, and votes in every round as soon as it has begun: the others go on without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.consensus.position import Purpose
+from protocol.consensus.votes import read_vote
+from protocol.crypto.keys import MatchKey
+from protocol.match.effects import Received
+from protocol.wire.canonical import Value
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, sign
+from tests.simulation.world import World
+from tests.tiers import thoroughly
+
+PATIENCE = Patience(5, 5)
+
+
+class Near:
+    """A world of three, and a liar in it who says something in each round of votes that others have come to."""
+
+    def __init__(self, seed: int, kinds: tuple[Kind, ...]) -> None:
+        self.world = World(PRESETS["classic"], 3, seed, patience=PATIENCE)
+        while not self._is_on_turn():
+            assert self.world.step()
+        (self.liar,) = self.world.machines[0].match.history.position.owed
+        self.others = [me for me in range(3) if me != self.liar]
+        self.kinds = kinds
+        self.rounds = 0
+
+    def _is_on_turn(self) -> bool:
+        positions = [machine.match.history.position for machine in self.world.machines]
+        is_late = positions[0].purpose is Purpose.TURN and positions[0].step > positions[0].root
+        return is_late and len({position.tip for position in positions}) == 1
+
+    def say(self) -> None:
+        """Vote in the newest round: for a step that is closed, and through with the round at once."""
+        newest = max(
+            (self.world.machines[me].match for me in self.others), key=lambda match: match.replica.ballot.round
+        )
+        root, number = newest.history.root, newest.replica.ballot.round
+        if number < self.rounds or self.liar in newest.history.position.left:
+            return
+        self.rounds = number + 1
+        value = (root.step, root.tip, (b"",) * len(root.owed))
+        bodies: dict[Kind, Value] = {Kind.ABSENT: (number, value, -1), Kind.CLOSE: (number, ())}
+        for kind in self.kinds:
+            message = Message(newest.history.match, root.step, root.tip, self.liar, kind, bodies[kind])
+            for me in self.others:
+                self.world.feed(me, Received(self.liar, sign(message, MatchKey(self.world.seeds[self.liar]))))
+
+    def play(self) -> None:
+        while not all(self.liar in self.world.machines[me].match.history.position.left for me in self.others):
+            self.world.machines[self.liar].turn = None
+            self.say()
+            assert self.world.step()
+
+
+@pytest.mark.parametrize("kinds", [(Kind.ABSENT,), (Kind.CLOSE,), (Kind.ABSENT, Kind.CLOSE)], ids=str)
+@pytest.mark.parametrize("seed", [*range(4), *thoroughly(list(range(4, 40)))])
+def test_votes_in_every_round_hold_up_nobody_for_good(seed: int, kinds: tuple[Kind, ...]) -> None:
+    near = Near(seed, kinds)
+    began = near.world.now
+    near.play()
+    rounds = [
+        read_vote(position.certificate[-1]).round
+        for position in near.world.machines[near.others[0]].match.history.chain
+        if position.certificate
+    ]
+    assert rounds[0] <= 12
+    assert near.world.now - began < 3 * PATIENCE.human + 5
