@@ -52,8 +52,8 @@ def are_honest(link: str, seats: int) -> bool:
 
 @pytest.mark.parametrize("seats", [pytest.param(3, marks=pytest.mark.slow), 5])
 def test_votes_over_new_links_are_not_passed_on_before_what_honest_players_sign(tmp_path: Path, seats: int) -> None:
-    """The victim was put out after six seconds: what the others signed waited behind 2,660 votes, 50 a second. With three
-    players that happened in one match of ten even when nothing was late: one voter was followed."""
+    """The victim was put out after six seconds: what the others signed waited behind 2,660 votes, 50 a second. With
+    three players that happened in one match of ten even when nothing was late: one voter was followed."""
     withstand(tmp_path, seats, NEW_LINKS)
 
 

@@ -107,8 +107,8 @@ class Table:
         kind, body = spell_vote(vote)
         root = self.play.root
         message = Message(MATCH, root.step, vote.root, vote.author, kind, body)
-        parts = [repr(body).encode(), vote.author, int(kind)]
-        return self.give(Signed(b"", b"", message, tagged_hash("test", *parts), checked=True))
+        number = tagged_hash("test", repr(body).encode(), vote.author, int(kind))
+        return self.give(Signed(b"", b"", message, number, checked=True))
 
     def absents(self, value: Value, *authors: int, number: int = 0, newest: int = -1) -> None:
         for author in authors:

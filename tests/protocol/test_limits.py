@@ -11,7 +11,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.consensus.history import Outcome
+from protocol.consensus.branches import Outcome
 from protocol.consensus.replica import Replica
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials

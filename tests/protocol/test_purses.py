@@ -12,8 +12,8 @@ import pytest
 from p2pdice import PRESETS, Ruleset
 from p2pdice.moves import MAX_COINS
 from protocol.consensus.accounts import result_hash
+from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import MisconductError
-from protocol.consensus.history import Outcome
 from protocol.consensus.position import Purpose
 from protocol.consensus.purse_proofs import (
     END_TAG,

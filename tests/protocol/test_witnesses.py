@@ -129,8 +129,10 @@ def test_carrying_a_false_witness_signature_is_misconduct() -> None:
 
     def carrying(witness: int, signature: bytes) -> Signed:
         body, more = proper.body, bytes((witness,)) + signature
-        carried = body + more if isinstance(body, bytes) else (*body[:-1], more)
-        return said(world, history, author, proper.kind, carried)
+        if isinstance(body, bytes):
+            return said(world, history, author, Kind.REVEAL, body + more)
+        assert isinstance(body, tuple)
+        return said(world, history, author, Kind.OPEN, (*body[:-1], more))
 
     assert history.weigh(carrying(out, right)) is Outcome.ADDED
     for witness, signature in ((out, bytes(64)), (out, later), (author, right), (9, right)):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Final, NamedTuple
 
+from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.history import History, Outcome
+from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import Judgement, verify
