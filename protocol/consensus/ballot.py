@@ -186,14 +186,8 @@ class Ballot:
 
     def _backs(self, vote: Vote) -> bool:
         """Tell whether no later ABSENT of its author is for the same value."""
-        return not any(
-            other.author == vote.author
-            and not other.is_close
-            and other.value == vote.value
-            and other.round > vote.round
-            for votes in self._votes.values()
-            for other in votes
-        )
+        others = (each for votes in self._votes.values() for each in votes if each.author == vote.author)
+        return not any(each.round > vote.round and each.value == vote.value and not each.is_close for each in others)
 
     # What follows
 

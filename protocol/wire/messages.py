@@ -81,7 +81,7 @@ class Signed(NamedTuple):
 
 
 VOTES: Final = (Kind.ABSENT, Kind.CLOSE)
-"""The votes on absence. They are about a step, but not among its messages."""
+"""The votes on going on without somebody. They are about a root, and not among the messages of a step."""
 
 
 def read_pair(data: bytes, offset: int) -> tuple[bytes, bytes, int] | None:
