@@ -59,7 +59,7 @@ class ClosedStep(NamedTuple):
     messages: tuple[SignedMessage, ...]
     """In the order of the roster."""
     votes: tuple[SignedMessage, ...]
-    """The votes that closed the step without the messages of some; empty if nobody was missing."""
+    """The votes that closed the step; empty if all who owe it have signed."""
 
 
 class Replay:
