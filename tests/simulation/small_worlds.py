@@ -1,28 +1,25 @@
-"""Small worlds, all of them: the absence rule explored exhaustively, on the class that runs in production.
+"""Small worlds, all of them: the rule of SPEC.md, §6 explored exhaustively, on the class that runs in production.
 
-A world is a step or a few and their LOCK at a small table. Its state is what every honest node knows and has done;
-messages in flight follow from that, because whatever was signed may be delivered to anyone who lacks it, at any time or
-never, and any timer may end at any time. A liar has no state: everything they may sign is there for everyone.
+A world is a few steps and LOCKs at a small table. Its state is what every honest node knows and has done; messages in
+flight follow from that, because whatever was signed may arrive at anybody who lacks it, at any time or never, and any
+timer may end at any time. A liar has no state: everything they may sign is there for everyone.
 
 What keeps the worlds small, and why nothing is lost by it:
 
 - A node is deterministic and hears of others by messages only. So what an event makes of one state of one node is
-  computed once, by the real :class:`protocol.consensus.absence.Absence`, and looked up in every world where it happens
-  again.
-- A liar's vote matters by agreeing with an honest one (no majority is without), by drawing others into a round or to a
-  step, and by contradicting each other. So the liar may repeat every honest vote and LOCK, to anybody, and sign two
-  messages for a step; one who ``is_denying`` votes against each step as it was closed, too. Other votes that nobody
-  honest ever casts are left to the unit tests.
-- Each author's messages arrive in order, as on the links (``in_order=False`` drops that).
+  computed once, by the real :class:`protocol.consensus.ballot.Ballot`, and looked up wherever it happens again.
+- A liar's vote matters by agreeing with an honest one, or by contradicting another of the liar's. So the liar may repeat
+  every honest vote and LOCK, to anybody, and sign two messages for a step. One who ``is_inventing`` also votes that each
+  author of a step was absent.
+- Each author's messages arrive in order, as on the links.
 
-A CLOSE is an event of its own. At a connected node it waits until every connected node has seen the votes that it rests
-on, and what they prove together with others has come back: no more than :data:`~protocol.limits.RELAY` seconds give,
-as all else may still be under way. A node that is not connected closes at any time. Connected nodes also hear what the
-others would pass on, a liar's messages among it when a LOCK or a vote rests on them, before a round of theirs ends.
+*Connected* nodes hear each other within half a second. So the patience of one ends only when it knows all that the
+others hold, and they its history. It sends a CLOSE for a value only when all have the votes that this rests on, what
+they prove together with others has come back, and nobody has gone to a later round before hearing of them. All else may
+still be under way.
 
-That nothing is stuck means: from this state on, every majority of honest nodes, at least half of those in the game
-among them, that hears each other and nobody else, with all their timers ending together, comes to one complete LOCK or
-finds no majority left. A liar who goes on lying is only in the states that this is asked of.
+The claims, checked in every state (:meth:`Explorer.violated`): *agree*, *live*, *in time*, *stands*. In every state,
+too, nobody honest contradicts themselves or is convicted, and every decision has a certificate for readers.
 
 ``python -m tests.simulation.small_worlds --help`` explores others than the tests do.
 """
@@ -33,565 +30,551 @@ import argparse
 import itertools
 import random
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
 
-from protocol import limits
-from protocol.consensus.absence import Absence
-from protocol.consensus.ballot import Ballot
-from protocol.consensus.electorate import Entries, Place, elect
-from protocol.consensus.votes import ContradictionError, Vote
+from protocol.consensus.ballot import Ballot, Closed
+from protocol.consensus.branches import Branches
+from protocol.consensus.position import FORMED, Position, Purpose
+from protocol.consensus.votes import Vote, elect, leavers, read_vote, spell_vote, vote_contradiction
+from protocol.consensus.votes import Value as Aim
+from protocol.wire.messages import VOTES, Kind, Message, Signed
 
-FIRST = b"k"
-"""The tip of the first step."""
+STATE_HASH: Final = b"state"
+SWEEPS: Final = 14
+"""How often all timers of a group that hears each other end, at most, before it is found stuck."""
+KINDS: Final[Mapping[str, Kind | None]] = {"t": Kind.MOVE, "j": Kind.COMMIT, "o": Kind.OPEN, "L": Kind.LOCK, "": None}
 
-
-class Message(NamedTuple):
-    """What an author signed for a step: its message, or its LOCK."""
-
-    tip: bytes
-    author: int
-    id: bytes
-
-
-class Evidence(NamedTuple):
-    """Two messages by ``culprit``, as ``author`` shows them; an honest player signs only one of them."""
-
-    author: int
-    culprit: int
-    first: int
-    second: int
-    """The one that came last."""
-
-
-Event = int | tuple[str, bytes] | tuple[str, int]
-"""The number of a message that arrives, a timer that ends: ("expire" | "join" | "close", tip), or that a node shows all
-votes that it keeps: ("shown", number of its state)."""
+Event = int | str
+"""The number of a message that arrives; a timer that ends: ``vote``, ``close`` or ``nil``; ``crash``; or ``shown N``, all
+that the node in state N would show."""
 State = tuple[int, ...]
-"""The number of the state of each honest node; last, as bits, whose messages came early enough to be counted."""
+"""The number of the state of each honest node. Then, as bits: messages that came in time, and steps that must stand."""
 
 
 class ViolationError(AssertionError):
-    """A claim does not hold; ``trace`` is how the world came there."""
+    """A claim does not hold."""
 
-    def __init__(self, claim: str, problem: str, trace: Sequence[object] = ()) -> None:
-        super().__init__("\n".join([f"{claim}: {problem}", *map(str, trace)]))
+    def __init__(self, claim: str, problem: str, trace: Sequence[str] = ()) -> None:
+        super().__init__("\n".join([f"{claim}: {problem}", *trace]))
         self.claim = claim
 
 
+def bits(number: int) -> Iterator[int]:
+    """Yield the numbers in a set of bits."""
+    while number:
+        low = number & -number
+        yield low.bit_length() - 1
+        number ^= low
+
+
+def leads_to(one: bytes, other: bytes) -> bool:
+    """Tell whether one tip is another, or before it."""
+    return one == other or other.startswith(one + b"/")
+
+
+@dataclass
 class Table:
-    """What is fixed in a world, and all messages that were ever signed in any of its states.
+    """What is fixed in a world, all steps that its histories come to, and all messages that were ever signed there."""
 
-    :param steps: who owes a message in each step before the LOCK; everybody in the game in one step if not given.
-        If all of them have left it is the first of those in the game.
-    :param out: who is out of the game from the start, and votes.
-    :param falls: who is out of it once the last of these steps is closed and nobody has left.
-    :param resigning: who resigns when they owe a message, by the number of the step.
-    :param liar: who signs what they like; None for nobody.
-    :param is_denying: True if the liar votes against closed steps: that one of the authors was absent.
-    :param rounds: how many rounds of votes honest players begin by themselves.
-    :param rule: the class to explore.
-    :param is_base_fixed: False for the mistake of counting majorities of those who are left.
-    :param is_hasty: True for the mistake of voting at once on a cheat's step while others may only be slow.
-    """
+    live: Sequence[int] = (0, 1, 2)
+    """Players who are in the game."""
+    witnesses: Sequence[int] = ()
+    script: str = "t0,L"
+    """The steps: t0 a turn of 0, j joint, L a LOCK, o an OPEN of all, behind which the last LOCK follows at once if all
+    of them came. A turn of somebody who is not in the game is left out."""
+    bases: Sequence[Sequence[int]] = ()
+    """The base of each segment, the last one for all that follow; everybody if not given."""
+    falls: Mapping[int, Collection[int]] = field(default_factory=dict)
+    """Who goes out of the game when a step of the script closes in which nobody leaves."""
+    resigns: Mapping[int, int] = field(default_factory=dict)
+    """Who resigns at this step of the script, or as soon after it as they may."""
+    liar: int | None = None
+    connected: Collection[int] = ()
+    lies: int = 1000
+    """How many messages the liar signs at most."""
+    is_inventing: bool = False
+    rounds: int = 2
+    """How many rounds honest players begin, but in states that are settled."""
+    crashes: Mapping[int, int] = field(default_factory=dict)
+    """How often each player's process may die."""
+    rule: type[Ballot] = Ballot
+    # Mistakes of a node, or in what the network promises
+    is_lock_owed_by_live: bool = False
+    are_locks_ordinary: bool = False
+    """Votes may put somebody out at a LOCK, and a RESIGN may stand there."""
+    are_votes_forgotten: bool = False
+    is_hasty: bool = False
+    """A CLOSE does not wait for others."""
+    is_impatient: bool = False
+    """Patience ends before others have shown what they hold."""
+    joins_early: bool = False
+    """The same if anybody has voted."""
+    has_no_time_for_cheats: bool = False
+    """The same if only proven cheats are missing."""
 
-    def __init__(
+    def __post_init__(self) -> None:
+        self.steps = tuple(self.script.split(","))
+        self.everyone = tuple(sorted({*self.live, *self.witnesses}))
+        self.honest = tuple(player for player in self.everyone if player != self.liar)
+        self.bases = self.bases or (self.everyone,)
+        self.positions: dict[bytes, Position] = {}
+        self.messages: list[Signed] = []
+        self.votes: list[Vote | None] = []
+        """Beside the messages: what those say that are votes."""
+        self.numbers: dict[bytes, int] = {}
+        self.by_liar = 0
+        """Messages of the liar, as bits."""
+        self.is_vote = 0
+        """Messages that are votes, as bits."""
+        self.start = self._open(b"", FORMED, 0, tuple(self.live), (), tuple(self.live), self.bases[0])
+
+    # The history, for the real class
+
+    def _open(
         self,
-        players: int = 3,
-        *,
-        steps: Sequence[Sequence[int]] = (),
-        out: Collection[int] = (),
-        falls: Collection[int] = (),
-        resigning: Mapping[int, int] = MappingProxyType({}),
-        liar: int | None = None,
-        is_denying: bool = False,
-        rounds: int = 2,
-        rule: type[Absence] = Absence,
-        is_base_fixed: bool = True,
-        is_hasty: bool = False,
-    ) -> None:
-        everyone = tuple(range(players))
-        live = tuple(player for player in everyone if player not in out)
-        self.liar, self.is_denying, self.rounds, self.rule = liar, is_denying, rounds, rule
-        self.is_base_fixed, self.is_hasty = is_base_fixed, is_hasty
-        self.falls, self.resigning = falls, resigning
-        self.steps = steps or (live,)
-        self.honest = tuple(player for player in everyone if player != liar)
-        self.places: dict[bytes, Place] = {}
-        self.before: dict[bytes, tuple[Entries, ...]] = {}
-        """By the tip of a step: what the steps before it were closed with."""
-        self.messages: list[Message | Vote | Evidence] = []
-        self.index: dict[Message | Vote | Evidence, int] = {}
-        self.by = [0] * players
-        """Sets of messages, as bits: by author."""
-        self.up_to_round: list[int] = [0] * 64
-        """What a node in this round has heard of everyone it is connected with: votes up to it, and all else."""
-        self.offers: dict[int, int] = {}
-        """What the liar may sign once an honest player has signed this."""
-        self.messages_of_liar: dict[bytes, int] = {}
-        """What the liar may sign in a step before the LOCK, by its tip."""
-        self.answers: dict[int, int] = {}
-        """By message: the evidence that it completed, as bits."""
-        self.tips: dict[bytes, int] = {}
-        """The places of the steps in sets of slots."""
-        self._open(Place(0, FIRST, tuple(self.steps[0]), everyone, everyone, live, live), ())
+        tip: bytes,
+        step: int,
+        place: int,
+        live: tuple[int, ...],
+        left: tuple[int, ...],
+        players: tuple[int, ...],
+        base: Sequence[int],
+    ) -> Position:
+        steps = self.steps
+        while place < len(steps) and steps[place][0] == "t" and int(steps[place][1]) not in live:
+            place += 1
+        kind = KINDS[steps[place][0] if place < len(steps) else ""]
+        owed = (int(steps[place][1]),) if kind is Kind.MOVE else live if kind is not None else ()
+        if kind is Kind.LOCK and not self.is_lock_owed_by_live:
+            owed = players
+        everyone = tuple(range(max(self.everyone) + 1))
+        state: Any = SimpleNamespace(live=live, out=tuple(sorted(set(everyone).difference(live, left))))
+        return self.positions.setdefault(
+            tip,
+            Position(
+                step=step,
+                tip=tip,
+                purpose=Purpose.TURN,
+                place_in_script=place,
+                kind=kind,
+                owed=owed,
+                base=tuple(base),
+                players=players,
+                state=state,
+                seats=everyone,
+                left=left,
+                lock=STATE_HASH if kind is Kind.LOCK else b"",
+            ),
+        )
 
-    def number(self, message: Message | Vote | Evidence) -> int:
+    def judge(self, position: Position, signed: Signed) -> None:
+        """Refuse nothing: nobody signs what does not belong into these worlds."""
+
+    def resignation(self, position: Position, author: int) -> bytes:
+        """Return the id of an author's RESIGN in a step."""
+        return self._ordinary(position, author, "r").id
+
+    def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
+        """Return the tip behind a step that is closed with these messages: a path that can be read."""
+        named = "".join(entries[author].id[1:2].decode() if author in entries else "-" for author in position.owed)
+        if position.kind is Kind.LOCK and not self._gone(position, entries):
+            named = ""
+        return position.tip + f"/{self.steps[position.place_in_script]}{named}".encode()
+
+    def _gone(self, position: Position, entries: Mapping[int, Signed]) -> tuple[int, ...]:
+        if position.kind is Kind.LOCK and not (self.are_locks_ordinary and entries):
+            return ()
+        return tuple(a for a in position.owed if a not in entries or entries[a].id[1:2] == b"r")
+
+    def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
+        """Return the position behind a step that is closed with these messages."""
+        tip = self.tip_after(position, entries)
+        if tip in self.positions:
+            return self.positions[tip]
+        place, live, is_lock = position.place_in_script, position.live, position.kind is Kind.LOCK
+        gone = self._gone(position, entries)
+        live = tuple(player for player in live if player not in gone)
+        players = live if is_lock else tuple(player for player in position.players if player not in gone)
+        if not gone:
+            live = tuple(player for player in live if player not in self.falls.get(place, ()))
+        if position.kind is Kind.OPEN and (not gone or len(live) < 2):
+            place = len(self.steps) - 2
+        base: Sequence[int] = position.base
+        if is_lock:
+            base = self.bases[min(tip.count(b"/L"), len(self.bases) - 1)]
+        return self._open(tip, position.step + 1, place + 1, live, (*position.left, *gone), players, base)
+
+    # Messages
+
+    def number(self, signed: Signed) -> int:
         """Return the number of a message, a new one for a new message."""
-        found = self.index.get(message)
-        if found is not None:
-            return found
-        found = self.index[message] = len(self.messages)
-        self.messages.append(message)
-        self.by[message.author] |= 1 << found
-        first = message.round if isinstance(message, Vote) else 0
-        for each in range(first, len(self.up_to_round)):
-            self.up_to_round[each] |= 1 << found
-        if isinstance(message, Evidence):
-            self.answers[message.second] = self.answers.get(message.second, 0) | 1 << found
-        if message.author != self.liar and self.liar is not None:
-            offers = 0
-            if isinstance(message, Vote):
-                offers = 1 << self.number(message._replace(author=self.liar))
-            elif (
-                isinstance(message, Message)
-                and self.liar in self.places[message.tip].owed
-                and self.is_lock(message.tip)
-            ):
-                offers = 1 << self.number(Message(message.tip, self.liar, b"l"))
-            self.offers[found] = offers
+        found = self.numbers.get(signed.id)
+        if found is None:
+            found = self.numbers[signed.id] = len(self.messages)
+            self.messages.append(signed)
+            self.votes.append(read_vote(signed) if signed.message.kind in VOTES else None)
+            self.is_vote |= (self.votes[-1] is not None) << found
+            self.by_liar |= (signed.message.author == self.liar) << found
         return found
 
-    def slot(self, tip: bytes, author: int) -> int:
-        """Return the bit that stands for what an author does in a step."""
-        return 1 << self.tips.setdefault(tip, len(self.tips)) * len(self.by) + author
+    def _ordinary(self, position: Position, author: int, what: str) -> Signed:
+        kind = Kind.RESIGN if what == "r" else position.kind
+        assert kind is not None
+        body = STATE_HASH if kind is Kind.LOCK else what
+        return _signed(f"{author}{what}@{position.tip.decode()}", position, author, kind, body)
 
-    def is_lock(self, tip: bytes) -> bool:
-        """Tell whether a step is the LOCK."""
-        return len(self.before[tip]) == len(self.steps)
-
-    def after(self, tip: bytes, entries: Entries) -> bytes:
-        """Return the tip of the step that follows when one is closed with these entries."""
-        following = tip + b"|" + b",".join(entry or b"-" for entry in entries)
-        if following not in self.places:
-            last, before = self.places[tip], (*self.before[tip], entries)
-            staying = tuple(author for author in last.staying if author not in last.leavers(entries))
-            owed = live = players = tuple(author for author in last.live if author in staying)
-            if len(before) < len(self.steps):
-                owed = tuple(author for author in self.steps[len(before)] if author in live) or live[:1]
-            elif len(staying) == len(self.by):
-                live = tuple(author for author in live if author not in self.falls)
-            base = last.base if self.is_base_fixed else staying
-            self._open(Place(len(before), following, owed, base, staying, live, players), before)
-        return following
-
-    def _open(self, place: Place, before: tuple[Entries, ...]) -> None:
-        tip = place.tip
-        self.places[tip] = place._replace(resignations=tuple(b"r%d" % player for player in place.owed))
-        self.before[tip] = before
-        if self.liar in place.owed and not self.is_lock(tip):
-            for each in (b"x", b"y"):
-                bit = 1 << self.number(Message(tip, self.liar, each))
-                self.messages_of_liar[tip] = self.messages_of_liar.get(tip, 0) | bit
-
-    def lies(self, place: Place, closed: Entries | None, number: int) -> int:
-        """Return what the liar may sign for a step that an honest player, in a round, has open or closed."""
-        found = self.messages_of_liar.get(place.tip, 0)
-        if self.is_denying and self.liar is not None and closed is not None:
-            for index, each in itertools.product(range(len(closed)), {0, max(number, 0)}):
-                entries = (*closed[:index], b"", *closed[index + 1 :])
-                if closed[index]:
-                    found |= 1 << self.number(Vote(place.tip, self.liar, False, each, entries))
-        return found
-
-    def own(self, tip: bytes, author: int) -> Message:
+    def own(self, position: Position, author: int, *, is_resigning: bool = False) -> Signed:
         """Return what an honest player signs in a step."""
-        place = self.places[tip]
-        is_resigning = self.resigning.get(author) == place.step and author in place.owed
-        return Message(tip, author, b"r%d" % author if is_resigning else b"%d" % author)
+        return self._ordinary(position, author, "r" if is_resigning else "o")
+
+    def vote(self, vote: Vote) -> Signed:
+        """Return the message that says a vote."""
+        kind, body = spell_vote(vote)
+        return _signed(_tell_vote(vote), self.positions[vote.root], vote.author, kind, body)
+
+    def contradict(self, one: int, other: int) -> bool:
+        """Tell whether two messages of one author prove misconduct."""
+        first, second = self.messages[one].message, self.messages[other].message
+        if first.tip != second.tip:
+            return False
+        one_vote, other_vote = self.votes[one], self.votes[other]
+        if one_vote is None or other_vote is None:
+            return one_vote is other_vote and one != other
+        return bool(vote_contradiction(one_vote, other_vote))
+
+    def offers(self, said: Sequence[int], ballot: Ballot, known: int) -> int:
+        """Return what the liar may sign, as bits, since a node has said this and come to this step."""
+        liar, found = self.liar, 0
+        if liar is None:
+            return 0
+        is_voter = any(liar in base for base in self.bases)
+        for vote in (self.votes[number] for number in said):
+            if vote is not None and is_voter:
+                found |= 1 << self.number(self.vote(vote._replace(author=liar)))
+        tip, root = ballot.line[-1].tip, ballot.root
+        while True:
+            position = self.positions[tip]
+            if liar in position.owed:
+                for what in "o" if position.kind is Kind.LOCK else "xy":
+                    found |= 1 << self.number(self._ordinary(position, liar, what))
+            if self.is_inventing and liar in root.base and position.kind is not None and leads_to(root.tip, tip):
+                for aim, each in itertools.product(self._inventions(position, known), range(self.rounds)):
+                    found |= 1 << self.number(self.vote(Vote(root.tip, liar, False, each, aim)))
+            if not tip:
+                return found
+            tip = tip.rpartition(b"/")[0]
+
+    def _inventions(self, position: Position, known: int) -> Iterator[Aim]:
+        if position.kind is Kind.LOCK:
+            yield Aim(position.step, position.tip, position.lock)
+            return
+        here = (self.messages[each] for each in bits(known & ~self.is_vote))
+        held = {signed.message.author: signed.id for signed in here if signed.message.tip == position.tip}
+        for absent in position.owed:
+            entries = tuple(b"" if author == absent else held.get(author, b"") for author in position.owed)
+            yield Aim(position.step, position.tip, entries)
+
+
+def _signed(text: str, position: Position, author: int, kind: Kind, body: Any) -> Signed:
+    name = text.encode()
+    return Signed(name, b"", Message(b"", position.step, position.tip, author, kind, body), name, checked=True)
+
+
+def _tell_vote(vote: Vote) -> str:
+    kind = "CLOSE" if vote.is_close else "ABSENT"
+    aim = "nil"
+    if vote.value is not None:
+        entries = vote.value.entries
+        named = entries if isinstance(entries, bytes) else b",".join(entry[:2] or b"-" for entry in entries)
+        aim = f"{vote.value.tip.decode()} {named.decode()}"
+    return f"{vote.author} {kind}({vote.round}, {aim}, {vote.newest})@{vote.root.decode()}"
 
 
 class Node:
-    """One honest player: the caller of the rule, as small as can be."""
-
-    __slots__ = (
-        "absence",
-        "blamed",
-        "chain",
-        "closing",
-        "final",
-        "known",
-        "me",
-        "messages",
-        "others",
-        "proofs",
-        "said",
-        "table",
-    )
+    """One honest player: what stands around the real class, as small as can be."""
 
     def __init__(self, table: Table, me: int) -> None:
         self.table, self.me = table, me
-        self.absence = table.rule(me)
-        self.chain: tuple[Entries, ...] = ()
-        """What the steps were closed with."""
-        self.final: bytes | None = None
-        """The tip of the LOCK that is known to be complete."""
-        self.others: frozenset[bytes] = frozenset()
-        """The tips of other LOCKs that are known to be complete."""
-        self.messages: dict[tuple[bytes, int], tuple[bytes, ...]] = {}
-        """By slot (tip, author): one id, or two of an equivocator."""
-        self.blamed: frozenset[int] = frozenset()
-        self.proofs: frozenset[bytes] = frozenset()
-        """The tips of steps for which somebody signed two messages."""
+        self.ballot = table.rule(me, table.start, table)
+        self.convicted: frozenset[int] = frozenset()
         self.known = 0
+        """Messages that have come here, as bits. The class may have dropped some of them."""
         self.said: tuple[int, ...] = ()
-        self.closing: tuple[bytes, tuple[int, ...]] | None = None
-        """The step that shall be closed when a majority's votes had time to reach everybody, and these votes."""
+        self.stored = 0
+        """Messages that a restart brings back: what was signed, and what that rests on."""
+        self.crashes = 0
+        self.closings: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
+        """By root: all that closed the steps up to the next one, with the certificate."""
 
     def copy(self) -> Node:
         twin = Node.__new__(Node)
-        twin.table = self.table
-        twin.me = self.me
-        twin.absence = self.absence.copy()
-        twin.chain = self.chain
-        twin.final = self.final
-        twin.others = self.others
-        twin.messages = self.messages.copy()
-        twin.blamed = self.blamed
-        twin.proofs = self.proofs
-        twin.known = self.known
-        twin.said = self.said
-        twin.closing = self.closing
+        twin.__dict__.update(self.__dict__)
+        twin.ballot = _twin(self.ballot)
         return twin
 
     def key(self) -> object:
-        return (
-            self.me,
-            self.known,
-            self.chain,
-            self.final,
-            self.others,
-            self.blamed,
-            self.said,
-            self.closing,
-            tuple(sorted(self.messages.items())),
-            tuple((tip, ballot.key()) for tip, ballot in sorted(self.absence.ballots.items())),
-        )
+        return self.me, self.known, self.said, self.crashes, self.stored, self.convicted, _frozen(self.ballot)
 
-    def path(self) -> Sequence[Place]:
-        """Return all steps, up to the open one or the LOCK."""
-        tips = [FIRST]
-        for entries in self.chain[: len(self.table.steps)]:
-            tips.append(self.table.after(tips[-1], entries))
-        return [self.table.places[tip] for tip in tips]
+    @property
+    def has_ended(self) -> bool:
+        return self.ballot.root.kind is None
 
-    def tail(self) -> Sequence[Place]:
-        return self.path() if self.final is None else self.path()[-1:]
+    @property
+    def is_out(self) -> bool:
+        return self.has_ended or self.me in self.ballot.line[-1].left or self.ballot.has_resigned
 
-    def closed(self, step: int) -> Entries | None:
-        return self.chain[step] if step < len(self.chain) else None
-
-    def held(self, step: int) -> Mapping[int, bytes]:
-        tip = self.path()[step].tip
-        return {author: ids[0] for (t, author), ids in self.messages.items() if t == tip}
-
-    def culprits(self) -> Set[int]:
-        return self.blamed
-
-    def learn(self, number: int, *, is_shown: bool = False) -> None:
-        """Take note of a message; as part of somebody's evidence, if it ``is_shown``."""
-        if self.known >> number & 1:
-            return
+    def learn(self, number: int) -> None:
+        """Take a message."""
+        table, signed = self.table, self.table.messages[number]
+        author = signed.message.author
+        if author not in self.convicted:
+            for other in bits(self.known):
+                if table.messages[other].message.author == author and table.contradict(other, number):
+                    self.convicted |= {author}
+                    self.ballot.convict(author)
+                    break
         self.known |= 1 << number
-        message = self.table.messages[number]
-        if isinstance(message, Vote):
-            if self.final is not None and not self.table.is_lock(message.tip):
-                return
-            try:
-                if not self.absence.take(message, self.table.places[message.tip]):
-                    ballot = self.absence.ballots[message.tip]
-                    if ballot.may_be_news(message):
-                        self.known &= ~(1 << number)  # not kept, as one of too many in its slot: it will be shown again
-            except ContradictionError as error:
-                is_first = message.author not in self.blamed
-                self.blamed |= {message.author}
-                if is_first and not is_shown:
-                    other = error.first if error.second == message else error.second
-                    self.say(Evidence(self.me, message.author, self.table.number(other), number))
-        elif isinstance(message, Evidence):
-            self.learn(message.first, is_shown=True)
-            self.learn(message.second, is_shown=True)
-            self.blamed |= {message.culprit}
-        else:
-            slot = (message.tip, message.author)
-            ids = self.messages.get(slot, ())
-            if len(ids) < 2:
-                self.messages[slot] = (*ids, message.id)
-            if ids:
-                self.blamed |= {message.author}
-                self.proofs |= {message.tip}
-                if not is_shown:
-                    other_number = self.table.number(message._replace(id=ids[0]))
-                    self.say(Evidence(self.me, message.author, other_number, number))
+        if signed.message.step >= self.ballot.root.step:
+            self.ballot.take(signed)
 
-    def catch_up(self, other: Node) -> None:
-        """Take note of all votes that another node keeps, also of such as this node dropped, in the order shown."""
-        for ballot in other.absence.ballots.values():
-            if self.final is None or ballot.place.tip == self.final:
-                for vote in ballot.votes():
-                    number = self.table.number(vote)
-                    self.known &= ~(1 << number)
-                    self.learn(number)
-
-    def say(self, message: Message | Vote | Evidence) -> None:
-        """Sign a message."""
-        number = self.table.number(message)
+    def say(self, signed: Signed, grounds: Sequence[Signed] = ()) -> None:
+        """Store a message with what it rests on, and sign it."""
+        number, table = self.table.number(signed), self.table
+        for other in self.said:
+            if table.contradict(other, number):
+                told = f"{table.messages[other].id.decode()} and {signed.id.decode()}"
+                raise ViolationError("nobody honest contradicts themselves", told)
+        for each in (*grounds, *self._line(), signed):
+            self.stored |= 1 << table.number(each)
         self.said += (number,)
-        self.learn(number)
+        self.known |= 1 << number
+        self.ballot.take(signed, is_mine=True)
 
-    def show(self, messages: Iterable[Message | Vote]) -> None:
-        """Pass on what the liar signed. (What others signed comes from them.)"""
-        for message in messages:
-            number = self.table.number(message)
-            if message.author == self.table.liar and number not in self.said:
-                self.said += (number,)
+    def _line(self) -> list[Signed]:
+        ballot = self.ballot
+        pairs = itertools.pairwise(ballot.line)
+        return [signed for one, other in pairs for signed in ballot.branches.between(one, other)]
 
-    def show_grounds(self) -> None:
-        """Pass on what a message rests on, as whoever sees one on a history that they do not know asks for it."""
-        for place, entries in zip(self.path(), self.chain, strict=False):
-            self.show(Message(place.tip, *each) for each in zip(place.owed, entries, strict=True) if each[1])
+    def line(self) -> int:
+        """Return the messages of the history behind the root, as bits."""
+        return sum(1 << self.table.number(signed) for signed in self._line())
 
-    def react(
-        self, expired: Collection[bytes] = (), joining: Collection[bytes] = (), closing: Collection[bytes] = ()
-    ) -> None:
-        """Do all that is due."""
-        self.closing = None
+    def react(self, event: Event = "") -> None:
+        """Do all that is due, after a timer has ended."""
         for _ in range(100):
-            self.adopt()
-            if (found := self.absence.decision(self)) is not None:
-                place, votes = found
-                self.chain = (*self.chain[: place.step], votes[0].entries)
-                continue
-            tail = self.tail()
-            if self.close(tail[-1]):
-                continue
-            last = tail[-1]
-            if (
-                self.closed(last.step) is None
-                and self.me in last.owed
-                and (last.tip, self.me) not in self.messages
-                and not self.absence.is_reopened(self)
-            ):
-                self.say(self.table.own(last.tip, self.me))
-                self.show_grounds()
-                continue
-            expired = {*expired, *(place.tip for place in tail if self._is_new(place) and self._is_tainted(place))}
-            settling = {place.tip for place in tail} - set(joining)
-            due = self.absence.due(self, expired, settling)
-            expired = joining = ()
-            if not due:
-                return
-            for vote in due:
-                ballot = self.absence.ballots.get(vote.tip)
-                if vote.is_close and vote.tip not in closing:
-                    assert ballot is not None
-                    certificate = ballot.majorities[vote.round]
-                    self.show(certificate)
-                    self.closing = vote.tip, tuple(self.table.number(each) for each in certificate)
+            if self._follow() or self.is_out:
+                if self.is_out:
                     return
-                if vote.newest >= 0 and ballot is not None and vote.newest in ballot.majorities:
-                    self.show(ballot.majorities[vote.newest])
-                self.say(vote)
-                closing = ()
+                continue
+            ballot, position = self.ballot, self.ballot.line[-1]
+            signed = self._own_part(position)
+            if signed is not None:
+                self.say(signed)
+                continue
+            due = {"vote": ballot.absent(ballot.missing), "close": ballot.close, "nil": ballot.nil}.get(str(event))
+            if due is None:
+                return
+            self.say(self.table.vote(due), ballot.grounds(due))
+            event = ""
         raise ViolationError("every node makes up its mind", "one changes it without end")
 
-    def _is_tainted(self, place: Place) -> bool:
-        """Tell whether a cheat's message calls for a vote at once. Whoever is only slow is waited for first."""
-        is_open = self.closed(place.step) is None
-        is_missing = any((place.tip, a) not in self.messages for a in place.owed if a not in self.blamed)
-        if is_open and is_missing and not self.table.is_hasty:
-            return False
-        return place.tip in self.proofs or (is_open and not self.blamed.isdisjoint(place.owed))
+    def _own_part(self, position: Position) -> Signed | None:
+        """Return what this node signs in the open step now."""
+        table, ballot = self.table, self.ballot
+        mine = (table.messages[number].message for number in self.said)
+        has_signed = any(message.tip == position.tip and message.kind not in VOTES for message in mine)
+        if self.me not in position.owed or has_signed or (position.kind is Kind.LOCK and not ballot.may_lock):
+            return None
+        wish = table.resigns.get(self.me)
+        is_resigning = wish is not None and wish <= position.place_in_script and ballot.may_resign
+        is_ordinary = position.kind is not Kind.LOCK or table.are_locks_ordinary
+        return table.own(position, self.me, is_resigning=is_resigning and is_ordinary)
 
-    def _is_new(self, place: Place) -> bool:
-        ballot = self.absence.ballots.get(place.tip)
-        return ballot is None or ballot.round < 0
-
-    def is_complete(self, place: Place) -> bool:
-        """Tell whether a step needs no votes."""
-        return all((place.tip, author) in self.messages for author in place.owed)
-
-    def close(self, place: Place) -> bool:
-        """Close the open step without votes, if that may be."""
-        if self.closed(place.step) is not None or not self.is_complete(place):
+    def _follow(self) -> bool:
+        """Go on to the next root, if there is one."""
+        ballot, table = self.ballot, self.table
+        while grown := ballot.grow():
+            for signed in grown:
+                ballot.take(signed)
+        closed = ballot.closed
+        if closed is None:
             return False
-        is_doubtful = self.absence.has_voted(place.tip) or self.blamed.intersection(place.owed)
-        if is_doubtful and not self.table.is_lock(place.tip):  # a complete LOCK is final, whatever was voted
-            return False
-        self.chain += (tuple(self.messages[place.tip, a][0] for a in place.owed),)
+        ends = {self._behind(position).tip for position in ballot.branches.boundaries()}
+        following = table.after(closed.position, closed.entries)
+        if ends - {following.tip}:
+            raise ViolationError("agree", f"two ends known to {self.me}: {following.tip!r} and {ends}")
+        if closed.certificate:
+            convince(table, closed)
+        path = itertools.pairwise(ballot.branches.path(closed.position.tip))
+        shown = [signed for one, other in path for signed in ballot.branches.between(one, other)]
+        shown += [*closed.entries.values(), *closed.certificate]
+        self.closings += ((ballot.root.tip, tuple(table.number(signed) for signed in shown)),)
+        self._begin(following)
         return True
 
-    def adopt(self) -> None:
-        """Switch to the history behind a completed LOCK, or behind the latest majority."""
-        tips = {tip for tip, _ in self.messages} | set(self.absence.ballots)
-        for tip in sorted(tips):
-            if not self.table.is_lock(tip) or tip == self.final:
-                continue
-            ballot = self.absence.ballots.get(tip)
-            if (ballot is not None and ballot.decided) or self.is_complete(self.table.places[tip]):
-                if self.final is not None:
-                    self.others |= {tip}
-                    continue
-                self.final = tip
-                self.absence.keep_only({tip})
-                self._switch_to(tip)
-        led: tuple[Entries, ...] = ()
-        for ballot in self.absence.leaders() if self.final is None else ():
-            before = self.table.before[ballot.place.tip]
-            if before[: len(led)] == led:
-                self._switch_to(ballot.place.tip)
-                led = (*before, ballot.best()[0].entries)
+    def _behind(self, lock: Position) -> Position:
+        """Return the position behind a LOCK that all who owe it have signed."""
+        slots = self.ballot.branches.messages[lock.tip]
+        return self.table.after(lock, {author: slots[author][0] for author in lock.owed})
 
-    def _switch_to(self, tip: bytes) -> None:
-        before = self.table.before[tip]
-        if self.chain[: len(before)] != before:
-            self.chain = before
+    def _begin(self, root: Position) -> None:
+        table = self.table
+        self.ballot = table.rule(self.me, root, table, self.convicted)
+        for number in bits(self.known):
+            if table.messages[number].message.step >= root.step:
+                self.ballot.take(table.messages[number], is_mine=number in self.said)
 
-    def elsewhere(self) -> Iterable[tuple[int, int]]:
-        """Return nothing: votes on whichever step are counted as they come here."""
-        return ()
+    def crash(self) -> None:
+        """Come back with what is stored."""
+        if self.table.are_votes_forgotten:
+            self.said = tuple(number for number in self.said if not self.table.is_vote >> number & 1)
+            self.stored &= ~self.table.is_vote
+        self.known = self.stored
+        self.crashes += 1
+        self._begin(self.ballot.root)
 
-    def clocks(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the timers that run here: patience with the open step or the latest round, and the time before this
-        node follows others into a later round."""
-        place, current = self.absence.contested(self), self.absence.current(self)
-        if current is not None:
-            yield "expire", current.tip
-        if place is not None and place != current and self.closed(place.step) is None:
-            yield "expire", place.tip
-        number = self.absence.round
-        if place is not None and 0 <= number < self.absence.target(self, number, place.majority)[0]:
-            yield "join", place.tip
+    def see(self, other: Node) -> None:
+        """Take all that another node would show, also what this one has dropped."""
+        for root, numbers in other.closings:
+            if root == self.ballot.root.tip:
+                for number in numbers:
+                    self.learn(number)
+                self.react()
+        if other.ballot.root.tip == self.ballot.root.tip:
+            for slots in other.ballot.branches.messages.values():
+                for signed in itertools.chain(*slots.values()):
+                    self.learn(self.table.number(signed))
+            for vote in other.ballot.votes():
+                self.learn(self.table.number(vote.signed))
+            self.react()
+
+
+def convince(table: Table, closed: Closed) -> None:
+    """Check a decision as a reader does, who knows nothing but its certificate."""
+    votes = [read_vote(signed) for signed in closed.certificate]
+    position, closes = closed.position, {vote.author: vote for vote in votes if vote.is_close}
+    (aim,) = {vote.value for vote in votes}
+    assert aim is not None
+    ids = {author: table.resignation(position, author) for author in position.owed}
+    backers = {vote.author for vote in votes if not vote.is_close}
+    chosen = elect(position, leavers(position, aim.entries, ids), closes, backers)
+    is_one_round = len({vote.round for vote in closes.values()}) == 1
+    if chosen != tuple(vote.author for vote in votes) or not is_one_round or aim.tip != position.tip:
+        raise ViolationError("a reader accepts a certificate", str([signed.id for signed in closed.certificate]))
+
+
+def _twin(thing: Any) -> Any:
+    """Return a copy of a ballot that shares only what never changes."""
+    if isinstance(thing, Ballot | Branches):
+        twin = object.__new__(type(thing))
+        twin.__dict__.update({name: _twin(value) for name, value in vars(thing).items()})
+        return twin
+    if isinstance(thing, dict):
+        return {name: _twin(value) for name, value in thing.items()}
+    return thing.copy() if isinstance(thing, set | list) else thing
+
+
+def _frozen(thing: Any) -> Any:
+    """Return what tells two ballots apart, to be compared. What is not in a collection follows from what is."""
+    if isinstance(thing, Ballot | Branches):
+        held = (value for value in vars(thing).values() if isinstance(value, dict | set | Branches))
+        root = thing.root.tip
+        return (root, *map(_frozen, held))
+    if isinstance(thing, dict):
+        return frozenset((name, _frozen(value)) for name, value in thing.items())
+    if isinstance(thing, set):
+        return frozenset(thing)
+    if isinstance(thing, Signed):
+        return thing.id
+    if isinstance(thing, Vote):
+        return thing.signed.id
+    if isinstance(thing, Position):
+        return thing.tip
+    return tuple(map(_frozen, thing)) if isinstance(thing, list | tuple) else thing
 
 
 class Facts(NamedTuple):
     """What the explorer must know of one state of one node."""
 
     known: int
-    shown: int
-    """What this node has sent, passed on, or would pass on to who cannot hear its author."""
-    offers: int
-    """What the liar may sign since this node signed what it did."""
-    timers: tuple[tuple[str, bytes], ...]
-    closing: tuple[bytes, int, int] | None
-    """The step that this node would vote to close, the votes that it rests on, and what others may say to them."""
-    final: bytes | None
     said: tuple[int, ...]
+    offers: int
+    root: bytes
+    open: bytes
+    line: int
+    convicted: frozenset[int]
     round: int
-    holds: int
-    """The slots whose message, by an honest player, this node holds."""
-    voted: int
-    """The slots of the steps in which this node has voted."""
-    evicted: int
-    """The slots that stand empty in what is final here."""
-    is_minority: bool
-    """Those who are left after what is final here are no majority of the base."""
+    can_vote: bool
+    needs_patience: bool
+    """It would vote only because its patience is over."""
+    can_nil: bool
+    grounds: int | None
+    """The ABSENTs that a CLOSE for their value rests on; None if it is not due."""
+    can_crash: bool
+    is_out: bool
+    has_ended: bool
 
 
 class Explorer:
-    """All states of a world.
+    """All states of a world."""
 
-    :param connected: players whose messages to each other arrive before a round ends at any of them, and within
-        :data:`~protocol.limits.RELAY` seconds.
-    :param lies: how many messages the liar signs at most.
-    :param has_relay: False for the mistake of closing without waiting for what others say.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        connected: Collection[int] = (),
-        lies: int = 1000,
-        *,
-        in_order: bool = True,
-        has_relay: bool = True,
-    ) -> None:
-        self.table, self.connected, self.lies = table, connected, lies
-        self.in_order, self.has_relay = in_order, has_relay
-        self.together = tuple(index for index, player in enumerate(table.honest) if player in connected)
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.together = tuple(index for index, player in enumerate(table.honest) if player in table.connected)
         self.nodes: list[Node] = []
         self.facts: list[Facts] = []
+        self.sweeps = 0
+        """The most that were needed so far to settle a state."""
         self._numbers: dict[object, int] = {}
         self._moves: dict[tuple[int, Event], int] = {}
-        self._endings: dict[tuple[State, tuple[int, ...]], str] = {}
+        self._settled: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self._tips: list[bytes] = []
+        self._tip_bits: dict[bytes, int] = {}
         start = []
         for me in table.honest:
             node = Node(table, me)
             node.react()
             start.append(self._intern(node))
-        self.start: State = (*start, 0)
+        self.start: State = (*start, 0, 0)
 
     def _intern(self, node: Node) -> int:
         key = node.key()
         found = self._numbers.get(key)
-        if found is not None:
-            return found
-        if wronged := node.blamed - {self.table.liar}:
-            raise ViolationError("nobody honest is blamed", f"{sorted(wronged)} are")
-        found = self._numbers[key] = len(self.nodes)
-        self.nodes.append(node)
-        self.facts.append(self._facts(node))
+        if found is None:
+            if wronged := node.convicted - {self.table.liar}:
+                raise ViolationError("nobody honest is convicted", f"{sorted(wronged)} are")
+            found = self._numbers[key] = len(self.nodes)
+            self.nodes.append(node)
+            self.facts.append(self._facts(node))
         return found
 
     def _facts(self, node: Node) -> Facts:
-        table = self.table
-        is_last = node.absence.round + 1 >= table.rounds
-        timers = [timer for timer in node.clocks() if timer[0] == "join" or not is_last]
-        offers = said = 0
-        for place in node.path():
-            offers |= table.lies(place, node.closed(place.step), node.absence.round)
-        for number in node.said:
-            offers |= table.offers.get(number, 0)
-            said |= 1 << number
-        by_liar = 0 if table.liar is None else table.by[table.liar]
-        closing = None
-        if node.closing is not None:
-            rests_on = answers = 0
-            for number in node.closing[1]:
-                rests_on |= 1 << number
-                answers |= table.answers.get(number, 0)
-            closing = node.closing[0], rests_on, answers
-        holds = voted = evicted = 0
-        for tip, author in node.messages:
-            if author not in (node.me, table.liar):
-                holds |= table.slot(tip, author)
-        for number in node.said:
-            message = table.messages[number]
-            if isinstance(message, Vote) and message.author == node.me:
-                voted |= table.slot(message.tip, node.me)
-        is_minority = False
-        if node.final is not None:
-            for place, entries in zip(node.path(), node.chain, strict=False):
-                absent = [author for author, entry in zip(place.owed, entries, strict=True) if not entry]
-                for author in absent:
-                    evicted |= table.slot(place.tip, author)
-                if absent and 2 * len(set(place.staying) - place.leavers(entries)) <= len(table.by):
-                    is_minority = True
-        shown = said | node.known & ~by_liar
+        ballot, table, is_out = node.ballot, self.table, node.is_out
+        can_vote = not is_out and ballot.absent(ballot.missing) is not None
+        close = None if is_out else ballot.close
+        grounds = None
+        if close is not None:
+            here = (table.number(signed) for signed in ballot.grounds(close) if signed.message.kind is Kind.ABSENT)
+            grounds = sum(1 << number for number in here)
         return Facts(
             node.known,
-            shown,
-            offers,
-            tuple(timers),
-            closing,
-            node.final,
             node.said,
-            node.absence.round,
-            holds,
-            voted,
-            evicted,
-            is_minority,
+            table.offers(node.said, ballot, node.known),
+            ballot.root.tip,
+            ballot.line[-1].tip,
+            node.line(),
+            node.convicted,
+            ballot.round,
+            can_vote,
+            can_vote and ballot.leading is None and ballot.absent(()) is None,
+            not is_out and ballot.nil is not None,
+            grounds,
+            node.crashes < table.crashes.get(node.me, 0) and node.known != node.stored,
+            is_out,
+            node.has_ended,
         )
 
     def move(self, number: int, event: Event) -> int:
@@ -601,130 +584,310 @@ class Explorer:
             node = self.nodes[number].copy()
             if isinstance(event, int):
                 node.learn(event)
-                node.react()
-            elif isinstance(event[1], int):
-                node.catch_up(self.nodes[event[1]])
-                node.react()
-            elif event[0] == "expire":
-                current = node.absence.current(node)  # its round has lasted long enough, too
-                node.react(expired={event[1], event[1] if current is None else current.tip})
-            elif event[0] == "join":
-                node.react(joining=(event[1],))
-            else:
-                node.react(closing=(event[1],))
+            elif event == "crash":
+                node.crash()
+            elif event.startswith("shown"):
+                node.see(self.nodes[int(event.split()[1])])
+            node.react(event)
             found = self._moves[number, event] = self._intern(node)
         return found
 
-    def after(self, state: State, index: int, number: int) -> State:
-        """Return the state in which one node's has changed."""
-        following = (*state[:index], number, *state[index + 1 :])
-        return following if not self.together else self._note_who_is_in_time(following)
-
-    def _note_who_is_in_time(self, state: State) -> State:
-        facts, table = self.facts, self.table
-        in_time = state[-1]
-        held = voted = 0
-        for index in self.together:
-            held |= facts[state[index]].holds
-            voted |= facts[state[index]].voted
-        held &= ~in_time
-        if not held:
-            return state
-        players = len(table.by)
-        everyone = (1 << players) - 1
-        others = everyone
-        for player in self.connected:
-            others ^= 1 << player
-        for tip, place in table.tips.items():
-            slots = held >> place * players & everyone
-            if slots and 2 * (voted >> place * players & everyone | others).bit_count() <= len(table.places[tip].base):
-                in_time |= slots << place * players
-        return state if in_time == state[-1] else (*state[:-1], in_time)
+    # What may happen
 
     def events(self, state: State) -> Iterator[tuple[int, Event]]:
         """Yield what may happen next, and to which of the honest nodes."""
-        table, facts = self.table, self.facts
-        lies = known = shown = 0
-        numbers = state[:-1]
-        for number in numbers:
-            lies |= facts[number].offers
-            known |= facts[number].known
-        for index in self.together:
-            shown |= facts[state[index]].shown
-        if table.liar is not None:
-            told = known & table.by[table.liar]
-            lies = told if told.bit_count() >= self.lies else lies | told
-        for index, number in enumerate(numbers):
-            own = facts[number]
+        table, all_facts = self.table, [self.facts[number] for number in state[:-2]]
+        lies = told = 0
+        for each in all_facts:
+            lies |= each.offers
+            told |= each.known & table.by_liar
+        lies = told if told.bit_count() >= table.lies else lies | told
+        for index, own in enumerate(all_facts):
+            if own.is_out:
+                continue
             pending = lies & ~own.known
-            for other in numbers:
-                for each in facts[other].said:
-                    if not own.known >> each & 1:
+            for other in all_facts:
+                for each in other.said:
+                    if not own.known >> each & 1 and leads_to(own.root, table.messages[each].message.tip):
                         pending |= 1 << each
-                        if self.in_order:
-                            break
-            while pending:
-                low = pending & -pending
-                pending ^= low
-                yield index, low.bit_length() - 1
+                        break
+            for number in bits(pending):
+                yield index, number
             is_together = index in self.together
-            if own.timers and not (is_together and shown & ~own.known & table.up_to_round[max(own.round, 0)]):
-                for timer in own.timers:
-                    yield index, timer
-            if own.closing is not None:
-                tip, rests_on, answers = own.closing
-                if not (self.has_relay and is_together) or self._has_been_answered(state, index, rests_on, answers):
-                    yield index, ("close", tip)
+            if own.can_vote and own.round < table.rounds and not (is_together and self._may_learn_more(all_facts, own)):
+                yield index, "vote"
+            if own.can_nil and own.round + 1 < table.rounds:
+                yield index, "nil"
+            if own.grounds is not None and not (is_together and self._may_be_answered(all_facts, own, own.grounds)):
+                yield index, "close"
+            if own.can_crash:
+                yield index, "crash"
 
-    def _has_been_answered(self, state: State, index: int, rests_on: int, answers: int) -> bool:
-        """Tell whether every connected node has seen votes, and this one has seen the evidence that they completed."""
-        own = self.facts[state[index]].known
-        for other in self.together:
-            facts = self.facts[state[other]]
-            if rests_on & ~facts.known or answers & facts.known & ~own:
-                return False
-        return True
+    def _others(self, all_facts: Sequence[Facts], own: Facts) -> Iterator[Facts | None]:
+        """Yield the connected nodes with the root of one; None for each that has gone on from there."""
+        for other in (all_facts[index] for index in self.together):
+            if other is own:
+                continue
+            if other.root != own.root:
+                if leads_to(own.root, other.root):
+                    yield None
+            elif not other.is_out:
+                yield other
 
-    def take(self, state: State, player: int, told: str) -> State:
-        """Return the state after what may happen to a player, by its description.
+    def _may_learn_more(self, all_facts: Sequence[Facts], own: Facts) -> bool:
+        """Tell whether connected nodes have something to show before this one's patience is over."""
+        table = self.table
+        if table.is_impatient:
+            return False
+        is_patient = own.needs_patience
+        if table.joins_early and any(vote and vote.root == own.root for vote in map(table.votes.__getitem__, bits(own.known))):
+            is_patient = False
+        if table.has_no_time_for_cheats and is_patient:
+            missing = set(table.positions[own.open].owed) - own.convicted
+            held = {table.messages[number].message for number in bits(own.known & ~table.is_vote)}
+            is_patient = not missing <= {message.author for message in held if message.tip == own.open}
+        for other in self._others(all_facts, own):
+            if other is None:
+                return True
+            lacking = other.known & ~own.known & ~table.is_vote & ~(table.by_liar & ~other.line)
+            if is_patient and (own.line & ~other.known or any(map(self._matters(own.root), bits(lacking)))):
+                return True
+        return False
 
-        :raises LookupError: if it may not happen now.
+    def _matters(self, root: bytes) -> Callable[[int], bool]:
+        table = self.table
+        return lambda number: bool(table.by_liar >> number & 1) or leads_to(root, table.messages[number].message.tip)
+
+    def _may_be_answered(self, all_facts: Sequence[Facts], own: Facts, grounds: int) -> bool:
+        """Tell whether a connected node does not know the grounds of a CLOSE yet, or has an answer to them."""
+        table = self.table
+        if table.is_hasty:
+            return False
+        voters = {table.messages[number].message.author for number in bits(grounds)}
+        for other in self._others(all_facts, own):
+            if other is None or grounds & ~other.known or (other.convicted - own.convicted) & voters:
+                return True
+            for vote in (table.votes[number] for number in other.said):
+                if vote and not vote.is_close and vote.root == own.root and vote.newest < own.round < vote.round:
+                    return True  # it left the round before it heard of the polka
+        return False
+
+    def after(self, state: State, index: int, number: int) -> State:
+        """Return the state in which one node's has changed."""
+        nodes = (*state[:index], number, *state[index + 1 : -2])
+        if not self.together:
+            return (*nodes, 0, 0)
+        all_facts = [self.facts[each] for each in nodes]
+        return (*nodes, self._in_time(all_facts, state[-2]), self._standing(all_facts, state[-1]))
+
+    def _in_time(self, all_facts: Sequence[Facts], known: int) -> int:
+        """Return the messages that a connected node held while at most half of the base could have voted against them."""
+        table = self.table
+        for index in self.together:
+            for number in bits(all_facts[index].known & ~table.is_vote & ~table.by_liar & ~known):
+                message = table.messages[number].message
+                position = table.positions[message.tip]
+                if position.kind is Kind.LOCK or message.author == table.honest[index]:
+                    continue
+                against = 0
+                for player in position.base:
+                    where = table.honest.index(player) if player in table.honest else -1
+                    if where not in self.together:
+                        against += player != message.author
+                        continue
+                    votes = (table.votes[each] for each in all_facts[where].said)
+                    against += any(
+                        vote and not vote.is_close and vote.value is not None and vote.value.tip == message.tip for vote in votes
+                    )
+                if 2 * against <= len(position.base):
+                    known |= 1 << number
+        return known
+
+    def _standing(self, all_facts: Sequence[Facts], known: int) -> int:
+        """Return the tips behind a liar's message that must stand: all connected hold it, one of them has signed behind
+        it, and none has said anything that leads elsewhere."""
+        table = self.table
+        here = [all_facts[index] for index in self.together]
+        behind = [self._behind(facts) for facts in here]
+        for tip in {tip for index, facts in enumerate(here) for tip in behind[index] if facts.said}:
+            while tip:
+                before = table.positions[tip.rpartition(b"/")[0]]
+                bit = self._tip_bits.setdefault(tip, 1 << len(self._tip_bits))
+                if table.liar in before.owed and before.kind is not Kind.LOCK and not known & bit:
+                    what = tip[-len(before.owed) :][before.owed.index(table.liar) :][:1].decode()
+                    number = table.numbers.get(f"{table.liar}{what}@{before.tip.decode()}".encode())
+                    is_held = number is not None and all(facts.known >> number & 1 for facts in here)
+                    if is_held and all(
+                        leads_to(tip, each) or leads_to(each, tip) for tips in behind for each in tips
+                    ):
+                        known |= bit
+                tip = before.tip
+        return known
+
+    def _behind(self, facts: Facts) -> set[bytes]:
+        """Return the tips that a node has said something for: of steps, and those to which its votes lead."""
+        table, found = self.table, set()
+        for number in facts.said:
+            vote = table.votes[number]
+            if vote is None:
+                found.add(table.messages[number].message.tip)
+            elif vote.value is not None:
+                position = table.positions[vote.value.tip]
+                entries = vote.value.entries
+                by_id = {each: table.messages[table.numbers[each]] for each in entries if each} if isinstance(entries, tuple) else {}
+                found.add(table.tip_after(position, {signed.message.author: signed for signed in by_id.values()}))
+        return found
+
+    # The claims
+
+    def violated(self, claim: str, state: State) -> str:
+        """Return in which way a state violates a claim; empty if it does not.
+
+        agree     All roots are on one history.
+        live      Each group of honest players that is a majority of every base and half of those in the game, hearing
+                  each other from now on and nobody else, comes to the end of the script, or is no quorum any more.
+        in time   Nobody is put out whose message a connected player held while at most half of the base could have voted
+                  against it.
+        stands    A step is not undone that all connected players hold, once one has signed behind it and none said
+                  otherwise.
         """
-        for index, event in self.events(state):
-            if self.table.honest[index] == player and self._short(event) == told:
-                return self.after(state, index, self.move(state[index], event))
-        raise LookupError(f"not now: {told} at {player}")
+        table = self.table
+        if claim == "live":
+            stuck = (group for group in groups(table) if self.settle(state, group) < 0)
+            return next((f"stuck: {[table.honest[index] for index in group]}" for group in stuck), "")
+        roots = {self.facts[number].root for number in state[:-2]}
+        if claim == "agree":
+            pairs = (pair for pair in itertools.combinations(sorted(roots), 2) if not leads_to(*pair))
+            return next((f"two histories: {one!r} and {other!r}" for one, other in pairs), "")
+        if claim == "stands":
+            tips = (tip for tip, bit in self._tip_bits.items() if state[-1] & bit)
+            undone = ((tip, root) for tip in tips for root in roots if not leads_to(tip, root) and not leads_to(root, tip))
+            return next((f"undone although one had signed on it: {tip!r}, now {root!r}" for tip, root in undone), "")
+        connected = {table.honest[index] for index in self.together}
+        for root in roots:
+            tip = root
+            while tip:
+                before = table.positions[tip.rpartition(b"/")[0]]
+                if before.kind is not Kind.LOCK:
+                    for author, entry in zip(before.owed, tip[-len(before.owed) :].decode(), strict=True):
+                        number = table.numbers.get(f"{author}o@{before.tip.decode()}".encode(), -1)
+                        if entry == "-" and author in connected and number >= 0 and state[-2] >> number & 1:
+                            return f"{author} was put out although in time: {root!r}"
+                tip = before.tip
+        return ""
 
-    def _short(self, event: Event) -> str:
-        if isinstance(event, int):
-            return _short(self.table.messages[event])
-        return f"{event[0]} {bytes(event[1]).decode()}"
+    def settle(self, state: State, group: tuple[int, ...], chance: random.Random | None = None, lies: int = 0) -> int:
+        """Return after how many sweeps of all timers a group of nodes is at the end; -1 if it is stuck.
+
+        :param lies: how many more messages the liar shows meanwhile, to one of the group each.
+        """
+        key = tuple(state[index] for index in group), group
+        known = self._settled.get(key)
+        if known is not None and not lies:
+            return known
+        nodes, found = self._exchange(list(state[:-2]), group), -1
+        for sweep in range(SWEEPS + 3 * lies):
+            if self._is_settled(nodes, group):
+                found = sweep
+                break
+            if chance is not None and lies:
+                lies -= 1
+                self._lie(nodes, group, chance)
+            votes = [index for index in group if self.facts[nodes[index]].can_vote]
+            for index in votes or [index for index in group if self.facts[nodes[index]].can_nil]:
+                nodes[index] = self.move(nodes[index], "vote" if votes else "nil")
+            nodes = self._exchange(nodes, group)
+        self.sweeps = max(self.sweeps, found)
+        if chance is None:
+            self._settled[key] = found
+        return found
+
+    def _order(self, event: tuple[int, Event]) -> tuple[int, str]:
+        """Order events whatever the numbers of messages: a walk is the same in every explorer."""
+        index, what = event
+        return index, what if isinstance(what, str) else self.table.messages[what].id.decode()
+
+    def _lie(self, nodes: list[int], group: Sequence[int], chance: random.Random) -> None:
+        offers = 0
+        for index in group:
+            offers |= self.facts[nodes[index]].offers
+        if offers:
+            number = chance.choice(sorted(bits(offers), key=lambda number: self.table.messages[number].id))
+            hearers = [index for index in group if not self.facts[nodes[index]].is_out]
+            if hearers:
+                index = chance.choice(hearers)
+                nodes[index] = self.move(nodes[index], number)
+
+    def _exchange(self, nodes: list[int], group: Sequence[int]) -> list[int]:
+        """Return what becomes of the nodes when a group of them hear all from each other, and close what they would."""
+        while True:
+            before, together = nodes.copy(), 0
+            for index in group:
+                together |= self.facts[nodes[index]].known
+            for index in group:
+                for number in bits(together & ~self.facts[nodes[index]].known):
+                    facts = self.facts[nodes[index]]
+                    if not facts.is_out and self._matters(facts.root)(number):
+                        nodes[index] = self.move(nodes[index], number)
+            if nodes == before:
+                for index, other in itertools.permutations(group, 2):
+                    if not self.facts[nodes[index]].is_out:
+                        nodes[index] = self.move(nodes[index], f"shown {nodes[other]}")
+            if nodes == before:
+                for index in group:
+                    if self.facts[nodes[index]].grounds is not None:
+                        nodes[index] = self.move(nodes[index], "close")
+            if nodes == before:
+                return nodes
+
+    def _is_settled(self, nodes: Sequence[int], group: Sequence[int]) -> bool:
+        """Tell whether a group has come to the end, or is no quorum any more."""
+        going = [index for index in group if not self.facts[nodes[index]].is_out]
+        active = {self.table.honest[i] for i in group if i in going or self.facts[nodes[i]].has_ended}
+        if not going:
+            return True
+        if len({self.facts[nodes[index]].root for index in group if self.table.honest[index] in active}) > 1:
+            return False
+        facts = self.facts[nodes[going[0]]]
+        position = self.table.positions[facts.open]
+        missing = () if position.kind is Kind.LOCK else set(position.owed) - active
+        base = set(position.base).difference(position.left)
+        stay = set(position.live).difference(missing)
+        return (
+            2 * len(base & active) <= len(position.base)
+            or 2 * len(base.difference(missing)) <= len(position.base)
+            or 2 * len(active.intersection(position.live)) < len(position.live)
+            or 2 * len(stay & active) < len(stay)
+            or not stay
+        )
+
+    # Ways through the world
 
     def explore(self, claims: Collection[str], limit: int = 10**9) -> tuple[int, int]:
         """Visit every state; return how many there are, and how many transitions.
 
-        :param claims: of :meth:`violates`.
+        :param claims: of :meth:`violated`.
         :param limit: stop after so many states.
         :raises ViolationError: if a claim does not hold.
         """
         parents: dict[State, tuple[State, int, Event] | None] = {self.start: None}
-        queue = [self.start]
-        transitions = 0
+        queue, transitions = [self.start], 0
         for state in queue:
-            for claim in claims:
-                if problem := self.violates(claim, state):
-                    raise ViolationError(claim, problem, self._trace(parents, state))
-            for index, event in self.events(state):
-                before = state[index]
-                after = self._moves.get((before, event))
-                if after is None:
-                    after = self.move(before, event)
-                if after != before:
+            try:
+                for claim in claims:
+                    if problem := self.violated(claim, state):
+                        raise ViolationError(claim, problem)
+                for index, event in self.events(state):
+                    after = self.move(state[index], event)
+                    if after == state[index]:
+                        continue
                     transitions += 1
                     following = self.after(state, index, after)
                     if following not in parents:
                         parents[following] = (state, index, event)
                         queue.append(following)
+            except ViolationError as error:
+                raise ViolationError(error.claim, str(error), self._trace(parents, state)) from error
             if len(queue) > limit:
                 break
         return len(parents), transitions
@@ -738,276 +901,133 @@ class Explorer:
         return steps[::-1]
 
     def _tell(self, before: int, after: int, event: Event) -> str:
-        node = self.nodes[after]
-        said = [_short(self.table.messages[number]) for number in node.said[len(self.nodes[before].said) :]]
-        return (
-            f"{node.me} gets {self._short(event)}; says {said}; {node.chain} {node.final!r} blames {set(node.blamed)}"
-        )
+        table, node = self.table, self.nodes[after]
+        said = [table.messages[number].id.decode() for number in node.said[len(self.nodes[before].said) :]]
+        got = table.messages[event].id.decode() if isinstance(event, int) else event
+        facts = self.facts[after]
+        return f"{node.me} <- {got}; says {said}; root {facts.root.decode()!r}, open {facts.open.decode()!r}, c {facts.round}"
 
-    def violates(self, claim: str, state: State) -> str:
-        """Return in which way a state violates a claim; empty if it does not.
-
-        :param claim: "one history", "nobody evicted in time", "nothing stuck"; "forks are proven": where both
-                sides put somebody out, by what all nodes together have seen of the liar's messages and votes; "forks
-                are proven by CLOSEs": without the ABSENTs; "all forks are proven": also the others, which is not so.
-        """
-        if claim == "nothing stuck":
-            for group in groups(self.table):
-                if not self.ending(state, group):
-                    return f"stuck: {[self.table.honest[index] for index in group]}"
-            return ""
-        facts = [self.facts[number] for number in state[:-1]]
-        if claim == "nobody evicted in time":
-            for each in facts:
-                if each.evicted & state[-1]:
-                    return f"evicted although a connected player held their message in time: {each.final!r}"
-            return ""
-        if claim == "one history":
-            for each in facts:
-                if each.is_minority:
-                    return f"those who go on are no majority of those who locked last: {each.final!r}"
-        fork = self._fork(state)
-        if not fork or claim == "one history":
-            return f"two histories: {fork}" if fork else ""
-        if claim != "all forks are proven" and any(all(map(all, self.table.before[final])) for final in fork):
-            return ""  # one side put nobody out before the LOCK, so perhaps nobody voted there
-        lies = 0
-        for each in facts:
-            lies |= each.known & self.table.by[self.table.liar or 0]
-        if self._contradicts(lies, closes_only=claim == "forks are proven by CLOSEs"):
-            return ""
-        return f"nobody is proven to have lied, and yet there are two histories: {fork}"
-
-    # What becomes of those who hear each other
-
-    def ending(self, state: State, group: tuple[int, ...]) -> str:
-        """Return how a group of nodes ends that hears each other from now on, and nobody else; empty if it never does.
-
-        Rounds end everywhere at once, the worst case for finding into one round.
-        """
-        known = self._endings.get((tuple(state[index] for index in group), group))
-        if known is not None:
-            return known
-        now = self._exchange(state[:-1], group)
-        end = self._end(now, group)
-        for _ in range(10):
-            if end:
-                break
-            nodes = list(now)
-            for kind in ("expire", "join"):
-                for index in group:
-                    for timer in tuple(self.nodes[nodes[index]].clocks()):
-                        if timer[0] == kind:
-                            nodes[index] = self.move(nodes[index], timer)
-                nodes = list(self._exchange(tuple(nodes), group))
-            now = tuple(nodes)
-            end = self._end(now, group)
-        self._endings[tuple(state[index] for index in group), group] = end
-        return end
-
-    def _exchange(self, numbers: tuple[int, ...], group: tuple[int, ...]) -> tuple[int, ...]:
-        """Return what becomes of the nodes when a group of them hear all from each other, and close what they would."""
-        nodes = list(numbers)
-        while True:
-            together = 0
-            for index in group:
-                together |= self.facts[nodes[index]].known
-            before = tuple(nodes)
-            for index in group:
-                pending = together & ~self.facts[nodes[index]].known
-                while pending:
-                    low = pending & -pending
-                    pending ^= low
-                    nodes[index] = self.move(nodes[index], low.bit_length() - 1)
-            if tuple(nodes) == before:
-                for index, other in itertools.permutations(group, 2):
-                    if self.nodes[nodes[index]].absence.round >= limits.VOTE_ROUNDS:  # it has dropped some
-                        nodes[index] = self.move(nodes[index], ("shown", nodes[other]))
-            if tuple(nodes) == before:
-                for index in group:
-                    if (closing := self.facts[nodes[index]].closing) is not None:
-                        nodes[index] = self.move(nodes[index], ("close", closing[0]))
-            if tuple(nodes) == before:
-                return before
-
-    def _end(self, numbers: tuple[int, ...], group: tuple[int, ...]) -> str:
-        nodes = [self.nodes[numbers[index]] for index in group]
-        finals = {node.final for node in nodes}
-        if len(finals - {None}) > 1 or any(node.others for node in nodes):
-            return "forked"
-        if len(finals) > 1:
-            return ""
-        if len({node.chain for node in nodes}) == 1 and len(nodes[0].chain) > len(self.table.steps):
-            return "completed"
-        return "" if any(self._can_go_on(node, {each.me for each in nodes}) for node in nodes) else "suspended"
-
-    def _can_go_on(self, node: Node, group: Collection[int]) -> bool:
-        """Tell whether a group of nodes is enough to close the step that one of them has open."""
-        place = node.tail()[-1]
-        ballot = node.absence.ballots.get(place.tip) or Ballot(place)
-        best = ballot.best()
-        entries = best[0].entries if best else node.absence._own_entries(ballot, node)
-        return bool(elect(place, entries, group, ballot.backers(entries), node.blamed))
-
-    # Walks, where there are too many states
-
-    def walk(
-        self, chance: random.Random, length: int, claims: Collection[str] = ("one history", "nobody evicted in time")
-    ) -> bool:
-        """Take one way through the world and check it in every state; tell whether it came to two histories.
+    def walk(self, chance: random.Random, length: int, claims: Collection[str], lies: int = 0) -> None:
+        """Take one way through the world, check every state, and at last that nothing is stuck.
 
         How likely timers are, which links are slow and what the liar shows to whom is drawn anew for each walk: orders
         in which a rule breaks are rare among those where everything is equally likely.
 
+        :param lies: how many more messages the liar shows while the others settle.
         :raises ViolationError: if a claim does not hold on it.
         """
-        table, nodes = self.table, range(len(self.table.honest))
-        timers_first = chance.choice((0.02, 0.1, 0.3, 0.6))
-        slowness = chance.choice((0.0, 0.2, 0.5))
-        slow = {(index, author) for index in nodes for author in table.honest if chance.random() < slowness}
-        camps = {player: chance.random() < 0.5 for player in table.honest}
-        if has_camps := chance.random() < 0.4:
-            slow = {(i, other) for i in nodes for other in table.honest if camps[table.honest[i]] != camps[other]}
-        withholding = chance.choice((0.0, 0.5))
-        withheld: dict[tuple[int, int], bool] = {}
-        state = self.start
-        told: list[tuple[int, int, Event]] = []
-        for _ in range(length):
-            timers: list[tuple[int, Event]] = []
-            quick: list[tuple[int, Event]] = []
-            late: list[tuple[int, Event]] = []
-            for index, event in self.events(state):
-                if not isinstance(event, int):
-                    if self.move(state[index], event) != state[index]:
-                        timers.append((index, event))
-                    continue
-                message = table.messages[event]
-                author = message.author
-                if author == table.liar:
-                    if (index, event) not in withheld:
-                        is_theirs = True
-                        if has_camps and isinstance(message, Vote):  # to each camp what it says itself
-                            mine = camps[table.honest[index]]
-                            models = (p for p in table.honest if message._replace(author=p) in table.index)
-                            is_theirs = any(camps[player] == mine for player in models)
-                        withheld[index, event] = not is_theirs or chance.random() < withholding
-                    if withheld[index, event]:
+        table, state, told = self.table, self.start, []
+        nodes = range(len(table.honest))
+        timers_first, slowness = chance.choice((0.02, 0.1, 0.3, 0.6)), chance.choice((0.0, 0.2, 0.5))
+        withholding = chance.choice((0.3, 0.6, 0.9))
+        slow = {(index, author) for index in nodes for author in table.everyone if chance.random() < slowness}
+        if not self.together and chance.random() < 0.5:
+            camps = {player: chance.random() < 0.5 for player in table.everyone}
+            slow = {(i, other) for i in nodes for other in table.everyone if camps[table.honest[i]] != camps[other]}
+        withheld: dict[tuple[int, Event], bool] = {}
+        checked = [claim for claim in claims if claim != "live"]
+        try:
+            for _ in range(length):
+                timers: list[tuple[int, Event]] = []
+                quick: list[tuple[int, Event]] = []
+                late: list[tuple[int, Event]] = []
+                for index, event in sorted(self.events(state), key=self._order):
+                    if isinstance(event, str):
+                        if event != "crash" or chance.random() < 0.12:
+                            timers.append((index, event))
                         continue
-                (late if (index, author) in slow else quick).append((index, event))
-            if timers and chance.random() < timers_first:
-                events = timers
-            else:
-                events = quick if quick and chance.random() < 0.95 else [*timers, *quick, *late]
-            if not events:
-                break
-            index, event = chance.choice(events)
-            after = self.move(state[index], event)
-            told.append((state[index], after, event))
-            state = self.after(state, index, after)
-            for claim in claims:
-                if problem := self.violates(claim, state):
-                    raise ViolationError(claim, problem, [self._tell(*each) for each in told])
-        if "one history" in claims:
-            for group in groups(self.table):
-                is_meant = len(group) == len(nodes) or set(group) == set(self.together)
-                if is_meant and self.ending(state, group) not in ("completed", "suspended"):
-                    raise ViolationError(
-                        "nothing stuck", f"stuck or forked: {group}", [self._tell(*each) for each in told]
-                    )
-        return bool(self._fork(state))
-
-    def _fork(self, state: State) -> set[bytes]:
-        """Return the tips of the complete LOCKs, if there are two."""
-        finals: set[bytes] = set()
-        for number in state[:-1]:
-            final = self.facts[number].final
-            finals |= self.nodes[number].others | (set() if final is None else {final})
-        return finals if len(finals) > 1 else set()
-
-    def _contradicts(self, lies: int, *, closes_only: bool = False) -> bool:
-        """Tell whether some of these messages of the liar's for one step before the LOCK contradict each other."""
-        ballots: dict[bytes, Ballot] = {}
-        slots = set()
-        while lies:
-            low = lies & -lies
-            lies ^= low
-            message = self.table.messages[low.bit_length() - 1]
-            if isinstance(message, Evidence) or self.table.is_lock(message.tip):
-                continue
-            if isinstance(message, Message):
-                if message.tip in slots:
-                    return True
-                slots.add(message.tip)
-            elif message.is_close or not closes_only:
-                try:
-                    ballots.setdefault(message.tip, Ballot(self.table.places[message.tip])).take(message)
-                except ContradictionError:
-                    return True
-        return False
-
-
-def _short(message: Message | Vote | Evidence) -> str:
-    if isinstance(message, Vote):
-        kind = "CLOSE" if message.is_close else "ABSENT"
-        entries = ",".join(entry.decode() or "-" for entry in message.entries)
-        newest = "" if message.newest < 0 else f" newest {message.newest}"
-        return f"{kind}({message.tip.decode()}: {message.round}, {entries}{newest}) by {message.author}"
-    if isinstance(message, Evidence):
-        return f"evidence against {message.culprit} by {message.author}"
-    return f"{message.tip.decode()}: {message.id.decode()} by {message.author}"
+                    author = table.messages[event].message.author
+                    if author == table.liar and withheld.setdefault((index, event), chance.random() < withholding):
+                        continue
+                    (late if (index, author) in slow else quick).append((index, event))
+                events = timers if timers and chance.random() < timers_first else quick
+                if not events or chance.random() >= 0.95:
+                    events = [*timers, *quick, *late]
+                if not events:
+                    break
+                index, event = chance.choice(events)
+                told.append((state[index], event, index))
+                state = self.after(state, index, self.move(state[index], event))
+                for claim in checked:
+                    if problem := self.violated(claim, state):
+                        raise ViolationError(claim, problem)
+            if "live" in claims:
+                if problem := self.violated("live", state):
+                    raise ViolationError("live", problem)
+                for group in groups(table) if lies else ():
+                    if self.settle(state, group, chance, lies) < 0:
+                        raise ViolationError("live", f"stuck while the liar goes on: {group}")
+        except ViolationError as error:
+            trace = [self._tell(before, self._moves.get((before, event), before), event) for before, event, _ in told]
+            raise ViolationError(error.claim, str(error), trace) from error
 
 
 def groups(table: Table) -> list[tuple[int, ...]]:
-    """Return every set of honest nodes that are a majority of the table, and at least half of those in the game."""
-    honest, place = range(len(table.honest)), table.places[FIRST]
-    majorities = (
-        group for size in range(place.majority, len(honest) + 1) for group in itertools.combinations(honest, size)
-    )
-    live = set(place.live)
-    return [
-        group for group in majorities if 2 * len(live.intersection(table.honest[index] for index in group)) >= len(live)
-    ]
+    """Return every set of honest nodes that must go on if they hear each other: all connected among them."""
+    honest = range(len(table.honest))
+    found = []
+    for group in itertools.chain.from_iterable(itertools.combinations(honest, size) for size in range(1, len(honest) + 1)):
+        players = {table.honest[index] for index in group}
+        is_majority = all(2 * len(players.intersection(base)) > len(base) for base in table.bases)
+        if is_majority and 2 * len(players.intersection(table.live)) >= len(table.live) and players >= {*table.connected}:
+            found.append(group)
+    return found
 
 
 def main() -> None:
     """Explore one world and print a row of the table in docs/reliability.md."""
-    parser = argparse.ArgumentParser(description="Explore one small world of the absence rule exhaustively.")
-    parser.add_argument("--players", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--steps", nargs="*", default=(), help="who owes each step before the LOCK: 0 12 for two steps")
-    parser.add_argument("--out", type=int, nargs="*", default=(), help="who is out of the game from the start")
-    parser.add_argument("--falls", type=int, nargs="*", default=(), help="who goes out of it before the LOCK")
-    parser.add_argument("--resigns", nargs="*", default=(), metavar="PLAYER:STEP", help="who resigns, in which step")
+    parser = argparse.ArgumentParser(description="Explore one small world of the rule for going on without somebody.")
+
+    def players(text: str) -> tuple[int, ...]:
+        return tuple(map(int, text))
+
+    def pairs(text: str) -> tuple[int, str]:
+        one, _, other = text.partition(":")
+        return int(one), other
+
+    parser.add_argument("script", nargs="?", default="t0,L", help="the steps: t0 a turn of 0, j joint, o OPEN, L LOCK")
+    parser.add_argument("--live", type=players, default=(0, 1, 2))
+    parser.add_argument("--witnesses", type=players, default=())
+    parser.add_argument("--bases", type=players, nargs="*", default=(), help="the base of each segment")
+    parser.add_argument("--falls", type=pairs, nargs="*", default=(), metavar="STEP:PLAYERS")
+    parser.add_argument("--resigns", type=pairs, nargs="*", default=(), metavar="PLAYER:STEP")
+    parser.add_argument("--crashes", type=pairs, nargs="*", default=(), metavar="PLAYER:TIMES")
     parser.add_argument("--liar", type=int)
+    parser.add_argument("--connected", type=players, default=(), help="honest players who hear each other")
     parser.add_argument("--lies", type=int, default=1000, help="how many messages the liar signs at most")
-    parser.add_argument("--denies", action="store_true", help="the liar votes against closed steps, too")
-    parser.add_argument("--cut-off", action="store_true", help="with a liar: honest players need not hear each other")
-    parser.add_argument("--any-order", action="store_true", help="messages of one author overtake each other")
+    parser.add_argument("--invents", action="store_true", help="the liar also votes what nobody else does")
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--limit", type=int, default=10**9, help="stop after so many states")
+    parser.add_argument("--walks", type=int, help="walk so often instead")
+    parser.add_argument("--length", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    resigning = {int(player): int(step) for player, step in (each.split(":") for each in given.resigns)}
     table = Table(
-        given.players,
-        steps=[tuple(map(int, players)) for players in given.steps],
-        out=given.out,
-        falls=given.falls,
-        resigning=resigning,
+        given.live,
+        given.witnesses,
+        given.script,
+        given.bases,
+        falls={step: players(who) for step, who in given.falls},
+        resigns={player: int(step) for player, step in given.resigns},
         liar=given.liar,
-        is_denying=given.denies,
+        connected=given.connected,
+        lies=given.lies,
+        is_inventing=given.invents,
         rounds=given.rounds,
+        crashes={player: int(times) for player, times in given.crashes},
     )
-    is_connected = given.liar is not None and not given.cut_off
-    explorer = Explorer(table, table.honest if is_connected else (), given.lies, in_order=not given.any_order)
-    claims = ("forks are proven",) if given.cut_off else ("one history", "nobody evicted in time", "nothing stuck")
-    start = time.process_time()
-    states, transitions = explorer.explore(claims, given.limit)
+    explorer, start = Explorer(table), time.process_time()
+    claims = ("agree", "live") if given.liar is None else ("agree", "live", "in time", "stands")
+    if given.walks is not None:
+        for seed in range(given.seed, given.seed + given.walks):
+            explorer.walk(random.Random(seed), given.length, claims, 0 if given.liar is None else 3)
+        count = f"{given.walks:,} walks |"
+    else:
+        states, transitions = explorer.explore(claims, given.limit)
+        count = f"{states:,}{' (the first)' if states >= given.limit else ''} | {transitions:,}"
+    liar = "–" if given.liar is None else f"{given.liar}, {given.lies} lies"
     seconds = time.process_time() - start
-    step = ", ".join(given.steps) or "joint"
-    liar = (
-        "–" if given.liar is None else f"{given.liar}{', denying' * given.denies}{', others cut off' * given.cut_off}"
-    )
-    count = f"{states:,}" + (" (the first)" if states >= given.limit else "")
-    print(f"| {given.players} | {given.rounds} | {step} | {liar} | {count} | {transitions:,} | {seconds:.0f} |")
+    print(f"| {given.script} | {given.rounds} | {liar} | {count} | {explorer.sweeps} | {seconds:.0f} |")
 
 
 if __name__ == "__main__":
