@@ -14,19 +14,18 @@ from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
 from protocol import limits
 from protocol.consensus.kinds import RULES, parse_signed
-from protocol.consensus.kinds.lock import carried
+from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.position import FORMED, Position
 from protocol.consensus.verifier import Judgement, verify
 from protocol.consensus.votes import read_vote
+from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import derive_secret
 from protocol.match.effects import Accuse
 from protocol.wire.frames import Carried, Frame, Need, Page
 from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 if TYPE_CHECKING:
-    from protocol.consensus.intake import Intake
-
-    from protocol.consensus.history import History
+    from protocol.consensus.replica import Replica
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 
@@ -97,8 +96,13 @@ class Violation(AssertionError):
 
 
 def slot(message: Message) -> tuple[Any, ...]:
-    """Return what a player may sign one message for: (author, step, T), and for a vote its kind and round."""
+    """Return what a player may sign one message for: (author, step, T), for a vote its kind and round as well, and for
+    RESULT the whole match."""
     place = (message.author, message.step, message.tip)
+    if message.kind == Kind.RESULT:
+        return (message.author, Kind.RESULT)
+    if message.kind == Kind.WITNESS:
+        return (*place, Kind.WITNESS)
     if message.kind in VOTES:
         assert isinstance(message.body, tuple)
         return (*place, RULES[message.kind].name, message.body[0])
@@ -122,14 +126,12 @@ class Checks:
         self._restored: set[int] = set()
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
-        self._had: WeakKeyDictionary[Intake, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
+        self._had: WeakKeyDictionary[Replica, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
         """The first message of a cheat for each slot that a node has taken."""
         self._wakes: dict[int, tuple[int, int]] = {}
         """How often a node let itself be woken in which second."""
         self._votes: Counter[tuple[int, int]] = Counter()
         """Votes signed, by author and second."""
-        self._bound: set[tuple[bytes, int]] = set()
-        """Tips of the first COMMIT, with the authors of those that a node has taken."""
         self._declined: set[bytes] = set()
         """Tips at which an honest host has resigned from a proposal."""
         self._questions: Counter[tuple[int, int, int]] = Counter()
@@ -213,18 +215,17 @@ class Checks:
             f"node {machine.node} blames {author} in step {accusation.step}: {accusation.reason}",
         )
 
-    def taken(self, replica: Intake, signed: Signed) -> None:
+    def taken(self, replica: Replica, signed: Signed) -> None:
         """A node has taken a message, or refused it.
 
         As soon as an honest node has two that contradict each other, it can prove it (SPEC.md §5). But it keeps of each
         author one message only of histories that it is not on, and one vote on what is final.
         """
-        message, me, history = signed.message, replica.absence.me, replica.history
-        if message.step == FORMED - 1 and message.kind is Kind.COMMIT and message.author < history.roster_size:
-            self._is_bound(history, signed)
+        message, me, history = signed.message, replica.me, replica.history
         is_foreign = message.step <= history.position.step and not history.goes_through(message)
-        is_past = message.kind in VOTES and message.step < history.position.locked
-        if me is None or is_foreign or is_past or message.match != history.match or message.kind is Kind.RESULT:
+        is_past = message.kind in VOTES and message.step < history.position.root
+        is_early = message.kind == Kind.RESULT and history.position.kind is not None
+        if me is None or is_foreign or is_past or is_early or message.match != history.match:
             return
         if not self.world.is_honest(me) or self.world.is_honest(message.author):
             return
@@ -254,17 +255,11 @@ class Checks:
 
     @staticmethod
     def _is_forgotten(had: Mapping[tuple[Any, ...], Signed], message: Message) -> bool:
-        """Tell whether a vote is older than those of its author and step that are kept."""
+        """Tell whether a vote may be dropped again, since its author votes in so many rounds of one root."""
         if message.kind not in VOTES:
             return False
-        of_step = (signed for place, signed in had.items() if place[:4] == slot(message)[:4])
-        rounds = sorted({read_vote(signed).round for signed in of_step})
-        return bool(slot(message)[4] < rounds[-limits.VOTE_ROUNDS :][0])
-
-    def _is_bound(self, history: History, signed: Signed) -> None:
-        message = signed.message
-        if message.match == history.match and history.keys[message.author].verifies(signed.signature, signed.data):
-            self._bound.add((message.tip, message.author))
+        of_root = [signed for place, signed in had.items() if place[:4] == slot(message)[:4]]
+        return len({read_vote(signed).round for signed in of_root}) > limits.VOTE_ROUNDS_LATER
 
     def restored(self, machine: Machine) -> None:
         """A store was put back from a backup: what only it held is gone from the world."""
@@ -317,38 +312,36 @@ class Checks:
         self._hold(Check.ONE_STATE_PER_HISTORY, agreed == what, f"node {machine.node} differs at step {position.step}")
 
     def _steps_close_with_all(self, machine: Machine, chain: list[Position], step: int) -> None:
-        """Nobody is left out of a step but by identical CLOSEs of more than half of the base (SPEC.md §6)."""
+        """No step goes on without a message but by identical CLOSEs of more than half of the base (SPEC.md §6)."""
         before, after = chain[step - 1 : step + 1]
         missing = set(before.owed) - set(after.entries)
         if not missing:
             self.counts[Check.NOBODY_IS_EVICTED_BUT_BY_VOTES] += 1
             return
-        self._hold(
-            Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL,
-            before.step >= FORMED or all((before.tip, author) in self._bound for author in missing),
-            f"node {machine.node} closed step {before.step} without {missing}",
-        )
+        told = f"node {machine.node} closed step {before.step} without {missing}"
+        self._hold(Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, before.step >= FORMED, told)
+        is_lock = before.kind is Kind.LOCK
         base = self._base(chain[:step])
         resigned = {author for author, signed in after.entries.items() if signed.message.kind is Kind.RESIGN}
-        stay = set(before.live) - missing - resigned
+        leaving = set[int]() if is_lock else missing | resigned
+        stay = set(before.live) - leaving
         votes = [signed.message for signed in after.certificate]
         closes = [vote for vote in votes if vote.kind is Kind.CLOSE]
-        named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
+        named: Any = before.lock
+        if not is_lock:
+            named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
+        aim = (before.step, before.tip, named)
         is_voted = (
-            before.step > 0
-            and 2 * len({vote.author for vote in closes} & base.difference(before.left)) > len(base)
+            2 * len({vote.author for vote in closes} & base.difference(before.left)) > len(base)
             and 2 * len(stay.intersection(vote.author for vote in votes)) >= len(stay)
-            and {(vote.step, vote.tip) for vote in votes} == {(before.step, before.tip)}
+            and {(vote.step, vote.tip) for vote in votes} == {(before.root, chain[before.root].tip)}
             and len({vote.body for vote in closes}) == 1
-            and all(isinstance(vote.body, tuple) and vote.body[1] == named for vote in votes)
+            and all(isinstance(vote.body, tuple) and vote.body[1] == aim for vote in votes)
         )
-        self._hold(
-            Check.NOBODY_IS_EVICTED_BUT_BY_VOTES,
-            is_voted,
-            f"node {machine.node} closed step {before.step} without {missing}",
-        )
-        self.evicted |= missing
-        left = len(base - set(before.left) - missing - resigned)
+        self._hold(Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, is_voted, told)
+        if not is_lock:
+            self.evicted |= missing
+        left = len(base - set(before.left) - leaving)
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
@@ -370,15 +363,19 @@ class Checks:
             )
 
     def _base(self, chain: list[Position]) -> set[int]:
-        """Return who votes behind the last LOCK that is complete before the open step, whatever the node thinks."""
-        locks = [(before, after) for before, after in pairwise(chain) if before.kind is Kind.LOCK]
-        if len(locks) < 2:
+        """Return who may vote on the last step of a chain, whatever the node thinks (SPEC.md §5)."""
+        locks = [place.step for place in chain[:-1] if place.kind is Kind.LOCK]
+        if not locks or locks[-1] <= FORMED:
             return set(range(self.world.plan.players))
-        there = {author for before, _ in locks[-3:-1] for author in before.live}
-        for signed in locks[-2][1].entries.values():
-            if signed.message.kind is Kind.LOCK and isinstance(signed.message.body, bytes):
-                there.update(carried(signed.message.body))
-        return there.difference(locks[-1][0].left)
+        base = {author for step in locks[-3:] for author in chain[step].owed}
+        for place in chain[locks[-2] + 2 : locks[-1] + 1]:
+            for signed in place.entries.values():
+                body = signed.message.body
+                if signed.message.kind is Kind.REVEAL and isinstance(body, bytes):
+                    base.update(body[HASH_BYTES::CARRIED])
+                elif signed.message.kind is Kind.OPEN and isinstance(body, tuple) and isinstance(body[-1], bytes):
+                    base.update(body[-1][::CARRIED])
+        return base.difference(chain[locks[-1]].left)
 
     def _dice_and_funds(self, before: State | None, position: Position) -> None:
         """No die and no coin comes from nowhere, and none is lost but by the rules (SPEC.md)."""
@@ -413,7 +410,7 @@ class Checks:
         is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
         # A vote that is under way when the next LOCK is complete is forgotten with all others.
         assert machine.match is not None
-        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.history.position.locked
+        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.history.position.root
         self._hold(
             Check.STORED_BEFORE_SENT,
             signed.id in machine.disk.own or is_given_back or is_settled,
@@ -440,7 +437,8 @@ class Checks:
             return
         self._followed.add(after.tip)
         players = self.world.plan.players
-        ids = [after.entries[author].id if author in after.entries else b"" for author in range(players)]
+        named = {} if before.kind is Kind.LOCK else after.entries
+        ids = [named[author].id if author in named else b"" for author in range(players)]
         parts = [before.tip, before.step.to_bytes(8, "big"), *ids]
         tag = b"p2pdice/3/step"
         head = bytes((len(tag),)) + tag + bytes((len(parts),))
@@ -451,13 +449,14 @@ class Checks:
         self._hold(Check.LOCKS_AGREE, len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
 
     def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
-        """Before a secret leaves, every live player has signed the same history (SPEC.md §5)."""
+        """Before a secret leaves, the history is final: the LOCK in front of it is closed (SPEC.md §5)."""
         assert machine.match is not None
         chain = machine.match.history.chain
-        before = chain[message.step].entries.values() if message.step < len(chain) else ()
+        place = chain[message.step] if message.step < len(chain) else None
+        is_locked = place is not None and chain[message.step - 1].kind is Kind.LOCK and place.root == place.step
         self._hold(
             Check.NO_SECRET_BEFORE_A_LOCK,
-            any(signed.message.kind is Kind.LOCK for signed in before),
+            is_locked,
             f"node {machine.node} sends {RULES[message.kind].name} in step {message.step}",
         )
 
@@ -537,17 +536,14 @@ class Checks:
         """Whatever peers send, what a node keeps of it is bounded (SPEC.md §6, §8)."""
         match = machine.match
         assert match is not None
-        replica = match.replica
-        kept = max((len(messages) for messages in replica._later.values()), default=0)
-        self._hold(Check.KEPT_FOR_LATER, kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
-        aside = max((len(messages) for messages in replica._aside.values()), default=0)
-        self._hold(Check.BUFFERS_ARE_BOUNDED, aside <= 4, f"{aside} messages of one author are kept aside")
+        replica, ballot = match.replica, match.replica.ballot
+        for book in (ballot.branches.later, replica._votes_ahead):
+            kept = max((len(messages) for messages in book.values()), default=0)
+            self._hold(Check.KEPT_FOR_LATER, kept <= limits.FUTURE_PER_AUTHOR + 1, f"{kept} messages of one author")
         if self.world.scheduler.events % 8:
             return
         bound = 64 * self.world.plan.players + len(match.history.chain)
-        for holder in (match, replica, replica.absence, *replica.absence.ballots.values()):
-            names = getattr(type(holder), "__slots__", None) or vars(holder)
-            for name in names:
-                value = getattr(holder, name)
+        for holder in (match, replica, ballot, ballot.branches):
+            for name, value in vars(holder).items():
                 if isinstance(value, dict | list | set):
                     self._hold(Check.BUFFERS_ARE_BOUNDED, len(value) <= bound, f"{name} has {len(value)} entries")

@@ -16,6 +16,8 @@ from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.commit import COMMITMENTS
 from protocol.consensus.position import FORMED, Position, Purpose
+from protocol.consensus.votes import Value as Aim
+from protocol.consensus.votes import Vote, read_vote, spell_vote
 from protocol.crypto.joint_randomness import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.match.effects import Broadcast, Conceded
@@ -55,7 +57,7 @@ class BentMatch(Match):
         signed = self.cheat.sign(kind, body)
         try:
             if position.kind is not None:
-                self.history._judge(position, signed)
+                self.history.judge(position, signed)
         except (MisconductError, RejectedMessageError):
             self._given_up = position.step
             self._effects.append(Broadcast(Carried(*signed.wire)))
@@ -159,6 +161,22 @@ class Misbehaviour:
         for author in sorted(self.others if to is None else to):
             self.machine.world.network.send(self.machine.node, author, data)
 
+    def vote(self, number: int, aim: Aim | None, newest: int = -1, *, is_close: bool = False) -> Signed:
+        """Sign a vote on the root."""
+        root = self.match.replica.ballot.root
+        kind, body = spell_vote(Vote(root.tip, self.machine.author, is_close, number, aim, newest))
+        return self.sign(kind, body, at=(root.step, root.tip))
+
+    def aim(self, absent: Iterable[int] = ()) -> Aim:
+        """Return the value by which the open step closes without these authors, and all whose message is not here."""
+        ballot = self.match.replica.ballot
+        position, held = ballot.line[-1], ballot.held
+        if position.kind is Kind.LOCK:
+            return Aim(position.step, position.tip, position.lock)
+        gone = {*absent}
+        entries = (held[a].id if a in held and a not in gone else b"" for a in position.owed)
+        return Aim(position.step, position.tip, tuple(entries))
+
     def own(self, frame: Frame, *kinds: Kind) -> Message | None:
         """Return the node's own message of these kinds that a frame carries."""
         if not isinstance(frame, Carried):
@@ -229,7 +247,7 @@ class DifferentCommitments(_TwoFaced):
     def other(self, message: Message) -> tuple[Kind, Value]:
         assert isinstance(message.body, tuple)
         if message.kind is Kind.OPEN:
-            return Kind.OPEN, (message.body[0], self.bytes(), self.bytes())
+            return Kind.OPEN, (message.body[0], self.bytes(), self.bytes(), message.body[3])
         return Kind.COMMIT, tuple(self.bytes() for _ in message.body)
 
 
@@ -315,6 +333,19 @@ def _move(text: str) -> Any:
     return parse_move(text)
 
 
+class FalseWitness(_WrongOnce):
+    """Carries a signature that nobody made."""
+
+    kinds = (Kind.REVEAL, Kind.OPEN)
+
+    def other(self, match: Match, kind: int, body: Value) -> Value:
+        false = bytes((self.others[0],)) + self.bytes(64)
+        if isinstance(body, tuple):
+            return (*body[:-1], false)
+        assert isinstance(body, bytes)
+        return body[:32] + false
+
+
 class WrongStateHash(_WrongOnce):
     """Locks another state than everybody else has."""
 
@@ -388,6 +419,13 @@ class WithheldOpening(WithheldReveal):
     kind = Kind.OPEN
 
 
+class WithheldLastOpening(WithheldOpening):
+    """Never opens its dice when that may end the match."""
+
+    def withholds(self, position: Position) -> bool:
+        return len(position.live) == 2 and super().withholds(position)
+
+
 class TwoTooLate(WithheldReveal):
     """Says nothing until the others have voted, and then two things, which are no part of any history."""
 
@@ -422,6 +460,26 @@ class RefusedResult(WithheldReveal):
         if position.purpose is Purpose.END:
             self.acted += 1
             return True
+        return False
+
+
+class TwoResults(_TwoFaced):
+    """Signs another end for some players."""
+
+    may_stop = False
+    kinds = (Kind.RESULT,)
+
+    def own(self, frame: Frame, *kinds: Kind) -> Message | None:
+        result = self.match.history.results.get(self.machine.author)
+        if result is None or not isinstance(frame, Carried) or result.wire != (frame.data, frame.signature):
+            return None
+        return result.message
+
+    def other(self, message: Message) -> tuple[Kind, Value]:
+        return Kind.RESULT, self.bytes()
+
+    def is_detectable(self) -> bool:
+        """Those who are over before the second message comes hear of it no more."""
         return False
 
 
@@ -468,26 +526,44 @@ class LateCommitment(Misbehaviour):
             body = (hand_commitment(context, message.author, hand), *body)
         if message.kind is Kind.OPEN:
             assert isinstance(message.body, tuple)
-            body = (message.body[0], *body)
+            body = (message.body[0], *body, message.body[3])
         self.spread(self.sign(message.kind, body, at=(context.step, context.tip)))
 
 
 class LateContradiction(Misbehaviour):
-    """Contradicts what it revealed, when others have bid on it."""
+    """Contradicts what it signed in a step, when others have signed behind it."""
 
     least = 3
     is_proven = True
     may_stop = True
+    kind: ClassVar = Kind.REVEAL
 
     def noticed(self) -> None:
         position, chain = self.position, self.match.history.chain
         if self.acted or position.kind is not Kind.MOVE:
             return
-        revealed = next((step for step in range(position.step, 0, -1) if chain[step - 1].kind is Kind.REVEAL), 0) - 1
-        if revealed < position.locked or position.step < revealed + 3 or not self.has_come():
+        mine = (step for step in range(position.step - 3, position.root - 1, -1) if self._is_mine(chain[step]))
+        step = next(mine, -1)
+        if step < 0 or not self.has_come():
             return
-        self.stands = revealed
-        self.spread(self.sign(Kind.REVEAL, self.bytes(), at=(revealed, chain[revealed].tip)))
+        self.stands = step
+        self.spread(self.sign(self.kind, self.second(), at=(step, chain[step].tip)))
+
+    def _is_mine(self, position: Position) -> bool:
+        return position.kind is self.kind and self.machine.author in position.owed
+
+    def second(self) -> Value:
+        """Return what it signs late."""
+        return self.bytes()
+
+
+class LateSecondMove(LateContradiction):
+    """Makes another move in a turn behind which others have moved."""
+
+    kind = Kind.MOVE
+
+    def second(self) -> Value:
+        return f"{self.random.randrange(900, 999)}x6"
 
 
 class OutOfTurn(Misbehaviour):
@@ -630,7 +706,7 @@ class _Repeats(Misbehaviour):
 
 
 class FloodOfVotes(_Repeats):
-    """Votes on all steps that can still change, in ever later rounds, on foreign ones, and says half of it again."""
+    """Votes in ever later rounds, on roots that nobody knows, and says half of it again."""
 
     least = 3
     most = 300
@@ -641,11 +717,9 @@ class FloodOfVotes(_Repeats):
 
     def again(self) -> None:
         for _ in range(2):
-            place = self.random.choice(self.match.replica.tail())
-            entries = self.match.history.closed(place.step) or (b"",) * len(place.owed)
-            number = len(self._said)
-            foreign = self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, self.bytes()))
-            vote = self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, place.tip))
+            aim, number = self.aim(self.others[:1]), len(self._said)
+            vote = self.vote(number, aim)
+            foreign = self.sign(vote.message.kind, vote.message.body, at=(vote.message.step, self.bytes()))
             self._said.append(vote)
             for signed in (vote, foreign, self.random.choice(self._said)):
                 self.spread(signed)
@@ -656,7 +730,7 @@ class FloodOfForeignHistories(_Repeats):
 
     def again(self) -> None:
         for _ in range(4):
-            place = self.random.randrange(max(1, self.position.locked), self.position.step + 1), self.bytes()
+            place = self.random.randrange(max(1, self.position.root), self.position.step + 1), self.bytes()
             self.spread(self.sign(Kind.LOCK, self.bytes(), at=place))
 
 
@@ -681,7 +755,7 @@ class FalseHave(_Repeats):
         if isinstance(frame, Page) and self.match.is_formed and self._pages < 300:
             self._pages += 1
             if not self._made:
-                places = ((self.position.locked, self.bytes()) for _ in range(100))
+                places = ((self.position.root, self.bytes()) for _ in range(100))
                 self._made = [self.sign(Kind.LOCK, self.bytes(), at=place).wire for place in places]
             frame = frame._replace(cursor=2**31 + self._pages, messages=tuple(self.random.sample(self._made, 20)))
         yield frame
@@ -696,12 +770,8 @@ class VotesBeforeWhatIsMissing(Misbehaviour):
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
         if isinstance(frame, Page) and self.match.is_formed and self.acted < 40:
             self.acted += 1
-            place = self.match.replica.tail()[0]
-            entries = self.match.history.closed(place.step) or (b"",) * len(place.owed)
-            votes = tuple(
-                self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, place.tip)).wire
-                for number in range(20 * self.acted, 20 * (self.acted + 1))
-            )
+            numbers = range(20 * self.acted, 20 * (self.acted + 1))
+            votes = tuple(self.vote(number, self.aim(self.others[:1])).wire for number in numbers)
             frame = frame._replace(cursor=20 * self.acted, messages=votes)
         yield frame
 
@@ -748,11 +818,12 @@ class BadVote(Misbehaviour):
 
     least = 3
     may_stop = True
+    kinds: ClassVar = VOTES
 
-    def vote(self, wire: tuple[bytes, bytes]) -> Message | None:
-        """Return the node's own vote that is carried."""
+    def is_own_vote(self, wire: tuple[bytes, bytes]) -> bool:
+        """Tell whether a message is the node's own vote, of a kind that it bends."""
         message = parse_signed(*wire).message
-        return message if message.kind in VOTES and message.author == self.machine.author else None
+        return message.kind in self.kinds and message.author == self.machine.author
 
 
 class VotesShownToSome(BadVote):
@@ -760,57 +831,95 @@ class VotesShownToSome(BadVote):
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
         if author in self.fooled:
-            if isinstance(frame, Carried) and self.vote((frame.data, frame.signature)):
+            if isinstance(frame, Carried) and self.is_own_vote((frame.data, frame.signature)):
                 self.acted += 1
                 return
             if isinstance(frame, Page):
-                frame = frame._replace(messages=tuple(wire for wire in frame.messages if not self.vote(wire)))
+                frame = frame._replace(messages=tuple(wire for wire in frame.messages if not self.is_own_vote(wire)))
         yield frame
 
 
-class ContradictoryVotes(BadVote):
+class HiddenClose(VotesShownToSome):
+    """Lets only some players see that it closes a round."""
+
+    kinds = (Kind.CLOSE,)
+
+
+class DifferentVotes(BadVote):
     """Votes otherwise before some players than before the rest."""
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
-        if author in self.fooled and isinstance(frame, Carried):
-            message = self.vote((frame.data, frame.signature))
-            if message is not None:
-                self.acted += 1
-                assert isinstance(message.body, tuple)
-                number, entries, *newest = message.body
-                assert isinstance(entries, tuple)
-                others: tuple[Value, ...] = tuple(b"" if entry else self.bytes() for entry in entries)
-                if self.random.random() < 0.5:  # one that could be right, for another author
-                    place = self.random.randrange(len(entries))
-                    others = tuple(b"" if index == place else entry for index, entry in enumerate(entries))
-                frame = Carried(
-                    *self.sign(message.kind, (number, others, *newest), at=(message.step, message.tip)).wire
-                )
+        wire = (frame.data, frame.signature) if isinstance(frame, Carried) else None
+        if author in self.fooled and wire is not None and self.is_own_vote(wire):
+            vote = read_vote(parse_signed(*wire))
+            self.acted += 1
+            frame = Carried(*self.vote(vote.round, self.other(vote.value), vote.newest, is_close=vote.is_close).wire)
         yield frame
+
+    def other(self, aim: Aim | None) -> Aim:
+        """Return what it tells those whom it fools."""
+        if aim is None or isinstance(aim.entries, bytes):
+            return self.aim(self.others[:1])
+        entries = tuple(b"" if entry else self.bytes() for entry in aim.entries)
+        if self.random.random() < 0.5:  # one that could be right, for another author
+            place = self.random.randrange(len(entries))
+            entries = tuple(b"" if index == place else entry for index, entry in enumerate(aim.entries))
+        return aim._replace(entries=entries)
+
+
+class BreaksItsClose(BadVote):
+    """Votes against a value for which it has closed a round, as if it had never heard of the polka."""
+
+    def noticed(self) -> None:
+        ballot, me = self.match.replica.ballot, self.machine.author
+        closed = [vote for vote in ballot.votes() if vote.author == me and vote.is_close and vote.value is not None]
+        if not closed or self.acted >= 8 or not self.has_come():
+            return
+        aim = self.aim(self.others[:1])
+        if aim != closed[-1].value:
+            self.spread(self.vote(closed[-1].round + 1, aim), self.fooled)
+
+
+class ClosesWithNil(BadVote):
+    """Leaves each round at once, before there can be a polka."""
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._left: set[tuple[bytes, int]] = set()
+
+    def noticed(self) -> None:
+        ballot = self.match.replica.ballot
+        place = (ballot.root.tip, ballot.round)
+        if self.acted < 40 and ballot.has_voted and place not in self._left and ballot.root.kind is not None:
+            self._left.add(place)
+            self.spread(self.vote(ballot.round, None, is_close=True))
 
 
 class VotesAboutEverybody(BadVote):
     """Votes that everybody else is absent, of its own accord."""
 
-    def absent(self, author: int) -> bool:
-        """Tell whether the cheat says that a player is absent."""
-        return author != self.machine.author
+    def absent(self) -> tuple[int, ...]:
+        """Return who is absent, as the cheat says."""
+        return self.others
 
     def noticed(self) -> None:
         position = self.position
-        if position.step < 1 or position.kind is None or self.acted >= 8 or self.random.random() < 0.7:
+        if position.step < FORMED or position.kind is None or self.acted >= 8 or self.random.random() < 0.7:
             return
-        held = self.match.history.held
-        entries = tuple(
-            held[author].id if author in held and not self.absent(author) else b"" for author in position.owed
-        )
-        number = self.random.choice((0, 0, 0, 1, 5, 2_000))
-        self.spread(self.sign(Kind.ABSENT, (number, entries, -1)))
-        self.spread(self.sign(Kind.CLOSE, (number, entries)))
+        number, aim = self.random.choice((0, 0, 0, 1, 5, 2_000)), self.aim(self.absent())
+        self.spread(self.vote(number, aim))
+        self.spread(self.vote(number, aim, is_close=True))
+
+
+class VotesAgainstOne(VotesAboutEverybody):
+    """Votes that one player is absent who is not."""
+
+    def absent(self) -> tuple[int, ...]:
+        return self.others[:1]
 
 
 class SilentOnTurn(BadVote):
-    """Says nothing on its turn but, truthfully, with what each step since the last LOCK was closed."""
+    """Says nothing on its turn, but votes in ever later rounds that it is somebody else who is missing."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         super().__init__(machine, stream)
@@ -819,17 +928,16 @@ class SilentOnTurn(BadVote):
 
     def withholds(self, position: Position) -> bool:
         is_mine = position.kind is Kind.MOVE and self.machine.author in position.owed
-        return is_mine and position.step > position.locked + 3
+        return is_mine and position.step > position.root + 3
 
     def noticed(self) -> None:
         world, position = self.machine.world, self.position
         if not self.withholds(position) or world.scheduler.now < self._next or self.acted > 60:
             return
         self._next = world.scheduler.now + world.plan.patience.automatic / 2
-        for place in self.match.replica.tail():
-            entries = self.match.history.closed(place.step)
-            if entries:
-                self.spread(self.sign(Kind.ABSENT, (self._round, entries, -1), at=(place.step, place.tip)))
+        before = self.match.history.chain[position.step - 1]
+        absent = tuple(b"" for _ in before.owed)
+        self.spread(self.vote(self._round, Aim(before.step, before.tip, absent)))
         self._round += 1
 
 
@@ -853,19 +961,9 @@ class VotesAfterResigning(BadVote):
         if position.tip == self._voted:
             return
         self._voted = position.tip
-        held = self.match.history.held
-        entries = tuple(
-            held[author].id if author in held and author != self.others[0] else b"" for author in position.owed
-        )
-        self.spread(self.sign(Kind.ABSENT, (0, entries, -1)))
-        self.spread(self.sign(Kind.CLOSE, (0, entries)))
-
-
-class VotesAgainstOne(VotesAboutEverybody):
-    """Votes that one player is absent who is not."""
-
-    def absent(self, author: int) -> bool:
-        return author == self.others[0]
+        aim = self.aim(self.others[:1])
+        self.spread(self.vote(0, aim))
+        self.spread(self.vote(0, aim, is_close=True))
 
 
 class JoinsAgain(Misbehaviour):
@@ -1029,19 +1127,23 @@ MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
     "different commitments": DifferentCommitments,
     "three commitments": ThreeCommitments,
     "two moves": TwoMoves,
+    "two RESULTs": TwoResults,
     "other share": OtherShare,
     "other hand": OtherHand,
     "illegal move": IllegalMove,
+    "false witness": FalseWitness,
     "wrong state hash": WrongStateHash,
     "false LOCK first": FalseLockFirst,
     "two messages too late": TwoTooLate,
     "stake above funds": StakeAboveFunds,
     "withheld reveal": WithheldReveal,
     "withheld opening": WithheldOpening,
+    "withheld last opening": WithheldLastOpening,
     "refused result": RefusedResult,
     "copied commitment": CopiedCommitment,
     "late commitment": LateCommitment,
     "late contradiction": LateContradiction,
+    "late second move": LateSecondMove,
     "out of turn": OutOfTurn,
     "forged author": ForgedAuthor,
     "replay": Replay,
@@ -1057,7 +1159,10 @@ MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
     "stalling": Stalling,
     "one key on two machines": OneKeyTwoMachines,
     "votes shown to some": VotesShownToSome,
-    "contradictory votes": ContradictoryVotes,
+    "hidden CLOSE": HiddenClose,
+    "different votes": DifferentVotes,
+    "breaks its CLOSE": BreaksItsClose,
+    "closes with nil": ClosesWithNil,
     "votes about everybody": VotesAboutEverybody,
     "votes against one": VotesAgainstOne,
     "silent on turn, but for votes": SilentOnTurn,

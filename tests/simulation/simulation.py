@@ -11,12 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from protocol.consensus.intake import Intake
-
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
-from protocol.consensus.history import Outcome
+from protocol.consensus.branches import Outcome
 from protocol.consensus.kinds import RULES, parse_signed
+from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey
 from protocol.match import match
 from protocol.match.effects import Withdrawn
@@ -163,8 +162,7 @@ class Simulation:
         genesis = table.genesis()
         self._seats = {}
         for record in guests:
-            seat = GuestTable(TABLE, host.join.identity)
-            seat.sign_on(record)
+            seat = GuestTable(record, host.join.identity)
             seat.update(table.frame())
             self._seats[record.join.identity] = seat
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
@@ -304,16 +302,16 @@ class Simulation:
         def parse(data: bytes, signature: bytes) -> Signed:
             return self.parsed(data, signature)
 
-        taken = Intake.take
+        taken = Replica.take
 
-        def take(replica: Intake, signed: Signed) -> Outcome:
+        def take(replica: Replica, signed: Signed) -> Outcome:
             try:
                 return taken(replica, signed)
             finally:
                 self.checks.taken(replica, signed)
 
         # Pages repeat what was said.
-        with self._resources, replaced(match, parse_signed, parse), replaced(Intake, taken, take):
+        with self._resources, replaced(match, parse_signed, parse), replaced(Replica, taken, take):
             self._run()
         return self.figures
 
@@ -403,7 +401,7 @@ class Simulation:
         positions = [machine.match.history.position for machine in self.honest() if machine.match is not None]
         if not positions:
             return False
-        newest = max(positions, key=lambda position: position.locked)
+        newest = max(positions, key=lambda position: position.root)
         staying = present.intersection(newest.base).difference(newest.left, self.checks.evicted)
         return 2 * len(staying) > len(newest.base)
 

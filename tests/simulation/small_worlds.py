@@ -640,7 +640,9 @@ class Explorer:
         if table.is_impatient:
             return False
         is_patient = own.needs_patience
-        if table.joins_early and any(vote and vote.root == own.root for vote in map(table.votes.__getitem__, bits(own.known))):
+        if table.joins_early and any(
+            vote and vote.root == own.root for vote in map(table.votes.__getitem__, bits(own.known))
+        ):
             is_patient = False
         if table.has_no_time_for_cheats and is_patient:
             missing = set(table.positions[own.open].owed) - own.convicted
@@ -697,7 +699,8 @@ class Explorer:
                         continue
                     votes = (table.votes[each] for each in all_facts[where].said)
                     against += any(
-                        vote and not vote.is_close and vote.value is not None and vote.value.tip == message.tip for vote in votes
+                        vote and not vote.is_close and vote.value is not None and vote.value.tip == message.tip
+                        for vote in votes
                     )
                 if 2 * against <= len(position.base):
                     known |= 1 << number
@@ -717,9 +720,7 @@ class Explorer:
                     what = tip[-len(before.owed) :][before.owed.index(table.liar) :][:1].decode()
                     number = table.numbers.get(f"{table.liar}{what}@{before.tip.decode()}".encode())
                     is_held = number is not None and all(facts.known >> number & 1 for facts in here)
-                    if is_held and all(
-                        leads_to(tip, each) or leads_to(each, tip) for tips in behind for each in tips
-                    ):
+                    if is_held and all(leads_to(tip, each) or leads_to(each, tip) for tips in behind for each in tips):
                         known |= bit
                 tip = before.tip
         return known
@@ -734,7 +735,11 @@ class Explorer:
             elif vote.value is not None:
                 position = table.positions[vote.value.tip]
                 entries = vote.value.entries
-                by_id = {each: table.messages[table.numbers[each]] for each in entries if each} if isinstance(entries, tuple) else {}
+                by_id = (
+                    {each: table.messages[table.numbers[each]] for each in entries if each}
+                    if isinstance(entries, tuple)
+                    else {}
+                )
                 found.add(table.tip_after(position, {signed.message.author: signed for signed in by_id.values()}))
         return found
 
@@ -761,7 +766,9 @@ class Explorer:
             return next((f"two histories: {one!r} and {other!r}" for one, other in pairs), "")
         if claim == "stands":
             tips = (tip for tip, bit in self._tip_bits.items() if state[-1] & bit)
-            undone = ((tip, root) for tip in tips for root in roots if not leads_to(tip, root) and not leads_to(root, tip))
+            undone = (
+                (tip, root) for tip in tips for root in roots if not leads_to(tip, root) and not leads_to(root, tip)
+            )
             return next((f"undone although one had signed on it: {tip!r}, now {root!r}" for tip, root in undone), "")
         connected = {table.honest[index] for index in self.together}
         for root in roots:
@@ -966,10 +973,16 @@ def groups(table: Table) -> list[tuple[int, ...]]:
     """Return every set of honest nodes that must go on if they hear each other: all connected among them."""
     honest = range(len(table.honest))
     found = []
-    for group in itertools.chain.from_iterable(itertools.combinations(honest, size) for size in range(1, len(honest) + 1)):
+    for group in itertools.chain.from_iterable(
+        itertools.combinations(honest, size) for size in range(1, len(honest) + 1)
+    ):
         players = {table.honest[index] for index in group}
         is_majority = all(2 * len(players.intersection(base)) > len(base) for base in table.bases)
-        if is_majority and 2 * len(players.intersection(table.live)) >= len(table.live) and players >= {*table.connected}:
+        if (
+            is_majority
+            and 2 * len(players.intersection(table.live)) >= len(table.live)
+            and players >= {*table.connected}
+        ):
             found.append(group)
     return found
 

@@ -146,7 +146,9 @@ class HolesAtLocks(Ballot):
         absent = set(self.missing).difference(voters, (self.me,))
         if not is_own or not absent:
             return aim
-        entries = tuple(b"" if author in absent else held[author].id if author in held else b"" for author in position.owed)
+        entries = tuple(
+            b"" if author in absent else held[author].id if author in held else b"" for author in position.owed
+        )
         return Aim(position.step, position.tip, entries)
 
     def _leaving(self, value: Aim) -> set[int] | None:
@@ -259,7 +261,11 @@ class CheatsCloseNothing(Ballot):
     @property
     def line(self) -> list[Position]:
         line, convicted = super().line, self._convicted
-        ends = (number for number, each in enumerate(line) if each.kind is not Kind.LOCK and convicted.intersection(each.owed))
+        ends = (
+            number
+            for number, each in enumerate(line)
+            if each.kind is not Kind.LOCK and convicted.intersection(each.owed)
+        )
         return line[: next(ends, len(line) - 1) + 1]
 
 
