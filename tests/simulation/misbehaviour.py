@@ -818,7 +818,7 @@ class BadVote(Misbehaviour):
 
     least = 3
     may_stop = True
-    kinds: ClassVar = VOTES
+    kinds: ClassVar[tuple[Kind, ...]] = VOTES
 
     def is_own_vote(self, wire: tuple[bytes, bytes]) -> bool:
         """Tell whether a message is the node's own vote, of a kind that it bends."""

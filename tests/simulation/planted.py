@@ -10,22 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
-from protocol.consensus.absence import Absence
-from protocol.consensus.intake import Intake
-from protocol.consensus.tally import Tally
-
 from p2pdice import Move, RulesError, State, View, Wager, check_wager, stakes
 from protocol import limits
+from protocol.consensus import ballot as ballot_module
 from protocol.consensus import history as history_module
-from protocol.consensus import intake as intake_module
+from protocol.consensus import replica as replica_module
 from protocol.consensus import steps as steps_module
+from protocol.consensus.ballot import Ballot, Closed
+from protocol.consensus.branches import Branches, Outcome
 from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.history import History, Outcome
-from protocol.consensus.holdings import Holdings
+from protocol.consensus.history import History
 from protocol.consensus.kinds import SCRIPTS
 from protocol.consensus.kinds import stake as stake_module
 from protocol.consensus.news import Learned
-from protocol.consensus.position import Position, Purpose, Standing, Transition
+from protocol.consensus.position import FORMED, Position, Purpose, Standing, Transition
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
 from protocol.consensus.steps import advance, next_step
@@ -34,12 +32,14 @@ from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.match import signer as signer_module
 from protocol.match.catch_up import CatchUp
 from protocol.match.effects import Effect, MatchInput, Over, StoreChoice
+from protocol.match import match as match_module
 from protocol.match.match import Match
 from protocol.match.timeouts import Timeouts
+from protocol.match.voter import Voter
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.genesis import Genesis
-from protocol.wire.messages import VOTES, Kind, Signed
+from protocol.wire.messages import Kind, Signed
 from tests.simulation.disk import MemoryDisk
 from tests.simulation.invariants import Check
 from tests.simulation.machine import Machine, Process
@@ -153,17 +153,16 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
     def fresh(match: Match) -> None:
         match.signer._seed = tagged_hash("fresh", match.signer._seed)
 
-    judge, send = History._judge, Match._send
+    judge, send = History.judge, Match._send
 
-    def lenient(history: History, position: Position, signed: Signed) -> Transition | None:
+    def lenient(history: History, position: Position, signed: Signed) -> None:
         try:
-            return judge(history, position, signed)
+            judge(history, position, signed)
         except MisconductError:
             plant.runs()
-            return None
 
     def blind(match: Match, signed: Signed) -> None:
-        with replaced(History, History._judge, lenient):
+        with replaced(History, History.judge, lenient):
             send(match, signed)
 
     with _on_resume(fresh), replaced(Match, Match._send, blind):
@@ -210,53 +209,42 @@ def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
 
 def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[None]:
     """A message that comes twice counts as two messages for one slot."""
-    hold = History.hold
+    take = Ballot.take
 
-    def bad(history: History, signed: Signed) -> Outcome:
-        outcome = hold(history, signed)
+    def bad(ballot: Ballot, signed: Signed, *, is_mine: bool = False) -> Outcome:
+        outcome = take(ballot, signed, is_mine=is_mine)
         if outcome is Outcome.DUPLICATE:
             plant.runs()
             message = signed.message
             raise MisconductError(message.author, message.step, "two messages", (signed, signed))
         return outcome
 
-    return replaced(History, History.hold, bad)
+    return replaced(Ballot, Ballot.take, bad)
 
 
-@contextmanager
-def the_first_of_two_messages_counts(plant: Plant) -> Iterator[None]:
-    """Two messages for one slot are no matter: one of them is dropped."""
-    hold = History.hold
-
-    def bad(history: History, signed: Signed) -> Outcome:
-        try:
-            return hold(history, signed)
-        except MisconductError as error:
-            if len(error.evidence) == 1:
-                raise
-            plant.runs()
-            return Outcome.DUPLICATE
+def the_first_of_two_messages_counts(plant: Plant) -> AbstractContextManager[None]:
+    """Two messages for one slot are no matter."""
 
     def blind(first: Signed, second: Signed) -> str:
+        if contradiction(first, second):
+            plant.runs()
         return ""
 
-    with replaced(History, History.hold, bad), replaced(intake_module, contradiction, blind):
-        yield
+    return replaced(replica_module, contradiction, blind)
 
 
 def _not_judged(plant: Plant, kind: Kind) -> AbstractContextManager[None]:
-    judge = History._judge
+    judge = History.judge
 
-    def bad(history: History, position: Position, signed: Signed) -> Transition | None:
+    def bad(history: History, position: Position, signed: Signed) -> None:
         try:
-            return judge(history, position, signed)
+            judge(history, position, signed)
         except (MisconductError, RejectedMessageError):
-            if signed.message.kind is kind and signed.message.author in position.owed and kind is position.kind:
-                plant.runs()
-                return None
-            raise
+            if signed.message.kind is not kind or signed.message.author not in position.owed or kind != position.kind:
+                raise
+            plant.runs()
 
-    return replaced(History, History._judge, bad)
+    return replaced(History, History.judge, bad)
 
 
 def shares_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
@@ -293,15 +281,15 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
 def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
     """All messages for later steps are kept, however many."""
 
-    def bad(replica: Intake, signed: Signed, vote_round: int) -> Outcome:
+    def bad(branches: Branches, signed: Signed, *, is_mine: bool = False) -> Outcome:
         message = signed.message
-        kept = replica._later.setdefault(message.author, {})
-        kept.setdefault((message.step, int(message.kind) if message.kind in VOTES else 0, vote_round), signed)
+        kept = branches.later.setdefault(message.author, {})
+        kept.setdefault((message.step, message.tip, message.kind), signed)
         if len(kept) > limits.FUTURE_PER_AUTHOR:
             plant.runs()
         return Outcome.FUTURE
 
-    return replaced(Intake, Intake._keep_for_later, bad)
+    return replaced(Branches, Branches.keep_for_later, bad)
 
 
 def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
@@ -332,21 +320,25 @@ def every_page_is_the_first(plant: Plant) -> Iterator[None]:
 
 def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
     """Messages of a step are kept in the order in which they came."""
+    follow = History.follow
 
-    def bad(history: History) -> None:
-        if [*history.held] != sorted(history.held):
-            plant.runs()
-        history._close(dict(history.held), ())
+    def bad(history: History, line: Sequence[Position], held: Mapping[int, Signed]) -> int | None:
+        void = follow(history, line, held)
+        for step, position in enumerate(history.chain):
+            if len(position.entries) > 1:
+                plant.runs()
+                history.chain[step] = position._replace(entries=dict(reversed([*position.entries.items()])))
+        return void
 
-    return replaced(History, History.close, bad)
+    return replaced(History, History.follow, bad)
 
 
 def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
     """A match is over only when all have signed the result."""
     mind = Match._check_end
 
-    def bad(match: Match, wake: list[float], has_quorum: bool) -> None:
-        mind(match, wake, has_quorum)
+    def bad(match: Match, wake: list[float]) -> None:
+        mind(match, wake)
         if Over(False) in match._effects:
             plant.runs()
             match._effects.remove(Over(False))
@@ -385,52 +377,63 @@ def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
     return replaced(history_module, advance, bad)
 
 
-def a_vote_that_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
-    """A node that has voted in a step acts as if it had not: it closes it when everything is there, and votes again."""
-    has_voted = Tally.has_voted
+def rounds_take_no_time(plant: Plant) -> AbstractContextManager[None]:
+    """A node leaves a round as soon as it has voted there, and nothing of the ballot waits."""
+    ripe_nil = Voter._ripe_nil
 
-    def bad(tally: Tally, tip: bytes) -> bool:
-        if has_voted(tally, tip):
+    def bad(voter: Voter, now: float) -> Any:
+        vote = voter._replica.ballot.nil
+        if vote is not None:
             plant.runs()
-        return False
+        return vote or ripe_nil(voter, now)
 
-    return replaced(Tally, Tally.has_voted, bad)
+    return replaced(Voter, Voter._ripe_nil, bad)
 
 
-@contextmanager
-def a_culprits_message_is_taken(plant: Plant) -> Iterator[None]:
+def a_lock_after_a_vote(plant: Plant) -> AbstractContextManager[None]:
+    """A node that has voted signs the LOCK."""
+    may_lock = Ballot.may_lock
+
+    def bad(ballot: Ballot) -> bool:
+        if not may_lock.__get__(ballot):
+            plant.runs()
+        return True
+
+    return replaced_value(Ballot, may_lock, property(bad))
+
+
+def a_close_at_once(plant: Plant) -> AbstractContextManager[None]:
+    """A node closes a round as soon as it has seen a polka."""
+    ripe_close = Voter._ripe_close
+
+    def bad(voter: Voter, now: float) -> Any:
+        if voter._replica.ballot.close is not None:
+            plant.runs()
+        return ripe_close(voter, now) or voter._replica.ballot.close
+
+    return replaced(Voter, Voter._ripe_close, bad)
+
+
+def a_culprits_message_is_taken(plant: Plant) -> AbstractContextManager[None]:
     """A player who is proven to have cheated plays on."""
-    close_steps = Replica.close_steps
 
-    def bad(replica: Replica) -> None:
-        proven, replica.proven = replica.proven, {}
-        if proven:
-            plant.runs()
-        close_steps(replica)
-        replica.proven = {**proven, **replica.proven}
+    def bad(ballot: Ballot, author: int, tip: bytes = b"") -> None:
+        plant.runs()
 
-    def nothing(replica: Holdings) -> Iterator[bytes]:
-        return iter(())
-
-    with replaced(Replica, Replica.close_steps, bad), replaced(Holdings, Holdings.tainted, nothing):
-        yield
+    return replaced(Ballot, Ballot.convict, bad)
 
 
 def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
     """Whoever is voted absent is thought to have cheated."""
-    decide = Replica._decide
+    close = Replica._close
 
-    def bad(replica: Replica) -> bool:
-        before = len(replica.history.chain)
-        decided = decide(replica)
-        position = replica.history.position
-        if decided and position.certificate and len(replica.history.chain) > before:
-            for author in set(replica.history.chain[-2].owed) - set(position.entries):
-                plant.runs()
-                replica._prove(MisconductError(author, position.step - 1, "was silent", position.certificate[:1]))
-        return decided
+    def bad(replica: Replica, closed: Closed) -> None:
+        close(replica, closed)
+        for author in set(closed.position.owed).difference(closed.entries) if closed.certificate else ():
+            plant.runs()
+            replica._prove(MisconductError(author, closed.position.step, "was silent", closed.certificate[:1]))
 
-    return replaced(Replica, Replica._decide, bad)
+    return replaced(Replica, Replica._close, bad)
 
 
 def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
@@ -443,27 +446,13 @@ def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Timeouts, Timeouts.due, bad)
 
 
-@contextmanager
-def what_has_no_place_is_forgotten(plant: Plant) -> Iterator[None]:
+def what_has_no_place_is_forgotten(plant: Plant) -> AbstractContextManager[None]:
     """A message that has no place in the history is not compared with what its author says next."""
 
-    def bad(replica: Intake, signed: Signed) -> Outcome:
+    def bad(replica: Replica, signed: Signed) -> None:
         plant.runs()
-        return Outcome.DUPLICATE if replica.history.goes_through(signed.message) else Outcome.FOREIGN
 
-    with replaced(Intake, Intake._put_aside, bad):
-        yield
-
-
-def who_left_a_history_forgets_it(plant: Plant) -> AbstractContextManager[None]:
-    """A node that switches to another history drops what was said in its own, and what had no place there."""
-
-    def bad(replica: Replica, draft: History, since: int) -> None:
-        plant.runs()
-        replica.history.adopt(draft)
-        replica._drop_final()
-
-    return replaced(Replica, Replica._switch_to, bad)
+    return replaced(Replica, Replica._put_aside, bad)
 
 
 def every_vote_is_stored(plant: Plant) -> AbstractContextManager[None]:
@@ -491,14 +480,22 @@ def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
     return replaced(CatchUp, CatchUp.go_on, bad)
 
 
-def voted_absent_before_it_is_formed(plant: Plant) -> AbstractContextManager[None]:
+@contextmanager
+def voted_absent_before_it_is_formed(plant: Plant) -> Iterator[None]:
     """A player who has not signed COMMIT of the first roll is voted absent."""
+    vote = Match._vote
 
-    def bad(replica: Holdings) -> bool:
-        plant.runs()
-        return replica.history.position.step > 0
+    def bad(match: Match, has_quorum: bool) -> bool:
+        if match.history.position.step < FORMED:
+            plant.runs()
+        return vote(match, has_quorum)
 
-    return replaced_value(Holdings, Holdings.may_vote, property(bad))
+    with (
+        replaced_value(match_module, FORMED, FORMED - 1),
+        replaced_value(ballot_module, FORMED, FORMED - 1),
+        replaced(Match, Match._vote, bad),
+    ):
+        yield
 
 
 def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
@@ -515,20 +512,26 @@ def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
 
 def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
     """A cheat counts as absent from a step, whatever others have signed behind it."""
+    line = Ballot.line
 
-    def bad(said: Sequence[bytes], closed: bytes | None) -> bytes:
-        plant.runs()
-        return b""
+    def bad(ballot: Ballot) -> list[Position]:
+        found: list[Position] = line.__get__(ballot)
+        for number, position in enumerate(found[:-1]):
+            if not ballot._convicted.isdisjoint(position.owed):
+                plant.runs()
+                return found[: number + 1]
+        return found
 
-    return replaced_value(Absence, vars(Absence)["_of_culprit"], staticmethod(bad))
+    return replaced_value(Ballot, line, property(bad))
 
 
 PLANTED: Final[Mapping[str, Bug]] = {
     "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 13),
+    "a CLOSE at once": Bug(a_close_at_once, Check.ONE_HISTORY, 0),
+    "a LOCK after a vote": Bug(a_lock_after_a_vote, Check.EVERY_MATCH_ENDS, 0),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
     "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 106),
     "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 116),
-    "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 6),
     "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 79),
     "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 266),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_ACCEPTS, 0),
@@ -547,6 +550,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
     "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
     "pages are believed": Bug(pages_are_believed, Check.ONE_MESSAGE_PER_SLOT, 55),
+    "rounds take no time": Bug(rounds_take_no_time, Check.VOTES_TAKE_THEIR_TIME, 6),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
     "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 27),
     "signing before anybody answered": Bug(signing_before_anybody_answered, Check.NOBODY_IS_BOUND_TWICE, 663),
@@ -559,7 +563,6 @@ PLANTED: Final[Mapping[str, Bug]] = {
         voted_absent_before_it_is_formed, Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, 266
     ),
     "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 73),
-    "who left a history forgets it": Bug(who_left_a_history_forgets_it, Check.EVERY_MATCH_ENDS, 354),
 }
 """Every bug by its name."""
 
