@@ -674,6 +674,16 @@ class Explorer:
                     return True  # it left the round before it heard of the polka
         return False
 
+    def take(self, state: State, player: int, told: str) -> State:
+        """Return the state after what may happen to a player, by its description.
+
+        :raises LookupError: if it may not happen now.
+        """
+        for index, event in self.events(state):
+            if self.table.honest[index] == player and self._order((index, event))[1] == told:
+                return self.after(state, index, self.move(state[index], event))
+        raise LookupError(f"not now: {told} at {player}")
+
     def after(self, state: State, index: int, number: int) -> State:
         """Return the state in which one node's has changed."""
         nodes = (*state[:index], number, *state[index + 1 : -2])
