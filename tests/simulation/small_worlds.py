@@ -8,9 +8,9 @@ What keeps the worlds small, and why nothing is lost by it:
 
 - A node is deterministic and hears of others by messages only. So what an event makes of one state of one node is
   computed once, by the real :class:`protocol.consensus.ballot.Ballot`, and looked up wherever it happens again.
-- A liar's vote matters by agreeing with an honest one, or by contradicting another of the liar's. So the liar may repeat
-  every honest vote and LOCK, to anybody, and sign two messages for a step. One who ``is_inventing`` also votes that each
-  author of a step was absent.
+- A liar's vote matters by agreeing with an honest one, or by contradicting another of the liar's. So the liar may
+  repeat every honest vote and LOCK, to anybody, and sign two messages for a step. One who ``is_inventing`` also votes
+  that each author of a step was absent.
 - Each author's messages arrive in order, as on the links.
 
 *Connected* nodes hear each other within half a second. So the patience of one ends only when it knows all that the
@@ -21,25 +21,24 @@ still be under way.
 The claims, checked in every state (:meth:`Explorer.violated`): *agree*, *live*, *in time*, *stands*. In every state,
 too, nobody honest contradicts themselves or is convicted, and every decision has a certificate for readers.
 
-``python -m tests.simulation.small_worlds --help`` explores others than the tests do.
+tests/simulation/test_small_worlds.py has the worlds.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import random
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from protocol.consensus.ballot import Ballot, Closed
 from protocol.consensus.branches import Branches
 from protocol.consensus.position import FORMED, Position, Purpose
-from protocol.consensus.votes import Vote, elect, leavers, read_vote, spell_vote, vote_contradiction
 from protocol.consensus.votes import Value as Aim
+from protocol.consensus.votes import Vote, elect, leavers, read_vote, spell_vote, vote_contradiction
 from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 STATE_HASH: Final = b"state"
@@ -48,8 +47,8 @@ SWEEPS: Final = 14
 KINDS: Final[Mapping[str, Kind | None]] = {"t": Kind.MOVE, "j": Kind.COMMIT, "o": Kind.OPEN, "L": Kind.LOCK, "": None}
 
 Event = int | str
-"""The number of a message that arrives; a timer that ends: ``vote``, ``close`` or ``nil``; ``crash``; or ``shown N``, all
-that the node in state N would show."""
+"""The number of a message that arrives; a timer that ends: ``vote``, ``close`` or ``nil``; ``crash``; or ``shown N``,
+all that the node in state N would show."""
 State = tuple[int, ...]
 """The number of the state of each honest node. Then, as bits: messages that came in time, and steps that must stand."""
 
@@ -221,8 +220,8 @@ class Table:
         return found
 
     def _ordinary(self, position: Position, author: int, what: str) -> Signed:
-        kind = Kind.RESIGN if what == "r" else position.kind
-        assert kind is not None
+        assert position.kind is not None
+        kind = Kind.RESIGN if what == "r" else Kind(position.kind)
         body = STATE_HASH if kind is Kind.LOCK else what
         return _signed(f"{author}{what}@{position.tip.decode()}", position, author, kind, body)
 
@@ -310,21 +309,78 @@ class Node:
         """By root: all that closed the steps up to the next one, with the certificate."""
 
     def copy(self) -> Node:
-        twin = Node.__new__(Node)
-        twin.__dict__.update(self.__dict__)
+        twin = Node(self.table, self.me)
         twin.ballot = _twin(self.ballot)
+        twin.convicted, twin.known, twin.said, twin.stored = self.convicted, self.known, self.said, self.stored
+        twin.crashes, twin.closings = self.crashes, self.closings
         return twin
 
     def key(self) -> object:
         return self.me, self.known, self.said, self.crashes, self.stored, self.convicted, _frozen(self.ballot)
 
-    @property
+    def is_through(self) -> bool:
+        """Tell whether this node says nothing more: it is at the end, or has left."""
+        ballot = self.ballot
+        return ballot.root.kind is None or self.me in ballot.line[-1].left or ballot.has_resigned
+
+    # What is asked of a node in a state of its own, which does not change any more
+
+    @cached_property
+    def root(self) -> bytes:
+        return self.ballot.root.tip
+
+    @cached_property
+    def open(self) -> bytes:
+        return self.ballot.line[-1].tip
+
+    @cached_property
+    def line(self) -> int:
+        """The messages of the history behind the root, as bits."""
+        return sum(1 << self.table.number(signed) for signed in self._line())
+
+    @cached_property
+    def offers(self) -> int:
+        return self.table.offers(self.said, self.ballot, self.known)
+
+    @cached_property
+    def round(self) -> int:
+        return self.ballot.round
+
+    @cached_property
     def has_ended(self) -> bool:
         return self.ballot.root.kind is None
 
-    @property
+    @cached_property
     def is_out(self) -> bool:
-        return self.has_ended or self.me in self.ballot.line[-1].left or self.ballot.has_resigned
+        return self.is_through()
+
+    @cached_property
+    def can_vote(self) -> bool:
+        return not self.is_out and self.ballot.absent(self.ballot.missing) is not None
+
+    @cached_property
+    def needs_patience(self) -> bool:
+        """It would vote only because its patience is over."""
+        return self.can_vote and self.ballot.leading is None and self.ballot.absent(()) is None
+
+    @cached_property
+    def can_nil(self) -> bool:
+        return not self.is_out and self.ballot.nil is not None
+
+    @cached_property
+    def can_crash(self) -> bool:
+        return self.crashes < self.table.crashes.get(self.me, 0) and self.known != self.stored
+
+    @cached_property
+    def grounds(self) -> int | None:
+        """The ABSENTs on which a CLOSE for their value rests; None if it is not due."""
+        close = None if self.is_out else self.ballot.close
+        if close is None:
+            return None
+        shown = (signed for signed in self.ballot.grounds(close) if signed.message.kind is Kind.ABSENT)
+        return sum(1 << self.table.number(signed) for signed in shown)
+
+    # What happens to it
 
     def learn(self, number: int) -> None:
         """Take a message."""
@@ -358,16 +414,13 @@ class Node:
         pairs = itertools.pairwise(ballot.line)
         return [signed for one, other in pairs for signed in ballot.branches.between(one, other)]
 
-    def line(self) -> int:
-        """Return the messages of the history behind the root, as bits."""
-        return sum(1 << self.table.number(signed) for signed in self._line())
-
     def react(self, event: Event = "") -> None:
         """Do all that is due, after a timer has ended."""
         for _ in range(100):
-            if self._follow() or self.is_out:
-                if self.is_out:
-                    return
+            has_gone_on = self._follow()
+            if self.is_through():
+                return
+            if has_gone_on:
                 continue
             ballot, position = self.ballot, self.ballot.line[-1]
             signed = self._own_part(position)
@@ -496,28 +549,6 @@ def _frozen(thing: Any) -> Any:
     return tuple(map(_frozen, thing)) if isinstance(thing, list | tuple) else thing
 
 
-class Facts(NamedTuple):
-    """What the explorer must know of one state of one node."""
-
-    known: int
-    said: tuple[int, ...]
-    offers: int
-    root: bytes
-    open: bytes
-    line: int
-    convicted: frozenset[int]
-    round: int
-    can_vote: bool
-    needs_patience: bool
-    """It would vote only because its patience is over."""
-    can_nil: bool
-    grounds: int | None
-    """The ABSENTs that a CLOSE for their value rests on; None if it is not due."""
-    can_crash: bool
-    is_out: bool
-    has_ended: bool
-
-
 class Explorer:
     """All states of a world."""
 
@@ -525,7 +556,6 @@ class Explorer:
         self.table = table
         self.together = tuple(index for index, player in enumerate(table.honest) if player in table.connected)
         self.nodes: list[Node] = []
-        self.facts: list[Facts] = []
         self.sweeps = 0
         """The most that were needed so far to settle a state."""
         self._numbers: dict[object, int] = {}
@@ -548,34 +578,7 @@ class Explorer:
                 raise ViolationError("nobody honest is convicted", f"{sorted(wronged)} are")
             found = self._numbers[key] = len(self.nodes)
             self.nodes.append(node)
-            self.facts.append(self._facts(node))
         return found
-
-    def _facts(self, node: Node) -> Facts:
-        ballot, table, is_out = node.ballot, self.table, node.is_out
-        can_vote = not is_out and ballot.absent(ballot.missing) is not None
-        close = None if is_out else ballot.close
-        grounds = None
-        if close is not None:
-            here = (table.number(signed) for signed in ballot.grounds(close) if signed.message.kind is Kind.ABSENT)
-            grounds = sum(1 << number for number in here)
-        return Facts(
-            node.known,
-            node.said,
-            table.offers(node.said, ballot, node.known),
-            ballot.root.tip,
-            ballot.line[-1].tip,
-            node.line(),
-            node.convicted,
-            ballot.round,
-            can_vote,
-            can_vote and ballot.leading is None and ballot.absent(()) is None,
-            not is_out and ballot.nil is not None,
-            grounds,
-            node.crashes < table.crashes.get(node.me, 0) and node.known != node.stored,
-            is_out,
-            node.has_ended,
-        )
 
     def move(self, number: int, event: Event) -> int:
         """Return what an event makes of a state of a node."""
@@ -596,36 +599,36 @@ class Explorer:
 
     def events(self, state: State) -> Iterator[tuple[int, Event]]:
         """Yield what may happen next, and to which of the honest nodes."""
-        table, all_facts = self.table, [self.facts[number] for number in state[:-2]]
+        table, nodes_now = self.table, [self.nodes[number] for number in state[:-2]]
         lies = told = 0
-        for each in all_facts:
+        for each in nodes_now:
             lies |= each.offers
             told |= each.known & table.by_liar
         lies = told if told.bit_count() >= table.lies else lies | told
-        for index, own in enumerate(all_facts):
+        for index, own in enumerate(nodes_now):
             if own.is_out:
                 continue
             pending = lies & ~own.known
-            for other in all_facts:
-                for each in other.said:
-                    if not own.known >> each & 1 and leads_to(own.root, table.messages[each].message.tip):
-                        pending |= 1 << each
+            for other in nodes_now:
+                for number in other.said:
+                    if not own.known >> number & 1 and leads_to(own.root, table.messages[number].message.tip):
+                        pending |= 1 << number
                         break
             for number in bits(pending):
                 yield index, number
             is_together = index in self.together
-            if own.can_vote and own.round < table.rounds and not (is_together and self._may_learn_more(all_facts, own)):
+            if own.can_vote and own.round < table.rounds and not (is_together and self._may_learn_more(nodes_now, own)):
                 yield index, "vote"
             if own.can_nil and own.round + 1 < table.rounds:
                 yield index, "nil"
-            if own.grounds is not None and not (is_together and self._may_be_answered(all_facts, own, own.grounds)):
+            if own.grounds is not None and not (is_together and self._may_be_answered(nodes_now, own, own.grounds)):
                 yield index, "close"
             if own.can_crash:
                 yield index, "crash"
 
-    def _others(self, all_facts: Sequence[Facts], own: Facts) -> Iterator[Facts | None]:
+    def _others(self, nodes_now: Sequence[Node], own: Node) -> Iterator[Node | None]:
         """Yield the connected nodes with the root of one; None for each that has gone on from there."""
-        for other in (all_facts[index] for index in self.together):
+        for other in (nodes_now[index] for index in self.together):
             if other is own:
                 continue
             if other.root != own.root:
@@ -634,7 +637,7 @@ class Explorer:
             elif not other.is_out:
                 yield other
 
-    def _may_learn_more(self, all_facts: Sequence[Facts], own: Facts) -> bool:
+    def _may_learn_more(self, nodes_now: Sequence[Node], own: Node) -> bool:
         """Tell whether connected nodes have something to show before this one's patience is over."""
         table = self.table
         if table.is_impatient:
@@ -648,7 +651,7 @@ class Explorer:
             missing = set(table.positions[own.open].owed) - own.convicted
             held = {table.messages[number].message for number in bits(own.known & ~table.is_vote)}
             is_patient = not missing <= {message.author for message in held if message.tip == own.open}
-        for other in self._others(all_facts, own):
+        for other in self._others(nodes_now, own):
             if other is None:
                 return True
             lacking = other.known & ~own.known & ~table.is_vote & ~(table.by_liar & ~other.line)
@@ -660,13 +663,13 @@ class Explorer:
         table = self.table
         return lambda number: bool(table.by_liar >> number & 1) or leads_to(root, table.messages[number].message.tip)
 
-    def _may_be_answered(self, all_facts: Sequence[Facts], own: Facts, grounds: int) -> bool:
+    def _may_be_answered(self, nodes_now: Sequence[Node], own: Node, grounds: int) -> bool:
         """Tell whether a connected node does not know the grounds of a CLOSE yet, or has an answer to them."""
         table = self.table
         if table.is_hasty:
             return False
         voters = {table.messages[number].message.author for number in bits(grounds)}
-        for other in self._others(all_facts, own):
+        for other in self._others(nodes_now, own):
             if other is None or grounds & ~other.known or (other.convicted - own.convicted) & voters:
                 return True
             for vote in (table.votes[number] for number in other.said):
@@ -689,14 +692,14 @@ class Explorer:
         nodes = (*state[:index], number, *state[index + 1 : -2])
         if not self.together:
             return (*nodes, 0, 0)
-        all_facts = [self.facts[each] for each in nodes]
-        return (*nodes, self._in_time(all_facts, state[-2]), self._standing(all_facts, state[-1]))
+        nodes_now = [self.nodes[each] for each in nodes]
+        return (*nodes, self._in_time(nodes_now, state[-2]), self._standing(nodes_now, state[-1]))
 
-    def _in_time(self, all_facts: Sequence[Facts], known: int) -> int:
-        """Return the messages that a connected node held while at most half of the base could have voted against them."""
+    def _in_time(self, nodes_now: Sequence[Node], known: int) -> int:
+        """Return the messages that a connected node held while at most half of the base could have voted otherwise."""
         table = self.table
         for index in self.together:
-            for number in bits(all_facts[index].known & ~table.is_vote & ~table.by_liar & ~known):
+            for number in bits(nodes_now[index].known & ~table.is_vote & ~table.by_liar & ~known):
                 message = table.messages[number].message
                 position = table.positions[message.tip]
                 if position.kind is Kind.LOCK or message.author == table.honest[index]:
@@ -707,7 +710,7 @@ class Explorer:
                     if where not in self.together:
                         against += player != message.author
                         continue
-                    votes = (table.votes[each] for each in all_facts[where].said)
+                    votes = (table.votes[each] for each in nodes_now[where].said)
                     against += any(
                         vote and not vote.is_close and vote.value is not None and vote.value.tip == message.tip
                         for vote in votes
@@ -716,29 +719,29 @@ class Explorer:
                     known |= 1 << number
         return known
 
-    def _standing(self, all_facts: Sequence[Facts], known: int) -> int:
+    def _standing(self, nodes_now: Sequence[Node], known: int) -> int:
         """Return the tips behind a liar's message that must stand: all connected hold it, one of them has signed behind
         it, and none has said anything that leads elsewhere."""
         table = self.table
-        here = [all_facts[index] for index in self.together]
-        behind = [self._behind(facts) for facts in here]
-        for tip in {tip for index, facts in enumerate(here) for tip in behind[index] if facts.said}:
+        here = [nodes_now[index] for index in self.together]
+        behind = [self._behind(node) for node in here]
+        for tip in {tip for index, node in enumerate(here) for tip in behind[index] if node.said}:
             while tip:
                 before = table.positions[tip.rpartition(b"/")[0]]
                 bit = self._tip_bits.setdefault(tip, 1 << len(self._tip_bits))
                 if table.liar in before.owed and before.kind is not Kind.LOCK and not known & bit:
                     what = tip[-len(before.owed) :][before.owed.index(table.liar) :][:1].decode()
                     number = table.numbers.get(f"{table.liar}{what}@{before.tip.decode()}".encode())
-                    is_held = number is not None and all(facts.known >> number & 1 for facts in here)
+                    is_held = number is not None and all(node.known >> number & 1 for node in here)
                     if is_held and all(leads_to(tip, each) or leads_to(each, tip) for tips in behind for each in tips):
                         known |= bit
                 tip = before.tip
         return known
 
-    def _behind(self, facts: Facts) -> set[bytes]:
+    def _behind(self, node: Node) -> set[bytes]:
         """Return the tips that a node has said something for: of steps, and those to which its votes lead."""
         table, found = self.table, set()
-        for number in facts.said:
+        for number in node.said:
             vote = table.votes[number]
             if vote is None:
                 found.add(table.messages[number].message.tip)
@@ -761,8 +764,8 @@ class Explorer:
         agree     All roots are on one history.
         live      Each group of honest players that is a majority of every base and half of those in the game, hearing
                   each other from now on and nobody else, comes to the end of the script, or is no quorum any more.
-        in time   Nobody is put out whose message a connected player held while at most half of the base could have voted
-                  against it.
+        in time   Nobody is put out whose message a connected player held while at most half of the base could have
+                  voted against it.
         stands    A step is not undone that all connected players hold, once one has signed behind it and none said
                   otherwise.
         """
@@ -770,7 +773,7 @@ class Explorer:
         if claim == "live":
             stuck = (group for group in groups(table) if self.settle(state, group) < 0)
             return next((f"stuck: {[table.honest[index] for index in group]}" for group in stuck), "")
-        roots = {self.facts[number].root for number in state[:-2]}
+        roots = {self.nodes[number].root for number in state[:-2]}
         if claim == "agree":
             pairs = (pair for pair in itertools.combinations(sorted(roots), 2) if not leads_to(*pair))
             return next((f"two histories: {one!r} and {other!r}" for one, other in pairs), "")
@@ -810,8 +813,8 @@ class Explorer:
             if chance is not None and lies:
                 lies -= 1
                 self._lie(nodes, group, chance)
-            votes = [index for index in group if self.facts[nodes[index]].can_vote]
-            for index in votes or [index for index in group if self.facts[nodes[index]].can_nil]:
+            votes = [index for index in group if self.nodes[nodes[index]].can_vote]
+            for index in votes or [index for index in group if self.nodes[nodes[index]].can_nil]:
                 nodes[index] = self.move(nodes[index], "vote" if votes else "nil")
             nodes = self._exchange(nodes, group)
         self.sweeps = max(self.sweeps, found)
@@ -827,10 +830,10 @@ class Explorer:
     def _lie(self, nodes: list[int], group: Sequence[int], chance: random.Random) -> None:
         offers = 0
         for index in group:
-            offers |= self.facts[nodes[index]].offers
+            offers |= self.nodes[nodes[index]].offers
         if offers:
             number = chance.choice(sorted(bits(offers), key=lambda number: self.table.messages[number].id))
-            hearers = [index for index in group if not self.facts[nodes[index]].is_out]
+            hearers = [index for index in group if not self.nodes[nodes[index]].is_out]
             if hearers:
                 index = chance.choice(hearers)
                 nodes[index] = self.move(nodes[index], number)
@@ -840,33 +843,32 @@ class Explorer:
         while True:
             before, together = nodes.copy(), 0
             for index in group:
-                together |= self.facts[nodes[index]].known
+                together |= self.nodes[nodes[index]].known
             for index in group:
-                for number in bits(together & ~self.facts[nodes[index]].known):
-                    facts = self.facts[nodes[index]]
-                    if not facts.is_out and self._matters(facts.root)(number):
+                for number in bits(together & ~self.nodes[nodes[index]].known):
+                    node = self.nodes[nodes[index]]
+                    if not node.is_out and self._matters(node.root)(number):
                         nodes[index] = self.move(nodes[index], number)
             if nodes == before:
                 for index, other in itertools.permutations(group, 2):
-                    if not self.facts[nodes[index]].is_out:
+                    if not self.nodes[nodes[index]].is_out:
                         nodes[index] = self.move(nodes[index], f"shown {nodes[other]}")
             if nodes == before:
                 for index in group:
-                    if self.facts[nodes[index]].grounds is not None:
+                    if self.nodes[nodes[index]].grounds is not None:
                         nodes[index] = self.move(nodes[index], "close")
             if nodes == before:
                 return nodes
 
     def _is_settled(self, nodes: Sequence[int], group: Sequence[int]) -> bool:
         """Tell whether a group has come to the end, or is no quorum any more."""
-        going = [index for index in group if not self.facts[nodes[index]].is_out]
-        active = {self.table.honest[i] for i in group if i in going or self.facts[nodes[i]].has_ended}
+        going = [index for index in group if not self.nodes[nodes[index]].is_out]
+        active = {self.table.honest[i] for i in group if i in going or self.nodes[nodes[i]].has_ended}
         if not going:
             return True
-        if len({self.facts[nodes[index]].root for index in group if self.table.honest[index] in active}) > 1:
+        if len({self.nodes[nodes[index]].root for index in group if self.table.honest[index] in active}) > 1:
             return False
-        facts = self.facts[nodes[going[0]]]
-        position = self.table.positions[facts.open]
+        position = self.table.positions[self.nodes[nodes[going[0]]].open]
         missing = () if position.kind is Kind.LOCK else set(position.owed) - active
         base = set(position.base).difference(position.left)
         stay = set(position.live).difference(missing)
@@ -921,8 +923,8 @@ class Explorer:
         table, node = self.table, self.nodes[after]
         said = [table.messages[number].id.decode() for number in node.said[len(self.nodes[before].said) :]]
         got = table.messages[event].id.decode() if isinstance(event, int) else event
-        facts = self.facts[after]
-        return f"{node.me} <- {got}; says {said}; root {facts.root.decode()!r}, open {facts.open.decode()!r}, c {facts.round}"
+        place = f"root {node.root.decode()!r}, open {node.open.decode()!r}, c {node.round}"
+        return f"{node.me} <- {got}; says {said}; {place}"
 
     def walk(self, chance: random.Random, length: int, claims: Collection[str], lies: int = 0) -> None:
         """Take one way through the world, check every state, and at last that nothing is stuck.
@@ -995,63 +997,3 @@ def groups(table: Table) -> list[tuple[int, ...]]:
         ):
             found.append(group)
     return found
-
-
-def main() -> None:
-    """Explore one world and print a row of the table in docs/reliability.md."""
-    parser = argparse.ArgumentParser(description="Explore one small world of the rule for going on without somebody.")
-
-    def players(text: str) -> tuple[int, ...]:
-        return tuple(map(int, text))
-
-    def pairs(text: str) -> tuple[int, str]:
-        one, _, other = text.partition(":")
-        return int(one), other
-
-    parser.add_argument("script", nargs="?", default="t0,L", help="the steps: t0 a turn of 0, j joint, o OPEN, L LOCK")
-    parser.add_argument("--live", type=players, default=(0, 1, 2))
-    parser.add_argument("--witnesses", type=players, default=())
-    parser.add_argument("--bases", type=players, nargs="*", default=(), help="the base of each segment")
-    parser.add_argument("--falls", type=pairs, nargs="*", default=(), metavar="STEP:PLAYERS")
-    parser.add_argument("--resigns", type=pairs, nargs="*", default=(), metavar="PLAYER:STEP")
-    parser.add_argument("--crashes", type=pairs, nargs="*", default=(), metavar="PLAYER:TIMES")
-    parser.add_argument("--liar", type=int)
-    parser.add_argument("--connected", type=players, default=(), help="honest players who hear each other")
-    parser.add_argument("--lies", type=int, default=1000, help="how many messages the liar signs at most")
-    parser.add_argument("--invents", action="store_true", help="the liar also votes what nobody else does")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--limit", type=int, default=10**9, help="stop after so many states")
-    parser.add_argument("--walks", type=int, help="walk so often instead")
-    parser.add_argument("--length", type=int, default=150)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    table = Table(
-        given.live,
-        given.witnesses,
-        given.script,
-        given.bases,
-        falls={step: players(who) for step, who in given.falls},
-        resigns={player: int(step) for player, step in given.resigns},
-        liar=given.liar,
-        connected=given.connected,
-        lies=given.lies,
-        is_inventing=given.invents,
-        rounds=given.rounds,
-        crashes={player: int(times) for player, times in given.crashes},
-    )
-    explorer, start = Explorer(table), time.process_time()
-    claims = ("agree", "live") if given.liar is None else ("agree", "live", "in time", "stands")
-    if given.walks is not None:
-        for seed in range(given.seed, given.seed + given.walks):
-            explorer.walk(random.Random(seed), given.length, claims, 0 if given.liar is None else 3)
-        count = f"{given.walks:,} walks |"
-    else:
-        states, transitions = explorer.explore(claims, given.limit)
-        count = f"{states:,}{' (the first)' if states >= given.limit else ''} | {transitions:,}"
-    liar = "–" if given.liar is None else f"{given.liar}, {given.lies} lies"
-    seconds = time.process_time() - start
-    print(f"| {given.script} | {given.rounds} | {liar} | {count} | {explorer.sweeps} | {seconds:.0f} |")
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,7 @@ Each of these mistakes names the claim that must turn out false.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -15,10 +15,10 @@ import pytest
 
 from protocol.consensus import ballot as ballot_module
 from protocol.consensus.ballot import Ballot, Polka
-from protocol.consensus.ballot import Value as Aim
 from protocol.consensus.position import Position
+from protocol.consensus.votes import Value as Aim
 from protocol.consensus.votes import Vote, elect, is_possible, leavers
-from protocol.wire.messages import Kind, Signed
+from protocol.wire.messages import Kind
 from tests.simulation import small_worlds
 from tests.simulation.replacing import replaced
 from tests.simulation.small_worlds import Explorer, State, Table, ViolationError
@@ -41,47 +41,103 @@ WORLDS: dict[str, dict[str, Any]] = {
     "joint with a liar": {"script": "j,L", "liar": 0, "connected": (1, 2), "lies": 3},
     "the liar withholds an OPEN": {"script": "o,L,o,L", "liar": 0, "connected": (1, 2), "lies": 3, "rounds": 1},
     "a liar beside witnesses": {
-        "live": (0, 1), "witnesses": (2, 3), "script": "t0,L", "liar": 0, "connected": (1, 2, 3), "lies": 3, "rounds": 1,
+        "live": (0, 1),
+        "witnesses": (2, 3),
+        "script": "t0,L",
+        "liar": 0,
+        "connected": (1, 2, 3),
+        "lies": 3,
+        "rounds": 1,
     },
     "a liar among four": {
-        "live": (0, 1, 2, 3), "script": "t0,L", "liar": 0, "connected": (1, 2, 3), "lies": 3, "rounds": 1,
+        "live": (0, 1, 2, 3),
+        "script": "t0,L",
+        "liar": 0,
+        "connected": (1, 2, 3),
+        "lies": 3,
+        "rounds": 1,
     },
     "two steps with a liar": {"script": "t0,j,L", "liar": 0, "connected": (1, 2), "lies": 3},
-}  # fmt: skip
+}
 """Worlds to be visited in every state, as far as that goes."""
 
 WALKS: dict[str, dict[str, Any]] = {
     "witnesses, a RESIGN, crashes, a shrinking base": {
-        "live": (0, 1, 2), "witnesses": (3, 4), "script": "t0,j,L,j,L", "bases": ((0, 1, 2, 3, 4), (0, 1, 2)),
-        "falls": {1: (2,)}, "resigns": {1: 3}, "crashes": dict.fromkeys(range(5), 1), "rounds": 3,
+        "live": (0, 1, 2),
+        "witnesses": (3, 4),
+        "script": "t0,j,L,j,L",
+        "bases": ((0, 1, 2, 3, 4), (0, 1, 2)),
+        "falls": {1: (2,)},
+        "resigns": {1: 3},
+        "crashes": dict.fromkeys(range(5), 1),
+        "rounds": 3,
     },
     "five with crashes": {
-        "live": (0, 1, 2, 3, 4), "script": "j,L,j,L", "crashes": dict.fromkeys(range(5), 1), "rounds": 3,
+        "live": (0, 1, 2, 3, 4),
+        "script": "j,L,j,L",
+        "crashes": dict.fromkeys(range(5), 1),
+        "rounds": 3,
     },
     "the liar is a finalist": {
-        "live": (0, 1), "witnesses": (2, 3), "script": "t0,L,j,L", "liar": 0, "connected": (1, 2, 3), "lies": 6, "rounds": 4,
+        "live": (0, 1),
+        "witnesses": (2, 3),
+        "script": "t0,L,j,L",
+        "liar": 0,
+        "connected": (1, 2, 3),
+        "lies": 6,
+        "rounds": 4,
     },
     "five with a liar": {
-        "live": (0, 1, 2, 3, 4), "script": "t2,j,L,j,L", "liar": 2, "connected": (0, 1, 3, 4), "lies": 6, "rounds": 4,
+        "live": (0, 1, 2, 3, 4),
+        "script": "t2,j,L,j,L",
+        "liar": 2,
+        "connected": (0, 1, 3, 4),
+        "lies": 6,
+        "rounds": 4,
     },
     "two turns, votes of the liar's own": {
-        "script": "t0,t1,L,j,L", "liar": 0, "connected": (1, 2), "lies": 8, "is_inventing": True, "rounds": 4,
+        "script": "t0,t1,L,j,L",
+        "liar": 0,
+        "connected": (1, 2),
+        "lies": 8,
+        "is_inventing": True,
+        "rounds": 4,
     },
     "two fall out, one lies": {
-        "live": (0, 1, 2, 3), "script": "t0,j,L,j,L", "falls": {1: (2, 3)}, "liar": 0, "connected": (1, 2, 3), "lies": 6,
+        "live": (0, 1, 2, 3),
+        "script": "t0,j,L,j,L",
+        "falls": {1: (2, 3)},
+        "liar": 0,
+        "connected": (1, 2, 3),
+        "lies": 6,
         "rounds": 4,
     },
     "a witness lies": {
-        "live": (0, 1, 2), "witnesses": (3, 4), "script": "t0,L,j,L", "liar": 4, "connected": (0, 1, 2), "lies": 5,
+        "live": (0, 1, 2),
+        "witnesses": (3, 4),
+        "script": "t0,L,j,L",
+        "liar": 4,
+        "connected": (0, 1, 2),
+        "lies": 5,
         "rounds": 3,
     },
     "the last OPENs with a liar": {
-        "live": (0, 1, 2, 3), "script": "j,o,L,o,L", "liar": 0, "connected": (1, 2, 3), "lies": 5, "rounds": 3,
+        "live": (0, 1, 2, 3),
+        "script": "j,o,L,o,L",
+        "liar": 0,
+        "connected": (1, 2, 3),
+        "lies": 5,
+        "rounds": 3,
     },
     "a liar beside crashes": {
-        "script": "t0,j,L", "liar": 0, "connected": (1, 2), "lies": 5, "crashes": {1: 1, 2: 1}, "rounds": 3,
+        "script": "t0,j,L",
+        "liar": 0,
+        "connected": (1, 2),
+        "lies": 5,
+        "crashes": {1: 1, 2: 1},
+        "rounds": 3,
     },
-}  # fmt: skip
+}
 """Worlds with too many states."""
 
 
@@ -338,53 +394,66 @@ PLANTED = {
     "RESIGN after a vote": Planted(
         "agree",
         {"live": (0, 1, 2), "witnesses": (3,), "script": "t0,j,L", "resigns": {1: 1, 2: 1}, "rounds": 1},
-        0,
+        1851,
         ResignsAfterVotes,
     ),
     "holes at a LOCK": Planted("agree", {**TURN, "rounds": 1, "are_locks_ordinary": True}, 0, HolesAtLocks),
-    "RESIGN at a LOCK": Planted("agree", {**TURN, "rounds": 1, "are_locks_ordinary": True, "resigns": {1: 1}}, 0),
+    "RESIGN at a LOCK": Planted("agree", {**TURN, "rounds": 1, "are_locks_ordinary": True, "resigns": {1: 1}}, 186),
     "who fell out owes no LOCK": Planted("agree", {**TURN, "falls": {0: (1, 2)}, "is_lock_owed_by_live": True}),
     "a majority of those who remain": Planted(
-        "agree", {"live": (0, 1, 2, 3), "script": "j,L", "rounds": 1}, 0, CountsWhoRemains, of_those_who_remain
+        "agree", {"live": (0, 1, 2, 3), "script": "j,L", "rounds": 1}, 11, CountsWhoRemains, of_those_who_remain
     ),
-    "no half of those who stay": Planted("agree", TWO_AND_WITNESSES, 0, quorum=more_than_half),
+    "no half of those who stay": Planted("agree", TWO_AND_WITNESSES, 24, quorum=more_than_half),
     "half in one round": Planted(
-        "live", {"live": (0, 1, 2, 3), "witnesses": (4,), "script": "j,L"}, 0, quorum=half_in_the_round
+        "live", {"live": (0, 1, 2, 3), "witnesses": (4,), "script": "j,L"}, 68, quorum=half_in_the_round
     ),
     "two of several": Planted(
         "live", {"live": (0, 1), "witnesses": (2, 3), "script": "L", "rounds": 1}, quorum=two_of_several
     ),
     "no polka leads": Planted("nobody honest contradicts themselves", TURN, rule=NobodyLeads),
     "the first polka leads": Planted(
-        "nobody honest contradicts themselves", {"script": "j,L", "rounds": 3}, 0, FirstPolkaLeads
+        "nobody honest contradicts themselves", {"script": "j,L", "rounds": 3}, 459, FirstPolkaLeads
     ),
-    "only clean polkas lead": Planted("nobody honest contradicts themselves", CHEAT, 0, OnlyCleanLead),
+    "only clean polkas lead": Planted("nobody honest contradicts themselves", CHEAT, 3484, OnlyCleanLead),
     "clean is half of the unconvicted": Planted(
         "live",
-        {"live": (0, 1), "witnesses": (2, 3), "script": "t0,L,j,L", "liar": 0, "connected": (1, 2, 3), "lies": 6, "rounds": 4},
-        0,
+        {
+            "live": (0, 1),
+            "witnesses": (2, 3),
+            "script": "t0,L,j,L",
+            "liar": 0,
+            "connected": (1, 2, 3),
+            "lies": 6,
+            "rounds": 4,
+        },
+        368,
         CleanIsHalf,
     ),
-    "rounds of one's own": Planted("live", {**CHEAT, "rounds": 4}, 0, RoundsOfItsOwn),
+    "rounds of one's own": Planted("live", {**CHEAT, "rounds": 4}, 52, RoundsOfItsOwn),
     "never nil": Planted("live", TURN, rule=NeverNil),
     "closes any round": Planted("nobody honest contradicts themselves", TURN, rule=ClosesAnyRound),
-    "bound by its LOCK": Planted("live", {"script": "j,L", "liar": 0, "connected": (1, 2), "lies": 4}, rule=BoundByItsLock),
-    "voters stand still": Planted("live", {"script": "j,L"}, rule=VotersStandStill),
-    "cheats close nothing": Planted(
-        "stands", {**FOUR, "script": "t0,t1,L"}, 0, CheatsCloseNothing
+    "bound by its LOCK": Planted(
+        "live", {"script": "j,L", "liar": 0, "connected": (1, 2), "lies": 4}, rule=BoundByItsLock
     ),
+    "voters stand still": Planted("live", {"script": "j,L"}, rule=VotersStandStill),
+    "cheats close nothing": Planted("stands", {**FOUR, "script": "t0,t1,L"}, 174, CheatsCloseNothing),
     "no time for cheats": Planted(
         "stands",
-        {"live": (0, 1, 2, 3, 4), "script": "t0,t1,L", "liar": 0, "connected": (1, 2, 3, 4), "lies": 3, "rounds": 1,
-         "has_no_time_for_cheats": True},
-        0,
+        {
+            "live": (0, 1, 2, 3, 4),
+            "script": "t0,t1,L",
+            "liar": 0,
+            "connected": (1, 2, 3, 4),
+            "lies": 3,
+            "rounds": 1,
+            "has_no_time_for_cheats": True,
+        },
+        10_172,
     ),
-    "patience by example": Planted("in time", {**FOUR, "is_inventing": True, "joins_early": True}, 0),
-    "nothing is shown first": Planted("in time", {**FOUR, "is_impatient": True}, 0),
     "votes are not stored": Planted(
-        "nobody honest contradicts themselves", {**TURN, "crashes": {2: 1}, "are_votes_forgotten": True}
+        "nobody honest is convicted", {**TURN, "rounds": 1, "crashes": {2: 1}, "are_votes_forgotten": True}
     ),
-}  # fmt: skip
+}
 
 
 def found(planted: Planted, seeds: Iterable[int], limit: int = 12_000) -> tuple[str, int]:
@@ -393,7 +462,8 @@ def found(planted: Planted, seeds: Iterable[int], limit: int = 12_000) -> tuple[
         if planted.quorum is not None:
             for module in (ballot_module, small_worlds):
                 stack.enter_context(replaced(module, elect, planted.quorum))
-        explorer, claims, seed = Explorer(Table(**planted.world, rule=planted.rule)), claims_of(planted.world), -1
+        explorer, seed = Explorer(Table(**planted.world, rule=planted.rule)), -1
+        claims = (planted.claim,) if planted.claim in LIAR else HONEST
         try:
             if planted.seed is None:
                 explorer.explore(claims, limit)
@@ -419,8 +489,35 @@ def test_a_planted_mistake_is_the_first_to_show(mistake: str) -> None:
 
 # Mistakes that do harm in rare orders only: how it comes to it, event by event
 
-COURSES: dict[str, tuple[dict[str, Any], str]] = {
+PUTS_OUT = """
+    1 0x@
+    1 3o@
+    1 0 ABSENT(0,  0x,1o,-,3o, -1)@
+    1 vote
+    1 2o@
+    3 0x@
+    3 1o@
+    3 1 ABSENT(0,  0x,1o,-,3o, -1)@
+    3 vote
+    3 0 ABSENT(0,  0x,1o,-,3o, -1)@
+    1 3 ABSENT(0,  0x,1o,-,3o, -1)@
+    2 1o@
+    2 1 ABSENT(0,  0x,1o,-,3o, -1)@
+    2 3o@
+    2 3 ABSENT(0,  0x,1o,-,3o, -1)@
+    2 0 ABSENT(0,  0x,1o,-,3o, -1)@
+    3 close
+    1 close
+    3 1 CLOSE(0,  0x,1o,-,3o, -1)@
+    3 0 CLOSE(0,  0x,1o,-,3o, -1)@
+    """
+"""The message of 2 comes to 1 when only 0 and 1 have voted that it is absent, and 3 is not shown it."""
+
+COURSES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "nothing is shown first": ("in time", {**FOUR, "is_inventing": True, "is_impatient": True}, PUTS_OUT),
+    "patience by example": ("in time", {**FOUR, "is_inventing": True, "joins_early": True}, PUTS_OUT),
     "closes at once": (
+        "agree",
         {**CHEAT, "is_hasty": True},
         """
         1 vote
@@ -442,6 +539,7 @@ COURSES: dict[str, tuple[dict[str, Any], str]] = {
         """,
     ),
     "closes on cheats": (
+        "agree",
         {**CHEAT, "rule": ClosesOnCheats},
         """
         1 vote
@@ -470,6 +568,7 @@ COURSES: dict[str, tuple[dict[str, Any], str]] = {
         """,
     ),
     "every polka leads": (
+        "agree",
         {**CHEAT, "rule": EveryPolkaLeads},
         """
         1 vote
@@ -510,9 +609,10 @@ def follow(explorer: Explorer, course: str) -> State:
 
 
 @pytest.mark.parametrize("mistake", COURSES)
-def test_a_rare_order_in_which_a_mistake_makes_two_histories(mistake: str) -> None:
-    world, course = COURSES[mistake]
+def test_a_rare_order_in_which_a_mistake_does_harm(mistake: str) -> None:
+    claim, world, course = COURSES[mistake]
     explorer = Explorer(Table(**world))
-    assert explorer.violated("agree", follow(explorer, course)).startswith("two histories")
+    assert explorer.violated(claim, follow(explorer, course))
+    mended = {**world, "rule": Ballot, "is_hasty": False, "is_impatient": False, "joins_early": False}
     with pytest.raises(LookupError):
-        follow(Explorer(Table(**CHEAT)), course)
+        follow(Explorer(Table(**mended)), course)
