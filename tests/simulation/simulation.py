@@ -162,7 +162,8 @@ class Simulation:
         genesis = table.genesis()
         self._seats = {}
         for record in guests:
-            seat = GuestTable(record, host.join.identity)
+            seat = GuestTable(TABLE, host.join.identity)
+            seat.sign_on(record)
             seat.update(table.frame())
             self._seats[record.join.identity] = seat
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
