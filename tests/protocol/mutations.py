@@ -18,8 +18,8 @@ from unittest.mock import patch
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
 from protocol import limits
 from protocol.consensus import verifier
-from protocol.consensus.errors import MisconductError
 from protocol.consensus.branches import Outcome
+from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.commit import COMMITMENTS
