@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from protocol.net.survey import reach_host as reach_host
     from protocol.node.locator import tables_called as tables_called
     from protocol.node.node import Node as Node
-    from protocol.node.purse_keeper import PurseKeeper as PurseKeeper
+    from protocol.node.purse import PurseKeeper as PurseKeeper
     from protocol.storage.home import Home as Home
     from protocol.storage.home import NoHomeError as NoHomeError
     from protocol.storage.home import close_to_others as close_to_others
@@ -86,9 +86,6 @@ if TYPE_CHECKING:
     from protocol.storage.home import home_of as home_of
     from protocol.storage.people import Mismatch as Mismatch
     from protocol.storage.people import Person as Person
-    from protocol.storage.purses import PurseLine as PurseLine
-    from protocol.storage.purses import PurseOrigin as PurseOrigin
-    from protocol.storage.purses import PursePartner as PursePartner
     from protocol.storage.store import DamagedPurseError as DamagedPurseError
     from protocol.storage.store import DamagedStoreError as DamagedStoreError
     from protocol.storage.store import HomeInUseError as HomeInUseError
@@ -112,8 +109,8 @@ if TYPE_CHECKING:
     from protocol.wire.nicknames import is_marked_as_bot as is_marked_as_bot
     from protocol.wire.nicknames import is_shown as is_shown
     from protocol.wire.nicknames import table_name_flaw as table_name_flaw
-    from protocol.wire.purses import Frozen as Frozen
     from protocol.wire.purses import Purse as Purse
+    from protocol.wire.purses import Record as Record
     from protocol.wire.rulesets import is_rules_name as is_rules_name
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label

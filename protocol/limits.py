@@ -162,9 +162,6 @@ MESSAGE: Final = KIB
 """Signed bytes of a message: a move of the most characters, of four bytes each, has some nine hundred."""
 GENESIS: Final = FRAME
 """A genesis travels in a frame. One of ten players with eight addresses each has some ten thousand bytes."""
-STAKES_GENESIS: Final = 28 * KIB
-"""A genesis with purses, so that the evidence of the end has room in a proof, beside the stake and the settlement. Ten
-players with fifteen frozen stakes and fifteen kinds of Twin Souls each have some sixteen thousand bytes."""
 PLAYERS: Final = 10
 """Seats at a table, as the rules have it."""
 JOIN_ADDRESSES: Final = 8
@@ -402,47 +399,28 @@ leave the field to a forger for as long."""
 KNOWN_ANSWERS: Final = 20
 """Tables that a question names as known, so that they do not answer: as many as fit into its packet."""
 
-# Purses. Enforced by wire/purses.py, wire/frames.py, consensus/purse_proofs.py, consensus/purse_links.py,
-# consensus/settlements.py, match/own_purse.py, node/purse_keeper.py, node/purse_desk.py and node/guest.py.
+# Purses. Enforced by wire/purses.py, wire/frames.py and node/table_ledgers.py.
 
-PURSE: Final = 32 * KIB
-"""Bytes of what is shown of a purse: the last settlement of a match of ten players takes some ten thousand, one of two
-players two thousand, and an entry after it two hundred and fifty."""
-PURSE_LINKS: Final = 180
-"""Entries that are shown in front of a proof, without evidence, each at most a hundred and fifty bytes: ninety matches
-with others since one last met the purse. For more there are several proofs."""
-PURSE_SERIES: Final = 16
-"""Proofs in one answer to somebody who has not met the purse for long."""
-PURSE_ANSWERS: Final = 8
-"""Such answers that a host keeps for others who ask the same."""
-SHOWN_PURSE: Final = 60 * KIB
-"""Bytes of a proof with entries in front of it. It fits into a frame."""
-PURSES_SEEN: Final = 200
-"""Purses of others in memory: nine guests can show some twenty each at once. Those of matches that this node has signed
-do not count."""
-FROZEN: Final = 16
-"""Stakes that are frozen at a time in one purse: of matches that were begun and never ended. Join records show them."""
-SOULS: Final = 32
-"""Kinds of Twin Souls in a purse. There are fifteen."""
-SOUL_BYTES: Final = 40
-"""Bytes of the name of a Twin Soul. So ten join records with everything in them fit into a genesis."""
-PURSE_RATE: Final = 2.0
-"""Purses a second of one peer that are looked at: each has up to some hundred signatures, which take a hundredth of a
+RECORDS: Final = 1024
+"""Records in a purse, as many as an array holds. What is older is folded into one state."""
+LEDGER: Final = 44 * KIB
+"""Bytes of them: a record has some 26, the longest 56."""
+SHOWN_LEDGER: Final = 60 * KIB
+"""Bytes of a frame with a purse: the evidence of a match of ten players with eight addresses each takes some nine
+thousand."""
+SOULS: Final = 15
+"""Kinds of Twin Souls."""
+LEDGER_RATE: Final = 2.0
+"""Purses a second of one peer that are looked at: each has up to forty signatures, which take a hundredth of a
 second."""
-PURSE_BURST: Final = 20
-"""Purses at once: everybody sits down, and has newer entries handed back."""
-PURSES_WAITING: Final = 64
-"""Purses that a guest has been shown and not looked at yet; the oldest are lost first. A host shows nine, and up to
-sixteen proofs of one that the guest has not met for long."""
-TABLE_PURSE_RATE: Final = 192 * KIB
-"""Bytes a second that a host looks at of the purses that all guests show, as a guest can leave and come with another
-key: a twelfth of a core."""
-TABLE_PURSE_BURST: Final = 2048 * KIB
-"""Bytes at once: nine guests sit down, and one of them shows what nobody at the table has met."""
-PURSES_DELAYED: Final = 4
-"""Purses of one guest that wait for their turn, if all guests together show more than that."""
-PURSE_DELAYS: Final = 3
-"""How often a guest whose purse waits so gets more time: each time as long as for a handshake."""
+LEDGER_BURST: Final = 20
+"""Purses at once: everybody sits down, and is handed a purse back."""
+LEDGERS_WAITING: Final = 32
+"""Purses of one peer that wait for their turn; what comes above that is lost."""
+TABLE_LEDGER_RATE: Final = 8.0
+"""Purses a second that a host looks at, of all guests: a twelfth of a core."""
+TABLE_LEDGER_BURST: Final = 90
+"""At once: nine guests sit down, and each hands back some."""
 
 # Disk. Enforced by crypto/keys.py and cli/log.py.
 

@@ -274,7 +274,6 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
         with archive.read_store(home) as store:
             unfinished = len(archive.unfinished(store.matches()))
             remembers = backups.remembers(store)
-            has_purse = store.purses.had_one(its_key.public) if its_key else has_key_already and store.purses.owners()
     except StoreError:
         say("The store that is here cannot be read. If it is damaged, it is put aside.")
         _tell_of_the_purse(found)
@@ -287,8 +286,6 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
         say("The matches, people and purses that are kept here stay; those of the backup are not added.")
         say("To get those, restore into another home:")
         say(f"    {command_line('identity', 'restore', file, '--home', 'DIR')}")
-        if found.has_purse and not has_purse:
-            say("Whoever has played with the purse of the backup refuses another one with a newcomer's coins.")
     else:
         _tell_of_the_purse(found)
 
@@ -297,7 +294,7 @@ def _tell_of_the_purse(found: Backup) -> None:
     if found.has_purse:
         say(
             "Its purse is as it was then. If you have played for stakes since, sit down at a table with those people"
-            " before you play with others: they hand back what is newer. Otherwise it gets two ends, and is over."
+            " before you stake anything: they hand back what is newer. Otherwise you begin another one, without coins."
         )
 
 

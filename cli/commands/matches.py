@@ -140,7 +140,7 @@ def forget(
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         name = archive.name_of(stored, stored_matches)
-        if not is_sure and archive.has_frozen(store, stored.match):
+        if not is_sure and archive.is_staked(store, stored.match):
             say(
                 "A stake of yours is frozen for it. Once the match is forgotten, the stake stays frozen until another"
                 " player shows you how the match ended, or you give it up."

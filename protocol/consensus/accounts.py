@@ -6,16 +6,19 @@ account beside it, by roster index.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
-from p2pdice import State, Wager
+from p2pdice import TWIN_SOULS, State, Wager
 from p2pdice.moves import MAX_COINS
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from protocol.crypto.hashing import tagged_hash
 from protocol.limits import PLAYERS
-from protocol.wire.canonical import Value, encode
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import Genesis
-from protocol.wire.purses import MalformedPurseError, decode_shown, is_number, is_soul
+from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Record, is_amount
+
+SOUL_NAMES: Final = ("", *TWIN_SOULS.values())
+"""Names of the Twin Souls by their numbers in purses; 0 is none."""
 
 
 class Account(NamedTuple):
@@ -34,18 +37,22 @@ class Account(NamedTuple):
         """Return the bytes that RESULTs stand for."""
         return encode(tuple(self))
 
-    def changes(self, genesis: Genesis, author: int) -> tuple[int, int, str]:
-        """Return the coins and tickets that a SETTLEMENT adds to a player's purse, and the Twin Soul that it brings.
+    def record(self, genesis: Genesis, match: bytes, author: int, stake: tuple[int, int]) -> Record:
+        """Return the record that the match leaves in a player's purse. What is won above
+        :data:`~p2pdice.moves.MAX_COINS` is lost.
 
-        What is won above :data:`~p2pdice.moves.MAX_COINS` is lost.
+        :param stake: coins and run tickets in the STAKE of the player, who may have opened it too late.
         """
         wagers = []
         for each, (bet, tickets) in enumerate(self.bets):
             funds, owned = genesis.holdings(each)
             wagers.append(Wager(bet, funds, tickets, owned))
         paid = pay(wagers, self.winners, self.earners)
-        coins, runs = (min(each[author], MAX_COINS) for each in (paid.delta, paid.ticket_delta))
-        return coins, runs, self.soul if author == self.winners[0] else ""
+        changes = (paid.delta[author], paid.ticket_delta[author])
+        kept = (min(change, MAX_COINS - held) for change, held in zip(changes, genesis.holdings(author), strict=True))
+        soul = SOUL_NAMES.index(self.soul) if author == self.winners[0] else 0
+        coins, runs = kept
+        return Record(match[:MATCH_BYTES], *stake, coins, runs, soul)
 
 
 def account_of(seats: tuple[int, ...], state: State) -> Account:
@@ -75,22 +82,26 @@ def parse_account(data: bytes, players: int) -> Account:
 
     :raises MalformedPurseError: if it has another.
     """
-    match decode_shown(data, "the account of a settlement"):
+    try:
+        value = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedPurseError(f"the account of a match cannot be read: {error}") from None
+    match value:
         case (tuple() as bets, tuple() as winners, tuple() as earners, str() as soul) if (
             len(bets) == players <= PLAYERS
             and all(map(_is_stake, bets))
             and _are_authors(winners, players)
             and winners
             and _are_authors(earners, players)
-            and is_soul(soul)
+            and soul in SOUL_NAMES
         ):
             stakes = cast("tuple[tuple[int, int], ...]", bets)
             return Account(stakes, cast("tuple[int, ...]", winners), cast("tuple[int, ...]", earners), soul)
-    raise MalformedPurseError("the account of a settlement has the wrong form")
+    raise MalformedPurseError("the account of a match has the wrong form")
 
 
 def _is_stake(value: Value) -> bool:
-    return type(value) is tuple and len(value) == 2 and all(map(is_number, value))
+    return type(value) is tuple and len(value) == 2 and all(map(is_amount, value))
 
 
 def _are_authors(value: tuple[Value, ...], players: int) -> bool:

@@ -1,77 +1,101 @@
-"""Evidence of what a match changes in the purses of its players, which others than its players accept.
+"""How matches end in purses: what their end brings, the evidence of it, and a purse as others are shown it.
 
-Each bet is frozen by its own purse, so nobody can invent the coins of others. The RESULTs of more than half of those
-who did not resign tell the winner.
+Each bet is signed by its owner, so nobody can bet the coins of others. The RESULTs of more than half of those who did
+not resign tell the winner.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple, cast
 
 from protocol.consensus.accounts import Account, account_of, parse_account, result_hash
 from protocol.consensus.history import History
-from protocol.consensus.kinds import RULES
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.lock import state_hash
 from protocol.consensus.position import Purpose
-from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
-from protocol.limits import PURSE, STEPS
-from protocol.wire.canonical import Value, encode
-from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis
-from protocol.wire.messages import Kind, Message
-from protocol.wire.purses import Freeze, MalformedPurseError, decode_shown, following, is_number, verified
+from protocol.wire.canonical import Value
+from protocol.wire.genesis import (
+    Genesis,
+    JoinRecord,
+    MalformedGenesisError,
+    match_id,
+    parse_genesis,
+    parse_join_record,
+)
+from protocol.wire.messages import Kind, MalformedMessageError, Message, Signed
+from protocol.wire.purses import (
+    MATCH_BYTES,
+    MalformedPurseError,
+    Purse,
+    Record,
+    is_amount,
+    is_bytes,
+    is_number,
+    parse_purse,
+)
 
 _FIRST_RESIGN: Final = 2
-"""Before this step a RESIGN declines the match, which then may never have been formed."""
+"""Before this step a RESIGN withdraws the match, which then may never have been formed."""
 
 
-class Evidence(NamedTuple):
-    """Everything that shows the end of a match to others. A proof holds it as an encoded array."""
+class End(NamedTuple):
+    """How a match with purses has ended."""
 
-    genesis: bytes
-    step: int
-    """Of the RESULTs."""
-    tip: bytes
-    state: bytes
-    """Hash of the last state."""
-    account: bytes
-    freezes: tuple[bytes, ...]
-    """By roster index: the purse's signature in the STAKE, or nothing if the stake did not count."""
-    results: tuple[tuple[int, bytes], ...]
-    """Authors of RESULTs, and their signatures."""
-    resignations: tuple[tuple[int, int, bytes, bytes], ...]
-    """Authors of RESIGNs, step and tip, and their signatures."""
+    genesis: Genesis
+    match: bytes
+    account: Account | None
+    """None for a match that is void."""
+    stakes: Mapping[int, tuple[int, int]]
+    """Coins and run tickets in the STAKEs that are known, by author."""
 
-    def encoded(self) -> bytes:
-        """Return the bytes."""
-        return encode(tuple(self))
+    def author(self, identity: bytes) -> int | None:
+        """Return the roster index of a player; None for somebody who was not there."""
+        return author_of(self.genesis, identity)
 
-
-class Stake(NamedTuple):
-    """A stake that was opened in a match with purses."""
-
-    freeze: Freeze
-    signature: bytes
-    """Of the purse."""
+    def record(self, author: int, stake: tuple[int, int]) -> Record:
+        """Return the record of a player who has opened this stake."""
+        if self.account is None:
+            return Record(self.match[:MATCH_BYTES], *stake, 0, 0, 0)
+        return self.account.record(self.genesis, self.match, author, stake)
 
 
-def stakes_of(history: History) -> dict[int, Stake]:
-    """Return the stakes that were opened in a match with purses, by author; those of the open step, too."""
+def author_of(genesis: Genesis, identity: bytes) -> int | None:
+    """Return the roster index of a player; None for somebody who is not in the match."""
+    return next((author for author, each in enumerate(genesis.roster) if each.join.identity == identity), None)
+
+
+def stakes_of(history: History) -> dict[int, Signed]:
+    """Return the STAKEs that were opened in a match, by author; those of the open step, too."""
     closed = (after.entries for before, after in pairwise(history.chain) if before.purpose is Purpose.STAKES)
-    found = {}
-    for author, signed in chain.from_iterable(messages.items() for messages in (*closed, history.held)):
-        if (frozen := RULES[signed.message.kind].frozen(signed.message.body)) is not None:
-            found[author] = Stake(Freeze(history.match, *frozen[:2]), frozen[2])
-    return found
+    opened = chain.from_iterable(messages.items() for messages in (*closed, history.held))
+    return {author: signed for author, signed in opened if signed.message.kind == Kind.STAKE}
 
 
-def gather(history: History) -> Evidence | None:
+def stake_in(signed: Signed) -> tuple[int, int]:
+    """Return the coins and run tickets in a STAKE."""
+    return cast("tuple[int, int, bytes]", signed.message.body)[:2]
+
+
+def end_of(history: History) -> End:
+    """Return how a match with purses that is over has ended, as its history has it."""
+    position = history.position
+    assert position.state is not None
+    stakes = {author: stake_in(signed) for author, signed in stakes_of(history).items()}
+    return End(history.genesis, history.match, account_of(position.seats, position.state), stakes)
+
+
+# Evidence: [genesis, stakes, end, results, resignations]
+
+
+def gather(history: History) -> Value | None:
     """Return the evidence of a match that is over and has purses; None if too few have signed its end."""
     position, results = history.position, history.results
-    if position.kind is not None or not history.genesis.has_purses:
+    if position.kind is not None or position.state is None or not history.genesis.has_purses:
         return None
-    assert position.state is not None
     resigned = {
         signed.message.author: signed
         for each in history.chain[_FIRST_RESIGN + 1 :]
@@ -81,19 +105,22 @@ def gather(history: History) -> Evidence | None:
     if len(results) <= (history.roster_size - len(resigned)) // 2:
         return None
     account = account_of(position.seats, position.state)
-    # A stake that was opened in a step that never closed is in no bet. It is frozen, and comes back.
-    freezes = {
-        author: stake.signature
-        for author, stake in stakes_of(history).items()
-        if (stake.freeze.bet, stake.freeze.tickets) == account.bets[author]
-    }
-    return Evidence(
+    # A stake that was opened in a step that never closed is in no bet.
+    counted = [
+        (author, signed) for author, signed in stakes_of(history).items() if stake_in(signed) == account.bets[author]
+    ]
+    stakes: Value = ()
+    if counted:
+        place = counted[0][1].message
+        opened = (
+            (author, *cast("tuple[Value, ...]", signed.message.body), signed.signature)
+            for author, signed in sorted(counted)
+        )
+        stakes = (place.step, place.tip, tuple(opened))
+    return (
         history.genesis_data,
-        position.step,
-        position.tip,
-        state_hash(position.state),
-        account.encoded(),
-        tuple(freezes.get(author, b"") for author in range(history.roster_size)),
+        stakes,
+        (position.step, position.tip, state_hash(position.state), account.encoded()),
         tuple((author, results[author].signature) for author in sorted(results)),
         tuple(
             (author, signed.message.step, signed.message.tip, signed.signature)
@@ -102,51 +129,41 @@ def gather(history: History) -> Evidence | None:
     )
 
 
-class Ended(NamedTuple):
-    """The end of a match that evidence has shown."""
-
-    genesis: Genesis
-    match: bytes
-    account: Account
-    result: bytes
-    """Body of the RESULTs."""
-    has_staked: tuple[bool, ...]
-    """By roster index: whether the purse has frozen a stake."""
+def void_message(match: bytes, author: int) -> Message:
+    """Return the RESULT by which a player says that a match is void."""
+    return Message(match, 0, match, author, Kind.RESULT, tagged_hash("void", match))
 
 
-def read_evidence(data: bytes) -> Ended:
+def void_evidence(genesis: bytes, signatures: Mapping[int, bytes]) -> Value:
+    """Return the evidence that a match is void.
+
+    :param genesis: its bytes.
+    :param signatures: under the RESULTs of all players, by roster index.
+    """
+    return genesis, (), (), tuple(sorted(signatures.items())), ()
+
+
+def read_evidence(value: Value) -> End:
     """Return the end of the match that this is evidence of.
 
     :raises MalformedPurseError: if it is none. The text says why.
     """
-    if len(data) > PURSE:
-        raise MalformedPurseError("the evidence of a settlement is too long")
-    evidence = _parse(data)
+    match value:
+        case (bytes() as data, tuple() as stakes, tuple() as end, tuple() as results, tuple() as resignations):
+            pass
+        case _:
+            raise MalformedPurseError("the evidence of an end has the wrong form")
     try:
-        genesis = parse_genesis(evidence.genesis)
+        genesis = parse_genesis(data)
     except MalformedGenesisError as error:
-        raise MalformedPurseError(f"a settlement of a match that cannot be: {error}") from None
+        raise MalformedPurseError(f"the end of a match that cannot be: {error}") from None
     if not genesis.has_purses:
-        raise MalformedPurseError("a settlement of a match without purses")
-    match, players = match_id(evidence.genesis), len(genesis.roster)
-    account = parse_account(evidence.account, players)
-    if len(evidence.freezes) != players:
-        raise MalformedPurseError("the stakes of a settlement are not those of its players")
-    for author, signature in enumerate(evidence.freezes):
-        _check_stake(genesis, match, author, account.bets[author], signature)
-    result = result_hash(evidence.state, evidence.account)
+        raise MalformedPurseError("the end of a match without purses")
+    match, players = match_id(data), len(genesis.roster)
     keys = [PublicKey(record.join.match_key) for record in genesis.roster]
-    gone = [author for author, *_ in evidence.resignations]
-    signed = [author for author, _ in evidence.results]
-    for authors in (gone, signed):
-        if authors != sorted(set(authors)) or not all(0 <= author < players for author in authors):
-            raise MalformedPurseError("the players of a settlement are out of order")
-    for author, step, tip, signature in evidence.resignations:
-        said = Message(match, step, tip, author, Kind.RESIGN, ())
-        if step < _FIRST_RESIGN or not keys[author].verifies(signature, said.encoded()):
-            raise MalformedPurseError("a settlement with a resignation that was not signed")
-    for author, signature in evidence.results:
-        said = Message(match, evidence.step, evidence.tip, author, Kind.RESULT, result)
+
+    def check(author: int, step: int, tip: bytes, kind: int, body: Value, signature: bytes) -> None:
+        said = Message(match, step, tip, author, kind, body)
         if not keys[author].verifies(signature, said.encoded()):
             raise MalformedPurseError("a settlement with a result that was not signed")
     staying = set(range(players)) - set(gone)
@@ -155,40 +172,126 @@ def read_evidence(data: bytes) -> Ended:
     return Ended(genesis, match, account, result, tuple(map(bool, evidence.freezes)))
 
 
-def _check_stake(genesis: Genesis, match: bytes, author: int, stake: tuple[int, int], signature: bytes) -> None:
-    purse = genesis.roster[author].join.purse
-    assert purse is not None
-    if not signature and stake == (0, 0):
-        return
-    if verified(following(purse, Freeze(match, *stake)), signature) is None:
-        raise MalformedPurseError("a settlement with a stake that no purse has frozen")
-    if any(part > held for part, held in zip(stake, genesis.holdings(author), strict=True)):
-        raise MalformedPurseError("a settlement with a stake above funds")
+def _read_stakes(genesis: Genesis, value: tuple[Value, ...], check: Any) -> dict[int, tuple[int, int]]:
+    """Return the coins and run tickets of STAKEs, each within the funds of its author and signed."""
+    if not value:
+        return {}
+    match value:
+        case (int() as step, bytes() as tip, tuple() as each) if is_number(step) and len(tip) == HASH_BYTES:
+            stakes = _by_author(each, len(genesis.roster), (int, int, bytes, bytes))
+        case _:
+            raise MalformedPurseError("the stakes of a match have the wrong form")
+    for author, (bet, tickets, salt, signature) in stakes.items():
+        held = genesis.holdings(author)
+        if not (is_amount(bet) and is_amount(tickets) and bet <= held[0] and tickets <= held[1]):
+            raise MalformedPurseError("the end of a match with a stake above funds")
+        check(author, step, tip, Kind.STAKE, (bet, tickets, salt), signature)
+    return {author: (bet, tickets) for author, (bet, tickets, *_) in stakes.items()}
 
 
-def _parse(data: bytes) -> Evidence:
-    match value := decode_shown(data, "the evidence of a settlement"):
-        case (
-            bytes(),
-            int() as step,
-            bytes() as tip,
-            bytes() as state,
-            bytes(),
-            tuple() as freezes,
-            tuple() as results,
-            tuple() as resignations,
-        ) if (
-            is_number(step, STEPS - 1)
-            and len(tip) == len(state) == HASH_BYTES
-            and all(type(each) is bytes and len(each) in (0, SIGNATURE_BYTES) for each in freezes)
-            and all(_fits(each, (int, bytes)) for each in results)
-            and all(_fits(each, (int, int, bytes, bytes)) for each in resignations)
-        ):
-            evidence = Evidence(*cast("Any", value))
-            if all(len(tip) == HASH_BYTES and is_number(step, STEPS - 1) for _, step, tip, _ in evidence.resignations):
-                return evidence
-    raise MalformedPurseError("the evidence of a settlement has the wrong form")
+def _read_end(value: tuple[Value, ...]) -> tuple[int, bytes, bytes, bytes]:
+    match value:
+        case (int() as step, bytes() as tip, bytes() as state, bytes() as account):
+            if is_number(step) and len(tip) == len(state) == HASH_BYTES:
+                return step, tip, state, account
+    raise MalformedPurseError("the end of a match has the wrong form")
 
 
-def _fits(value: Value, types: tuple[type, ...]) -> bool:
-    return type(value) is tuple and tuple(map(type, value)) == types
+def _by_author(value: tuple[Value, ...], players: int, types: tuple[type, ...]) -> dict[int, tuple[Any, ...]]:
+    """Return what stands behind each author in a list. The last item of each is a signature.
+
+    :raises MalformedPurseError: if the authors are out of order, or a part has another type.
+    """
+    found: dict[int, tuple[Any, ...]] = {}
+    for each in value:
+        if type(each) is not tuple or tuple(map(type, each)) != (int, *types):
+            raise MalformedPurseError("the evidence of an end has the wrong form")
+        author, *rest = cast("tuple[Any, ...]", each)
+        if not max(found, default=-1) < author < players or len(rest[-1]) != SIGNATURE_BYTES:
+            raise MalformedPurseError("the players in the evidence of an end are out of order")
+        found[author] = tuple(rest)
+    return found
+
+
+# LEDGER: [join record, ledger, evidence, stake]
+
+
+class Shown(NamedTuple):
+    """A purse as others are shown it: its owner has signed all of it, whoever shows it."""
+
+    record: JoinRecord
+    """It names the head at which the ledger ends."""
+    purse: Purse
+    evidence: Value = ()
+    """Of the owner's last match that ended with enough RESULTs; empty for none. In what is handed back, of the match of
+    the STAKE."""
+    end: End | None = None
+    """What the evidence tells."""
+    stake: Signed | None = None
+    """A STAKE of the owner in a match that the ledger lacks."""
+
+    @property
+    def owner(self) -> bytes:
+        """Identity key."""
+        return self.purse.owner
+
+    @property
+    def wire(self) -> tuple[Value, Value, Value, Value]:
+        """The fields of the frame."""
+        return self.record.wire, self.purse.wire, self.evidence, () if self.stake is None else self.stake.wire
+
+
+def read_shown(record: Value, ledger: Value, evidence: Value, stake: Value) -> Shown:
+    """Return what the fields of a frame LEDGER show, if the owner has signed it and it can be their purse.
+
+    :raises MalformedPurseError: if not. The text says why.
+    """
+    try:
+        joining = parse_join_record(record)
+    except MalformedGenesisError as error:
+        raise MalformedPurseError(str(error)) from None
+    purse = parse_purse(joining.join.identity, ledger)
+    if joining.join.head != purse.head:
+        raise MalformedPurseError("the purse does not end as its owner has signed")
+    end = None if evidence == () else read_evidence(evidence)
+    _check_gains(purse, end)
+    return Shown(joining, purse, evidence, end, None if stake == () else _read_stake(joining, purse, stake))
+
+
+def _check_gains(purse: Purse, end: End | None) -> None:
+    """Check that all records are losses, but one that the evidence tells of, and those before it, which others have
+    checked."""
+    checked = purse.states[0].height
+    if end is not None:
+        author = end.author(purse.owner)
+        head = None if author is None else end.genesis.roster[author].join.head
+        if author is None or head is None or head.era != purse.era:
+            raise MalformedPurseError("the evidence is of a match of others")
+        if head.height >= checked:
+            state = purse.at(head.height)
+            if state is None or state[:4] != head[1:]:
+                raise MalformedPurseError("the evidence is of a match of another purse")
+            record = purse.record_after(head.height)
+            if record is not None and not record.is_loss:
+                stake = record.bet, record.tickets
+                if end.stakes.get(author, stake) != stake or end.record(author, stake) != record:
+                    raise MalformedPurseError("the evidence tells another end than the purse")
+            checked = head.height + (record is not None)
+    for state in purse.states[:-1]:
+        record = purse.record_after(state.height)
+        if state.height >= checked and record is not None and not record.is_loss:
+            raise MalformedPurseError("the purse has grown by a match whose end is not shown")
+
+
+def _read_stake(joining: JoinRecord, purse: Purse, value: Value) -> Signed:
+    match value:
+        case (bytes() as data, bytes() as signature):
+            try:
+                signed = parse_signed(data, signature)
+            except MalformedMessageError as error:
+                raise MalformedPurseError(f"a stake that cannot be read: {error}") from None
+            is_stake = signed.message.kind == Kind.STAKE and all(map(is_amount, stake_in(signed)))
+            is_next = all(record.match != signed.message.match[:MATCH_BYTES] for record in purse.records)
+            if is_stake and is_next and PublicKey(joining.join.match_key).verifies(signature, data):
+                return signed
+    raise MalformedPurseError("a stake that its owner has not signed")

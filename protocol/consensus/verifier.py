@@ -48,15 +48,12 @@ class Judgement(StrEnum):
 class PurseChange:
     """What a match does to the purse of one player."""
 
-    purse: str
-    """The purse key in hexadecimal digits."""
-    height: int
+    era: int
     """Of the head that was brought."""
+    height: int
     head: str
     """Id of that head, in hexadecimal digits."""
     balance: int
-    funds: int
-    """The coins that could be bet: the balance less what was frozen for other matches."""
     tickets: int
     bet: int
     """0 for a stake that was never opened."""
@@ -386,24 +383,27 @@ class _Reading:
             winner_identities=tuple(fingerprint(join.identity) for join in winners),
             steps=position.step,
             signatures=self.signatures,
-            purses=() if judgement is Judgement.ALTERED else _purses(history.genesis, position),
+            purses=() if judgement is Judgement.ALTERED else _purses(history, position),
         )
 
 
-def _purses(genesis: Genesis, position: Position) -> tuple[PurseChange, ...]:
+def _purses(history: History, position: Position) -> tuple[PurseChange, ...]:
     """Return what a match does to the purses of its players, by seat; by roster index before the seats are drawn."""
-    state = position.state
+    genesis, state = history.genesis, position.state
     seats = position.seats or tuple(range(len(genesis.roster)))
     account = account_of(seats, state) if state is not None and position.purpose is Purpose.END else None
     changes = []
     for seat, author in enumerate(seats):
-        purse = genesis.roster[author].join.purse
-        if purse is None:
+        head = genesis.roster[author].join.head
+        if head is None:
             return ()
         wager = state.wagers[seat] if state is not None and state.wagers else (0, 0, 0, 0)
-        change, tickets, soul = account.changes(genesis, author) if account is not None else (None, None, None)
-        held = purse.key.hex(), purse.height, purse.head.hex(), purse.balance, purse.funds, purse.tickets
-        changes.append(PurseChange(*held, wager[0], wager[2], change, tickets, soul))
+        change: tuple[Any, ...] = (None, None, None)
+        if account is not None:
+            record = account.record(genesis, history.match, author, (wager[0], wager[2]))
+            change = record.change, record.ticket_change, SOUL_NAMES[record.soul]
+        held = head.era, head.height, head.id.hex(), head.balance, head.tickets
+        changes.append(PurseChange(*held, wager[0], wager[2], *change))
     return tuple(changes)
 
 

@@ -135,7 +135,6 @@ class HostedTable:
         try:
             record = parse_join_record(value)
             _check_names((record.join.nickname,))
-            # Two may claim one purse: which of them is its owner is seen when they show it.
             others = (each.join for each in self.records if each.join.identity != record.join.identity)
             check_keys([record.join, *others])
         except MalformedGenesisError as error:
@@ -145,10 +144,6 @@ class HostedTable:
         if record.join.table != self.id:
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
         self.check_room(identity)
-        seated = [each for each in self.records if each.join.identity != identity]
-        if _is_too_large(self._genesis_of([*seated, record])):
-            reason = "the purses at this table hold too much for one match; it helps if fewer stakes are frozen in them"
-            raise NotAdmittedError(RefuseCode.REFUSED, reason)
         self._guests[identity] = record
         self.expected.discard(identity)
 
@@ -166,11 +161,6 @@ class HostedTable:
         players = tuple((record.join.nickname, record.join.identity) for record in self.records)
         rules, called = settings.ruleset.options(), "" if settings.ruleset.name else settings.rules_name
         return Table(settings.name, rules, settings.seats, tuple(settings.patience), players, called, settings.customs)
-
-    @property
-    def is_too_large(self) -> bool:
-        """The purses here hold so much that a match could not be settled: the host's may have grown."""
-        return _is_too_large(self.genesis())
 
     def genesis(self) -> Genesis:
         """Return the genesis for the players who sit here now."""
@@ -320,8 +310,6 @@ class Lobby:
             raise MalformedGenesisError("the match leaves its players other times to act than the table")
         if all(record.join.identity != self.host for record in genesis.roster):
             raise MalformedGenesisError("the host does not play in the match")
-        if _is_too_large(genesis):
-            raise MalformedGenesisError("there is so much in the purses that the match could not be settled")
         return genesis
 
 
@@ -370,10 +358,6 @@ def parse_public_genesis(data: bytes) -> Genesis:
     genesis = parse_genesis(data)
     _check_names(record.join.nickname for record in genesis.roster)
     return genesis
-
-
-def _is_too_large(genesis: Genesis) -> bool:
-    return genesis.ruleset.stakes and len(genesis.encoded()) > limits.STAKES_GENESIS
 
 
 def _check_names(names: Iterable[str]) -> None:

@@ -63,7 +63,6 @@ from protocol.match.voter import Voter
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Need, Page
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
-from protocol.wire.purses import Entry
 
 RESULT_WAIT: Final = 3.0
 """Seconds to wait for RESULTs of unlinked players before the end is called unconfirmed."""

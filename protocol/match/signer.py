@@ -34,7 +34,6 @@ from protocol.events import YourTurn
 from protocol.match.effects import Effect, Show, StoreChoice
 from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
-from protocol.wire.purses import Entry, Freeze, following
 
 CONCESSION: Final = 0
 """The wish to concede is stored under this step: there are no stakes in it."""
@@ -59,7 +58,7 @@ class Signer:
     :param choices: the owner's choices that the store holds, by step.
     :param is_host: this player hosts the table, so that it signs last what forms the match.
     :param emit: takes choices to store and events to show.
-    :param purse: signs the entry that freezes a stake, and keeps it; None if the purse cannot.
+    :param stake: keeps what the player's purse stakes, coins and run tickets; tells whether it may.
     :raises RejectedMessageError: if a stored choice is malformed.
     """
 
@@ -71,7 +70,7 @@ class Signer:
         choices: Mapping[int, str],
         is_host: bool,
         emit: Callable[[Effect], None],
-        purse: Callable[[Entry], bytes | None] | None = None,
+        stake: Callable[[int, int], bool] | None = None,
     ) -> None:
         self.key = MatchKey(seed)
         self.is_host = is_host
@@ -82,7 +81,7 @@ class Signer:
         self._me = me
         self._seed = seed
         self._emit = emit
-        self._purse = purse
+        self._may_stake = stake
         self._stakes: dict[int, Stake] = {}
         """The owner's stakes, by the step that commits to them."""
         for step, text in choices.items():
@@ -242,16 +241,11 @@ class Signer:
         """Return the stake that this player committed to; None if the store lost it."""
         return self._stakes.get(context.step)
 
-    def freeze(self, stake: Stake) -> tuple[()] | tuple[bytes]:
-        """Return the signature of this player's purse under the entry that freezes a stake."""
-        brought = self._history.genesis.roster[self._me].join.purse
-        if brought is None:
-            return ()
-        entry = following(brought, Freeze(self._history.match, stake.bet, stake.tickets))
-        signature = self._purse(entry) if self._purse is not None else None
-        if signature is None:
+    def open_stake(self, stake: Stake) -> None:
+        """Keep what this player's purse stakes."""
+        is_brought = self._history.genesis.has_purses
+        if is_brought and (self._may_stake is None or not self._may_stake(stake.bet, stake.tickets)):
             raise LostStakeError
-        return (signature,)
 
     def countersignatures(self) -> bytes:
         """Return what the next message carries."""

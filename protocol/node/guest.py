@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
-from protocol.limits import PURSE_BURST, PURSE_RATE, PURSES_WAITING
 from protocol.match.lobby import GuestTable, StaleProposalError
-from protocol.match.own_purse import PurseError
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node.locator import Target
@@ -21,8 +18,8 @@ from protocol.node.player_session import PlayerSession
 from protocol.node.proposals import Proposals
 from protocol.node.refusals import LEFT, closing_code, host_gone, refusal, unreachable
 from protocol.node.runtime import Runtime
+from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.node.talking import Floor
-from protocol.rate_limit import Bucket
 from protocol.storage.store import DamagedPurseError
 from protocol.wire.frames import Carried, Customs, JoinTable, Leave, Propose, Refuse, Seat, ShowPurse, Table, TableAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError, match_id
@@ -57,9 +54,7 @@ class Guest:
         self._unseen: deque[bytes] = deque(maxlen=PURSES_WAITING)
         """What was shown of purses and is not looked at yet, as it came too fast."""
         self._proposed: Propose | None = None
-        """The match that was proposed last, as long as not all purses in it are in order here."""
-        self._handed_back: set[tuple[bytes, bytes]] = set()
-        """Owners at the table, and matches whose end they were shown."""
+        """The match that was proposed last, as long as it cannot be signed for the purses in it."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._gone = ""
@@ -138,7 +133,7 @@ class Guest:
         seat = self._seat
         if seat is None or identity != seat.host or self.has_begun:
             return
-        with self._closing_if_unacceptable():
+        try:
             if isinstance(frame, Refuse):
                 self._close(frame.code, frame.reason)
                 return
@@ -169,10 +164,57 @@ class Guest:
         except (MalformedGenesisError, MalformedPurseError) as error:
             code = RefuseCode.RULES if isinstance(error, UnknownRulesError) else RefuseCode.REFUSED
             self._close(code, f"what the host says cannot be accepted: {error}")
-        except PurseError as error:
-            self._close(RefuseCode.REFUSED, str(error))
         except DamagedPurseError as error:
-            self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}; what to do about it: p2pdice purse")
+            self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}")
+
+    def _see(self, seat: GuestTable, frame: Table) -> None:
+        """Ask for a seat when the table is shown for the first time, then follow who sits there."""
+        before = seat.shown
+        assert self._wanted is not None
+        self._wanted.check_name(frame.name)
+        seat.update(frame)
+        if before is None:
+            self._sit(seat)
+        elif self._admission is not None and not self._admission.done():
+            if any(key == self._runtime.identity.public for _, key in frame.players):
+                self._admission.set_result(None)
+        elif frame != before:
+            self._runtime.tell(self._runtime.lobby_changed(before, frame))
+
+    def _sit(self, seat: GuestTable) -> None:
+        """Ask for a seat, at a table with stakes with the purse as it is now."""
+        assert seat.ruleset is not None
+        if seat.ruleset.stakes:
+            if self._ledgers is None:
+                acts = Acts(lambda *_: None, self._refuse_purse, self._sit_again, self._look_again)
+                self._ledgers = TableLedgers(self._runtime, acts, tuple, seat.host, has_stakes=True)
+            seat.renew(self._sign_on(seat.id, True))
+            self._runtime.post(seat.host, self._ledgers.own(seat.own))
+        self._runtime.post(seat.host, JoinTable(seat.own.wire))
+
+    def _sit_again(self) -> None:
+        if self._seat is not None and not self._has_begun:
+            self._sit(self._seat)
+
+    def _refuse_purse(self, identity: bytes, reason: str) -> None:
+        """Leave a table because of somebody's purse, perhaps this player's own."""
+        seat = self._seat
+        if seat is None or self._has_begun:
+            return
+        names = {key: name for name, key in (seat.shown.players if seat.shown is not None else ())}
+        own = identity == self._runtime.identity.public
+        who = "" if own or identity not in names else f"{names[identity]} cannot play here: "
+        self._runtime.post(seat.host, Leave("left the table"))
+        self._close(RefuseCode.REFUSED, f"{who}{reason}")
+
+    def _look_again(self) -> None:
+        if self._seat is not None and self._proposed is not None and not self._has_begun:
+            self._consider(self._seat, self._proposed)
+
+    def _leave_ledgers(self) -> None:
+        if self._ledgers is not None:
+            self._ledgers.close()
+            self._ledgers = None
 
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
         """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.
@@ -316,8 +358,8 @@ class Guest:
 
     def leave(self) -> None:
         """Give up the seat, if the match has not begun: the host is told."""
-        self._unseen.clear()
         if self._seat is not None and self.is_waiting:
+            self._leave_ledgers()
             seat, self._seat = self._seat, None
             self._runtime.post(seat.host, Leave("left the table"))
             self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.host)
@@ -351,6 +393,7 @@ class Guest:
         """Give the table up; tell the owner, or :meth:`try_to_enter`. The code may be any text of a peer."""
         known = closing_code(code)
         seat, self._seat = self._seat, None
+        self._leave_ledgers()
         if self._admission is not None:
             self._refused = RefusedError(known, reason)
             if not self._admission.done():

@@ -17,11 +17,10 @@ from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedE
 from protocol.net.link import Standing
 from protocol.node.code_desk import BEGUN, OVER, CodeDesk
 from protocol.node.player_session import PlayerSession
-from protocol.node.purse_desk import PurseDesk
-from protocol.node.purse_keeper import Taken
 from protocol.node.refusals import LEFT
 from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
+from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
 from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, ShowPurse, TableAim, WatchAim
@@ -57,7 +56,8 @@ class Host:
     ) -> None:
         self.table = table
         self.code_desk = CodeDesk(runtime, table, code)
-        self._purses = PurseDesk(runtime, table, self._lose_purse, self._look_at_purse)
+        acts = Acts(self._join, self._lose_purse, self._renew, self._follow_purses)
+        self.ledgers = TableLedgers(runtime, acts, lambda: table.records, has_stakes=table.settings.ruleset.stakes)
         self._runtime = runtime
         self._audience = audience
         self._sign_on = sign_on
@@ -187,7 +187,7 @@ class Host:
         for timer in timers:
             if timer is not None:
                 timer.cancel()
-        self._purses.close()
+        self.ledgers.close()
         self.code_desk.close()
 
     def floor(self) -> Floor:
@@ -271,6 +271,10 @@ class Host:
         return any(record.join.identity == identity for record in self.table.records)
 
     def take_join(self, identity: bytes, frame: JoinTable) -> None:
+        """Give a peer a seat, once its purse is in order, if there are stakes."""
+        self.ledgers.take(identity, frame)
+
+    def _join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, or say why not; at once, unless seats have changed hands too often of late."""
         if isinstance(self._runtime.mesh.aim(identity), CodeAim):
             return  # it was welcome to prove that it knows the code, and to nothing else: it showed no token
@@ -315,8 +319,19 @@ class Host:
 
     # Purses
 
-    def _lose_purse(self, record: JoinRecord, flaw: str) -> None:
-        """Refuse a guest whose purse did not get in order."""
+    def _lose_purse(self, identity: bytes, reason: str) -> None:
+        """Refuse a peer whose purse is not in order."""
+        if self.has_begun:
+            return
+        names = {record.join.identity: record.join.nickname for record in self.table.records}
+        if identity in names:
+            self._runtime.tell(Notice(f"{names[identity]} cannot play here: {reason}"))
+        self._asking.pop(identity, None)
+        self._runtime.refuse(identity, RefuseCode.REFUSED, reason)
+        self._give_away(identity)
+
+    def _renew(self) -> None:
+        """Bring the purse as it is now: others have handed back what it lacked."""
         if not self.has_begun:
             self._runtime.tell(Notice(f"{record.join.nickname} cannot play for stakes here: {flaw}"))
             self._runtime.refuse(record.join.identity, RefuseCode.REFUSED, f"you cannot play for stakes here: {flaw}")

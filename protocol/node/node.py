@@ -28,7 +28,6 @@ from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played, Withdrawn
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
-from protocol.match.own_purse import PurseError
 from protocol.match.progress import Clock
 from protocol.match.signer import StaleMoveError
 from protocol.match.timeouts import Party
@@ -236,6 +235,8 @@ class Node:
         await self._locator.withdraw()
         is_found = await self._locator.start()
         code = new_short_code(self._locator.numbers()) if is_found else None
+        if settings.ruleset.stakes and (reason := self._runtime.purses.hindrance):
+            raise NodeError(ErrorCode.FAILED, reason)
         hosted = HostedTable(settings, table, self._sign_on(table, settings.ruleset.stakes), token)
         returning = self._active.former.authors if self._active.former is not None else ()
         self._active.hosting = Host(
@@ -439,9 +440,6 @@ class Node:
         if not stored.formed:
             self._active.proposals.bound(returned)
             returned.tell_who_is_awaited()
-            if not returned.has_purse:
-                reason = "Your purse has changed since this match was proposed, so you cannot play in it"
-                self._runtime.tell(Notice(reason))
         self._presence.advertise()
         return stored.match.hex()
 
@@ -530,17 +528,14 @@ class Node:
     def _sign_on(self, table: bytes, has_purse: bool = False) -> JoinRecord:
         """Make a join record for a table, and with it the seed of the match.
 
-        :raises NodeError: if it needs a purse that cannot be shown.
+        :raises StoreError: if the store does not work.
         """
-        try:
-            purse = self._runtime.purses.bring()[0] if has_purse else None
-        except PurseError as error:
-            raise NodeError(ErrorCode.FAILED, f"you cannot play for stakes: {error}") from None
+        head = self._runtime.purses.own.purse.head if has_purse else None
         self._seed = secrets.token_bytes(32)
         match_key = MatchKey(self._seed)
         nonce = secrets.token_bytes(32)
         addresses = self._mesh.addresses[: limits.JOIN_ADDRESSES]
-        join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge, purse)
+        join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge, head)
         return make_join_record(join, self.identity, match_key)
 
     def _begin(self, data: bytes, genesis: Genesis) -> PlayerSession:

@@ -26,7 +26,6 @@ from protocol.match.effects import (
 from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
 from protocol.net.addresses import Address
-from protocol.node.bookkeeping import Bookkeeping
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.spectators import Spectators
@@ -81,7 +80,6 @@ class PlayerSession(Session):
         self._awaited: tuple[PlayerInfo, ...] | None = None
         """Those who were told to be missing; None if that is not told."""
         self._refused_by: set[bytes] = set()
-        self._books = Bookkeeping(runtime.purses, match)
 
     def start(self, seated: Collection[bytes]) -> None:
         """Take part, and send what this node owes.
@@ -101,10 +99,9 @@ class PlayerSession(Session):
         return self.match.history.genesis.roster[self.match.me].join.match_key
 
     @property
-    def has_purse(self) -> bool:
-        """The purse of this node's player is as the match names it, so a stake can be frozen in it."""
-        genesis = self.match.history.genesis
-        return not genesis.has_purses or self._runtime.purses.is_brought_to(genesis)
+    def has_purses_in_order(self) -> bool:
+        """The purses of all players are as the match names them."""
+        return self._runtime.purses.may_sign(self.match.id, self.match.history.genesis)
 
     def keep_links(self, *, resumed: bool = False) -> None:
         """Dial the other players whenever they are not linked. Links that are up serve the match, too."""
@@ -218,11 +215,11 @@ class PlayerSession(Session):
     def _keep_books(self) -> None:
         if not self._runtime.is_silent:
             with self._runtime.stopping_at_disk_errors():
-                self._books.follow(is_over=self.is_over)
+                self._runtime.purses.follow(self.match, is_over=self.is_over)
 
     def close(self) -> None:
         super().close()
-        self._books.close()
+        self._runtime.purses.release(self.match.id)
 
     def send(self, author: int, frame: Frame) -> None:
         if author < self.match.history.roster_size:

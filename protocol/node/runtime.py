@@ -20,7 +20,7 @@ from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh
 from protocol.node.locator import Locator
 from protocol.node.outbox import IDLE, Do, Outbox, Send, Sent, Write
-from protocol.node.purse_keeper import PurseKeeper
+from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError, failure
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame

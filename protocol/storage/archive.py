@@ -22,6 +22,7 @@ from protocol.files import check_own
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, rules_word, short_id, short_ids
+from protocol.storage.purses import Own
 from protocol.storage.store import (
     DamagedMatchError,
     DamagedPurseError,
@@ -43,8 +44,7 @@ from protocol.wire.genesis import (
     unchecked_genesis,
     version_of,
 )
-from protocol.wire.nicknames import is_marked_as_bot
-from protocol.wire.purses import Frozen, MalformedPurseError, Purse
+from protocol.wire.purses import MalformedPurseError
 from protocol.wire.rulesets import ruleset_hash
 
 if TYPE_CHECKING:
@@ -346,14 +346,13 @@ def own_fingerprint(home: Home, store: Store) -> str:
     return ""
 
 
-def purse(home: Home, store: Store) -> Purse | None:
+def purse(home: Home, store: Store) -> Own | None:
     """Return the purse of a home's owner; None if there is none yet.
 
     :raises StoreError: if the store cannot be read, or what it holds of the purse is damaged.
     """
-    owner = purse_owner(home, store)
     try:
-        return store.purses.state(owner) if owner else None
+        return store.purses.own(purse_owner(home, store))
     except MalformedPurseError as error:
         raise DamagedPurseError(f"the store is damaged: {error}") from None
 
@@ -364,27 +363,10 @@ def purse_owner(home: Home, store: Store) -> bytes:
     return next((each for each in store.purses.owners() if not own or fingerprint(each) == own), b"")
 
 
-def frozen(store: Store, purse: Purse, name: str) -> Frozen | None:
-    """Return what is frozen in a purse for the match that a person names; None if that is nothing."""
-    match = meant(name, [(each.match, store.name(each.match)) for each in purse.frozen])
-    return None if match is None else purse.frozen_for(match)
-
-
-def with_stakes(store: Store, purse: Purse | None, name: str) -> bytes | None:
-    """Return the match with stakes that a person names; None if there is none.
-
-    :param purse: in which something may be frozen for matches that are not kept.
-    """
-    frozen = [each.match for each in purse.frozen] if purse is not None else []
+def with_stakes(store: Store, name: str) -> bytes | None:
+    """Return the match with stakes that a person names; None if there is none."""
     kept = [each.match for each in store.matches() if (genesis := _genesis(each)) and genesis.has_purses]
-    return meant(name, [(match, store.name(match)) for match in dict.fromkeys((*frozen, *kept))])
-
-
-def has_bots(store: Store, match: bytes) -> bool:
-    """Tell whether bots play in a stored match, as their names say."""
-    stored = store.match(match)
-    genesis = None if stored is None else _genesis(stored)
-    return genesis is not None and any(is_marked_as_bot(record.join.nickname) for record in genesis.roster)
+    return meant(name, [(match, store.name(match)) for match in kept])
 
 
 def _genesis(stored: StoredMatch) -> Genesis | None:
@@ -394,12 +376,12 @@ def _genesis(stored: StoredMatch) -> Genesis | None:
         return None
 
 
-def has_frozen(store: Store, match: bytes) -> bool:
-    """Tell whether something is frozen for a match in a purse of the store. A damaged purse is passed over."""
+def is_staked(store: Store, match: bytes) -> bool:
+    """Tell whether a purse of the store is busy with a match. A damaged purse is passed over."""
     for owner in store.purses.owners():
         with suppress(MalformedPurseError):
-            own = store.purses.state(owner)
-            if own is not None and own.frozen_for(match) is not None:
+            own = store.purses.own(owner)
+            if own is not None and own.busy == match and own.stake is not None:
                 return True
     return False
 

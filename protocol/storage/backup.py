@@ -152,7 +152,7 @@ def _count(database: sqlite3.Connection) -> tuple[int, int, bool]:
     people = "SELECT COUNT(*) FROM (SELECT fingerprint FROM meetings UNION SELECT fingerprint FROM trusted)"
     ((matches,),) = database.execute("SELECT COUNT(*) FROM matches").fetchall()
     ((known,),) = database.execute(people).fetchall()
-    purses = database.execute("SELECT 1 FROM purses WHERE NOT ended LIMIT 1").fetchall()
+    purses = database.execute("SELECT 1 FROM purses LIMIT 1").fetchall()
     return matches, known, bool(purses)
 
 

@@ -146,13 +146,10 @@ class DamagedMatchError(StoreError):
 
 
 class DamagedPurseError(DamagedStoreError):
-    """Entries of the owner's purse are damaged or missing. The rest of the store may be whole."""
+    """The owner's purse is damaged. The rest of the store may be whole."""
 
     hint = ""
-    choices = (
-        ("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),
-        ("p2pdice purse new", "Or begin another purse, without coins"),
-    )
+    choices = (("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),)
 
 
 class StoredMatch(NamedTuple):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.consensus.settlements import gather
-from protocol.consensus.voids import signer, void_data, write_void
-from protocol.crypto.keys import MatchKey
+from protocol.consensus.settlements import gather, void_message
+from protocol.crypto.keys import MatchKey, PublicKey
 from protocol.errors import ErrorCode, NodeError
 from protocol.storage.archive import replica, roster_index
 from protocol.storage.match_names import short_id
@@ -24,18 +23,11 @@ class Voiding:
         stored = store.match(match)
         if stored is None:
             reason = "that match is not kept here, so you cannot sign that it is void: it may be over"
-            hint = (
-                "if it is over or void for others in it, play for stakes at a table with one of them: then it is over"
-                " for you, too; otherwise you can only give up what is frozen for it"
-            )
-            raise NodeError(ErrorCode.NO_MATCH, reason, hint)
+            raise NodeError(ErrorCode.NO_MATCH, reason)
         history = replica(store, stored).history
         if gather(history) is not None:
-            if stored.over:
-                hint = "it is settled when you next sit down at a table with stakes"
-                raise NodeError(ErrorCode.FAILED, "that match is over", hint)
             back = ((f"p2pdice resume {short_id(match)}", "Return to it: then it is settled"),)
-            raise NodeError(ErrorCode.FAILED, "that match is over", choices=back)
+            raise NodeError(ErrorCode.FAILED, "that match is over", choices=() if stored.over else back)
         me = roster_index(stored)
         mine = [signed.message for signed in store.messages(match) if signed.message.author == me]
         if any(message.kind in (Kind.RESIGN, Kind.RESULT) for message in mine):  # also those of a history that was left
@@ -43,12 +35,14 @@ class Voiding:
             raise NodeError(ErrorCode.FAILED, "you have signed the end of that match, or resigned from it", hint)
         self.has_signed = stored.void
         """The owner has done so before."""
+        self.genesis = stored.genesis
+        self.signatures: dict[int, bytes] = {}
+        """Under the RESULTs that say so, by roster index."""
         self.players = tuple(record.join.nickname for record in history.genesis.roster)
+        self._keys = [PublicKey(record.join.match_key) for record in history.genesis.roster]
         self._store = store
         self._stored = stored
-        self._genesis = history.genesis
         self._me = me
-        self._signatures: dict[int, bytes] = {}
 
     def take(self, line: str) -> None:
         """Take the line of a player.
@@ -58,25 +52,21 @@ class Voiding:
         match, signature = parse_void_line(line)
         if match != self._stored.match:
             raise ValueError("that line is for another match, or was copied wrongly")
-        author = signer(self._genesis, match, signature)
-        if author is None:
-            raise ValueError("that line is from none of the players, or was copied wrongly")
-        self._signatures[author] = signature
+        for author, key in enumerate(self._keys):
+            if key.verifies(signature, void_message(match, author).encoded()):
+                self.signatures[author] = signature
+                return
+        raise ValueError("that line is from none of the players, or was copied wrongly")
 
     def sign(self) -> str:
         """Sign that the match is void, and return the line for the others. The owner cannot play on in it then."""
         match = self._stored.match
         self._store.mark_void(match)
-        signature = MatchKey(self._stored.seed).sign(void_data(match))
-        self._signatures[self._me] = signature
+        signature = MatchKey(self._stored.seed).sign(void_message(match, self._me).encoded())
+        self.signatures[self._me] = signature
         return write_void_line(match, signature)
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The players whose lines are not there."""
-        return tuple(name for author, name in enumerate(self.players) if author not in self._signatures)
-
-    @property
-    def evidence(self) -> bytes:
-        """The evidence for purses, once nobody is missing."""
-        return write_void(self._stored.genesis, self._signatures)
+        return tuple(name for author, name in enumerate(self.players) if author not in self.signatures)

@@ -17,7 +17,7 @@ type   name      fields
 11     CUT       match, authors that the sender cannot reach: pass on their messages to it
 12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.match.words`)
 13     HAVE      match, step, tip, digest of the messages for that step, digest of votes and proofs
-14     PURSE     what is shown of a purse
+14     LEDGER    join record, ledger, evidence, stake: the purse of its owner, whoever shows it
 15     ELEMENT   element: half of an exchange about a short code (:mod:`protocol.crypto.code_exchange`)
 16     PROOF     proof that the sender knows the short code, token of a private table
 17     SEAT      whether the host's person is asked about a wish for a seat (0), or it is granted (1)
@@ -41,7 +41,7 @@ from protocol.crypto.code_exchange import ELEMENT_BYTES
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.short_code import NUMBERS
 from protocol.errors import PeerError
-from protocol.limits import PLAYERS, RULES_NAME_CHARACTERS, SHOWN_PURSE, TEXT_CHARACTERS
+from protocol.limits import PLAYERS, RULES_NAME_CHARACTERS, SHOWN_LEDGER, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.messages import read_pair, spell_pair
 from protocol.wire.table_id import TABLE_ID_BYTES
@@ -222,10 +222,13 @@ class CodeProof(NamedTuple):
     """Of the host of a private table: its token. Empty otherwise."""
 
 
-class ShowPurse(NamedTuple):
-    """What is shown of a purse: a proof, with links or without, a fork, or the end of a match. Not parsed yet."""
+class ShowLedger(NamedTuple):
+    """A purse, not parsed yet: :func:`protocol.consensus.settlements.read_shown` reads it."""
 
-    proof: bytes
+    record: tuple[Value, ...]
+    ledger: tuple[Value, ...]
+    evidence: tuple[Value, ...]
+    stake: tuple[Value, ...]
 
 
 class Unknown(NamedTuple):
@@ -254,7 +257,7 @@ class _Type(IntEnum):
     CUT = 11
     SAY = 12
     HAVE = 13
-    PURSE = 14
+    LEDGER = 14
     ELEMENT = 15
     PROOF = 16
     SEAT = 17
@@ -278,7 +281,7 @@ _TYPE_OF: Final = {
     Cut: _Type.CUT,
     Say: _Type.SAY,
     Have: _Type.HAVE,
-    ShowPurse: _Type.PURSE,
+    ShowLedger: _Type.LEDGER,
     CodeElement: _Type.ELEMENT,
     CodeProof: _Type.PROOF,
     Seat: _Type.SEAT,
@@ -326,7 +329,7 @@ def decode_frame(data: bytes) -> Frame:
     if kind not in _TYPES:
         return Unknown(kind, tuple(fields))
     frame = _build(kind, tuple(fields))
-    if frame is None:
+    if frame is None or (kind == _Type.LEDGER and len(data) > SHOWN_LEDGER):
         raise MalformedFrameError(f"a frame of type {kind} is malformed")
     return frame
 
@@ -375,8 +378,8 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
         case _Type.PAGE, (bytes() as match, int() as cursor, tuple() as messages):
             if len(match) == HASH_BYTES and 0 <= cursor < 2**32 and _are_messages(messages):
                 return Page(match, cursor, cast("tuple[tuple[bytes, bytes], ...]", messages))
-        case _Type.PURSE, (bytes() as proof,) if 0 < len(proof) <= SHOWN_PURSE:
-            return ShowPurse(proof)
+        case _Type.LEDGER, (tuple() as record, tuple() as ledger, tuple() as evidence, tuple() as stake):
+            return ShowLedger(record, ledger, evidence, stake)
         case _Type.ELEMENT, (bytes() as element,) if len(element) == ELEMENT_BYTES:
             return CodeElement(element)
         case _Type.PROOF, (bytes() as proof, str() as token) if len(proof) == HASH_BYTES and _is_text(token):

@@ -3,7 +3,7 @@
 Each player writes a *join record*: identity, fresh match key, nickname, addresses, a fresh nonce and a pledge. It is
 signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that
 the player holds it. The host puts the records together, sorted by identity; nobody signs the genesis unless
-their own record stands there unaltered. In a match with stakes each record shows the purse that its player brings.
+their own record stands there unaltered. In a match with stakes each record has the head of its player's purse.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.limits import GENESIS, JOIN_ADDRESSES, PATIENCE_AUTOMATIC, PATIENC
 from protocol.version import PROTOCOL_VERSION, tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.nicknames import check_written
-from protocol.wire.purses import Purse, parse_brought
+from protocol.wire.purses import Head, parse_head
 from protocol.wire.table_id import check_table_id
 
 GENESIS_TAG: Final = tag("genesis")
@@ -61,12 +61,12 @@ class Join(NamedTuple):
     """(host, port) under which this player's node listens."""
     nonce: bytes
     pledge: str
-    purse: Purse | None = None
-    """The purse as it is brought to a match with stakes."""
+    head: Head | None = None
+    """Of the purse that is brought to a match with stakes."""
 
     def encoded(self) -> bytes:
         """Return the bytes that both keys sign."""
-        return encode((JOIN_TAG, *self[:7], *(() if self.purse is None else (self.purse.wire,))))
+        return encode((JOIN_TAG, *self[:7], *(() if self.head is None else (tuple(self.head),))))
 
 
 class JoinRecord(NamedTuple):
@@ -94,21 +94,15 @@ class Genesis(NamedTuple):
     @property
     def has_purses(self) -> bool:
         """The stakes come from purses that are kept from match to match."""
-        return self.roster[0].join.purse is not None
-
-    @property
-    def purse_keys(self) -> frozenset[bytes]:
-        """Keys of the purses that are brought to the match."""
-        purses = [record.join.purse for record in self.roster]
-        return frozenset(purse.key for purse in purses if purse is not None)
+        return self.roster[0].join.head is not None
 
     def holdings(self, author: int) -> tuple[int, int]:
         """Return the coins that a player can bet, and the run tickets that they can stake.
 
         :param author: roster index.
         """
-        purse = self.roster[author].join.purse
-        return (NEWCOMER_COINS, NEWCOMER_TICKETS) if purse is None else (purse.funds, purse.free_tickets)
+        head = self.roster[author].join.head
+        return (NEWCOMER_COINS, NEWCOMER_TICKETS) if head is None else (head.balance, head.tickets)
 
     def encoded(self) -> bytes:
         """Return the canonical bytes; their hash is the match id."""
@@ -184,8 +178,6 @@ def _check_signatures(record: JoinRecord) -> None:
     try:
         certified = PublicKey(join.identity).verifies(record.identity_signature, record.data)
         possessed = PublicKey(join.match_key).verifies(record.match_signature, record.data)
-        if join.purse is not None:
-            PublicKey(join.purse.key)
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     if not (certified and possessed):
@@ -221,7 +213,7 @@ def _unchecked_record(value: Value) -> JoinRecord:
     try:
         check_written(nickname)
         check_table_id(table)
-        purse = parse_brought(brought[0]) if brought else None
+        head = parse_head(brought[0]) if brought else None
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     join = Join(
@@ -232,7 +224,7 @@ def _unchecked_record(value: Value) -> JoinRecord:
         _parse_addresses(addresses),
         cast("bytes", nonce),
         pledge,
-        purse,
+        head,
     )
     check_keys((join,))
     return JoinRecord(data, identity_signature, match_signature, join)
@@ -305,34 +297,19 @@ def unchecked_genesis(data: bytes) -> Genesis:
         raise MalformedGenesisError("the players are out of order, or one of them sits there twice")
     check_keys([record.join for record in records])
     genesis = Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)
-    _check_purses(genesis)
+    if len({record.join.head is None for record in records}) > 1 or (genesis.has_purses and not genesis.ruleset.stakes):
+        raise MalformedGenesisError("all players bring a purse to a match with stakes, and to no other")
     return genesis
 
 
 def check_keys(joins: Sequence[Join]) -> None:
-    """Check that identity and match keys of players are all different, and different from the keys of all purses.
+    """Check that identity and match keys of players are all different.
 
     :raises MalformedGenesisError: if not.
     """
     keys = [key for join in joins for key in (join.identity, join.match_key)]
-    purses = [join.purse.key for join in joins if join.purse is not None]
-    if len({*keys}) < len(keys) or not {*keys}.isdisjoint(purses):
+    if len({*keys}) < len(keys):
         raise MalformedGenesisError("one key is used for two purposes, or by two players")
-
-
-def _check_purses(genesis: Genesis) -> None:
-    """Check that all players bring a purse of their own, or none.
-
-    :raises MalformedGenesisError: if not, or if nobody plays for coins.
-    """
-    joins = [record.join for record in genesis.roster]
-    purses = [join.purse.key for join in joins if join.purse is not None]
-    if not purses:
-        return
-    if len(purses) < len(joins) or not genesis.ruleset.stakes:
-        raise MalformedGenesisError("all players bring a purse to a match with stakes, and to no other")
-    if len({*purses}) < len(purses):
-        raise MalformedGenesisError("two players bring one purse")
 
 
 def parse_ruleset(value: Value) -> Ruleset:

@@ -56,10 +56,10 @@ class Secrets(Protocol):
     def sealed(self, context: Context) -> Stake | None:
         """Return the stake that the node committed to; None if the store lost it."""
 
-    def freeze(self, stake: Stake) -> tuple[()] | tuple[bytes]:
-        """Return the signature of the node's purse that freezes a stake; nothing in a match without purses.
+    def open_stake(self, stake: Stake) -> None:
+        """Keep that the node's purse stakes this, before the message can be seen.
 
-        :raises LostStakeError: if the purse is not as it was brought: then it would contradict itself.
+        :raises LostStakeError: if the purse is not as it was brought, or has another stake.
         """
 
     def countersignatures(self) -> bytes:
@@ -149,11 +149,6 @@ class Rule(ABC, Generic[Body]):
 
     def hand_key(self, body: Body) -> bytes | None:
         """Return the key of its author's hand that a body shows; None for kinds that show none."""
-        return None
-
-    def frozen(self, body: Body) -> tuple[int, int, bytes] | None:
-        """Return the bet, the run tickets and the purse's signature that freezes them; None for kinds that stake
-        nothing."""
         return None
 
 

@@ -1,0 +1,468 @@
+"""The purse of this node's player, and its judgement on those of others.
+
+What is signed or opened rests on what is stored before: a purse is busy, and the purses of the others are kept, before
+COMMIT of the first roll is sent; a stake before its STAKE.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple, cast
+
+from p2pdice.plurals import plural
+from protocol.consensus.accounts import SOUL_NAMES
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.settlements import (
+    End,
+    Shown,
+    end_of,
+    gather,
+    read_evidence,
+    read_shown,
+    stake_in,
+    stakes_of,
+    void_evidence,
+)
+from protocol.errors import LocalError, NodeError
+from protocol.match.match import Match
+from protocol.storage import archive
+from protocol.storage.match_names import short_id
+from protocol.storage.purses import Met, Own
+from protocol.storage.store import DamagedPurseError, Store, StoreError
+from protocol.wire.canonical import Value, decode, encode
+from protocol.wire.genesis import Genesis, JoinRecord
+from protocol.wire.messages import Kind, Signed
+from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Purse, Record, Relation, loss
+
+log = logging.getLogger(__name__)
+
+HANDED: Final = 8
+"""Purses of one owner that others have handed back at a table, as far as they are remembered."""
+
+
+class PurseError(LocalError):
+    """The purse cannot do that. The text says why."""
+
+
+class Verdict(NamedTuple):
+    """What this node makes of a purse that it was shown: in order, if there is neither of these."""
+
+    refusal: str = ""
+    """Why it is refused."""
+    back: Shown | None = None
+    """What its owner has to be shown."""
+
+    @property
+    def flaw(self) -> str:
+        """Why it is not in order; empty if it is."""
+        known = "a stake or a match of it is known here that it lacks, and its owner has not taken that over"
+        return self.refusal or (known if self.back is not None else "")
+
+
+@dataclass(slots=True)
+class _Written:
+    """What is in the store of a match."""
+
+    is_formed: bool = False
+    stakes: int = 0
+    are_staked: bool = False
+    """No more stakes are opened."""
+    is_ended: bool = False
+    """Nothing more can come of it."""
+
+
+class PurseKeeper:
+    """See the module.
+
+    :param identity: that of the node's player.
+    :param tell: tells the owner something, as a sentence.
+    """
+
+    def __init__(self, store: Store, identity: bytes, tell: Callable[[str], None]) -> None:
+        self._store = store
+        self._kept = store.purses
+        self._identity = identity
+        self._tell = tell
+        self._own: Own | None = None
+        self._live: dict[bytes, _Written] = {}
+        """Matches that this node is bound to and follows."""
+        self.shown: dict[bytes, Shown] = {}
+        """What others have shown at the present table, by owner."""
+        self.handed: dict[bytes, list[Shown]] = {}
+        """What others have handed back there, by owner."""
+
+    # One's own
+
+    @property
+    def own(self) -> Own:
+        """The purse; a new one if there is none.
+
+        :raises StoreError: if the store does not work, or what it holds of the purse is damaged.
+        """
+        if self._own is None:
+            try:
+                self._own = self._kept.own(self._identity) or Own(Purse.new(self._identity))
+            except MalformedPurseError as error:  # no peer's doing
+                raise DamagedPurseError(f"the store is damaged: {error}") from None
+        return self._own
+
+    def _keep(self, own: Own) -> None:
+        self._kept.keep(own)
+        self._own = own
+
+    @property
+    def hindrance(self) -> str:
+        """Why the purse cannot be brought to another match; empty if it is idle. What can be settled is settled
+        first."""
+        self._settle_late()
+        own = self.own
+        if own.busy and own.stake is None and own.busy not in self._live:
+            self._keep(own._replace(busy=b""))  # no STAKE of it can be signed any more
+        if not self.own.busy:
+            return ""
+        name = self._store.name(own.busy) or short_id(own.busy)
+        return f"your purse is busy with {name} until that match is over, or you give up what you staked there"
+
+    def show(self, record: JoinRecord) -> Shown:
+        """Return one's own purse as a table is shown it, for this join record."""
+        return Shown(record, self.own.purse, self.own.evidence)
+
+    def open_stake(self, match: bytes, genesis: Genesis, stake: tuple[int, int]) -> bool:
+        """Keep what is staked in a match, before that is signed; tell whether it may be signed. Once more with the same
+        stake it may."""
+        own = self.own
+        author = next((each.join for each in genesis.roster if each.join.identity == self._identity), None)
+        if author is None or author.head != own.purse.head or own.busy != match or own.stake not in (None, stake):
+            return False
+        if own.stake is None:
+            self._keep(own._replace(stake=stake))
+        return True
+
+    def forfeit(self) -> tuple[int, int]:
+        """Give up what is staked in the match that the purse is busy with; return the coins and run tickets.
+
+        :raises PurseError: if it is idle.
+        """
+        own = self.own
+        if not own.busy:
+            raise PurseError("nothing of yours is staked in a match")
+        if own.stake is None:
+            self._keep(own._replace(busy=b""))
+        else:
+            self._write(loss(own.busy, *own.stake))
+        return own.stake or (0, 0)
+
+    def void(self, match: bytes, genesis: bytes, signatures: dict[int, bytes]) -> None:
+        """Take back what is staked in a match, as all its players have signed that it is void.
+
+        :raises MalformedPurseError: if they have not.
+        """
+        evidence = void_evidence(genesis, signatures)
+        end = read_evidence(evidence)
+        nothing = encode((0, 0, 0))
+        self._kept.note_end(match, [(each.join.identity, nothing) for each in end.genesis.roster], evidence, self.own)
+        self._settle(end, evidence)
+
+    def _write(self, record: Record, evidence: Value | None = None) -> None:
+        """Write the record of the match that the purse is busy with.
+
+        :raises MalformedPurseError: if it cannot follow.
+        """
+        own = self.own
+        purse = own.purse.with_record(record)
+        self._keep(Own(purse, own.evidence if evidence is None else evidence))
+        change = f"{record.change:+,d} {plural(record.change, 'coin')}"
+        soul = f" and a Twin Soul, {SOUL_NAMES[record.soul]}" if record.soul else ""
+        self._tell(f"{change}{soul}: your purse has {_coins(purse.end.balance)} now")
+
+    def _settle(self, end: End, evidence: Value) -> None:
+        """Write the record of the match that the purse is busy with, by evidence of its end."""
+        own, author = self.own, end.author(self._identity)
+        if own.busy != end.match or author is None:
+            return
+        if own.stake is None:
+            self._keep(own._replace(busy=b""))
+            return
+        record = end.record(author, own.stake)
+        known = next((each.outcome for each in self._kept.met(self._identity) if each.match == end.match), b"")
+        if end.stakes.get(author, own.stake) != own.stake or known not in (b"", _outcome(record)):
+            return
+        with suppress(MalformedPurseError):  # evidence of liars
+            self._write(record, evidence)
+
+    def take_own(self, shown: Shown) -> bool:
+        """Take one's own purse as others hand it back; tell whether that has changed anything.
+
+        All of it is signed by this identity. What goes further was lost here. What contradicts this purse was signed
+        after an old backup was put back: then the next era begins, without coins.
+        """
+        before, purse, stake = self.own, self.own.purse, shown.stake
+        relation = purse.relation_of(shown.purse)
+        if shown.purse.era < purse.era:
+            return False
+        theirs = Own(shown.purse, shown.evidence)
+        if stake is not None:
+            theirs = theirs._replace(busy=stake.message.match, stake=stake_in(stake))
+        is_fork = relation is Relation.FORK
+        if relation in (Relation.LONGER, Relation.FOLDED):
+            record = shown.purse.record_after(purse.end.height)
+            is_same_era = shown.purse.era == purse.era
+            if is_same_era and before.stake is not None and record is not None:
+                is_fork = not _is_of(record, before.busy, before.stake)
+            if not is_fork:
+                self._keep(theirs)
+        elif not is_fork and stake is not None:
+            record = purse.record_after(shown.purse.end.height)
+            if record is not None:
+                is_fork = not _is_of(record, stake.message.match, stake_in(stake))
+            elif relation is Relation.SAME and before.stake is None:
+                self._keep(before._replace(busy=theirs.busy, stake=theirs.stake))
+            elif relation is Relation.SAME:
+                is_fork = (before.busy, before.stake) != (theirs.busy, theirs.stake)
+        if is_fork:
+            self._keep(Own(Purse.new(self._identity, max(purse.era, shown.purse.era) + 1)))
+            self._tell(
+                "Your purse was played on from an old backup, so it contradicts itself. You begin a new one, without"
+                " coins. Nobody takes this for cheating"
+            )
+        elif self.own != before:
+            self._tell(f"Others knew more of your purse than you: it has {_coins(self.own.purse.end.balance)} now")
+        if shown.end is not None:
+            self._settle(shown.end, shown.evidence)
+        return self.own != before
+
+    # Matches
+
+    def may_sign(self, match: bytes, genesis: Genesis) -> bool:
+        """Tell whether LOCK and COMMIT of a proposed match may be signed: one's own purse is idle and as it is named
+        there, and those of all others are in order."""
+        if not genesis.ruleset.stakes:
+            return True
+        own = self.own
+        if not genesis.has_purses or own.busy not in (b"", match):
+            return False
+        return all(
+            each.join.head == own.purse.head if each.join.identity == self._identity else not self.flaw(each)
+            for each in genesis.roster
+        )
+
+    def follow(self, match: Match, *, is_over: bool) -> None:
+        """Write what has changed with the last input of a match, before anything that rests on it is sent.
+
+        :param is_over: the end of the match is stored.
+        :raises StoreError: if that cannot be written. Calling this again tries again.
+        """
+        history = match.history
+        if not history.genesis.has_purses:
+            return
+        written = self._live.get(history.match)
+        if written is None:
+            if not (match.is_bound or match.is_formed):
+                return
+            self._bind(history.match, history.genesis)
+            written = self._live[history.match] = _Written()
+        if match.is_formed and not written.is_formed:
+            self._kept.mark_formed(history.match)
+            written.is_formed = True
+        position = history.position
+        are_open = position.state is not None and bool(position.state.wagers)
+        if not written.are_staked and (are_open or position.kind is Kind.STAKE):
+            stakes = stakes_of(history)
+            if len(stakes) > written.stakes:
+                self._note_stakes(history.match, history.genesis, stakes)
+                written.stakes = len(stakes)
+            written.are_staked = are_open
+        if is_over and not written.is_ended:
+            written.is_ended = self._take_end(history.match, end_of(history), gather(history))
+
+    def _bind(self, match: bytes, genesis: Genesis) -> None:
+        """Keep that this node is bound to a match, with what the others have shown. After a restart it is known."""
+        if any(each.match == match for each in self._kept.met(self._identity)):
+            return
+        players = []
+        for record in genesis.roster:
+            head, shown = record.join.head, self.shown.get(record.join.identity)
+            assert head is not None
+            is_shown = shown is not None and shown.record == record
+            players.append(
+                (record.join.identity, head.era, head.height, encode(shown.wire) if shown and is_shown else b"")
+            )
+        own = self.own
+        is_brought = any(each.join.head == own.purse.head for each in genesis.roster if not own.busy)
+        own = own._replace(busy=match) if is_brought else own
+        self._kept.bind(own, match, players)
+        self._own = own
+
+    def _note_stakes(self, match: bytes, genesis: Genesis, stakes: Mapping[int, Signed]) -> None:
+        roster = genesis.roster
+        rows = [(roster[author].join.identity, encode(signed.wire)) for author, signed in stakes.items()]
+        self._kept.note_stakes(match, rows)
+
+    def _take_end(self, match: bytes, end: End, evidence: Value | None) -> bool:
+        """Keep how a match has ended, and write its record; tell whether nothing more can come of it."""
+        outcomes = [
+            (each.join.identity, _outcome(end.record(author, end.stakes.get(author, (0, 0)))))
+            for author, each in enumerate(end.genesis.roster)
+        ]
+        self._kept.note_end(match, outcomes, evidence or (), self.own)
+        own, author = self.own, end.author(self._identity)
+        if evidence is not None:
+            self._settle(end, evidence)
+        elif own.busy == match and author is not None:
+            if own.stake is None:
+                self._keep(own._replace(busy=b""))
+            elif (record := end.record(author, own.stake)).is_loss:
+                self._write(record)
+        return evidence is not None
+
+    def give_up(self, match: bytes) -> None:
+        """Forget a match that this node is bound to, as it does not form."""
+        if self._live.pop(match, None) is not None:
+            own = self.own
+            own = own._replace(busy=b"") if own.busy == match and own.stake is None else own
+            self._kept.unbind(own, match)
+            self._own = own
+
+    def release(self, match: bytes) -> None:
+        """Follow a match no more: it can still form, or be resumed."""
+        self._live.pop(match, None)
+
+    def _settle_late(self) -> None:
+        """Note the ends of matches that are over in the store, as too few had signed them, or the power failed."""
+        for match in {*self._kept.open_ends(), *filter(None, (self.own.busy,))} - self._live.keys():
+            stored = self._store.match(match)
+            if stored is None or not stored.over:
+                continue
+            try:
+                history = archive.replica(self._store, stored).history
+            except (NodeError, StoreError) as error:
+                log.warning("match %s cannot be settled: %s", match.hex()[:8], error)
+                continue
+            if history.position.kind is None:
+                self._take_end(match, end_of(history), gather(history))
+
+    # Those of others
+
+    def flaw(self, record: JoinRecord) -> str:
+        """Return why the purse behind a join record is not in order; empty if it is."""
+        shown = self.shown.get(record.join.identity)
+        if shown is None or shown.record != record:
+            return "the purse was not shown"
+        return self.judge(shown).flaw
+
+    def judge(self, shown: Shown) -> Verdict:
+        """Compare a purse that its owner shows with all that is known of it."""
+        owner, purse = shown.owner, shown.purse
+        met = self._kept.met(owner)
+        known = [*_read(met), *self.handed.get(owner, ())]
+        for each in known:
+            relation = each.purse.relation_of(purse)
+            if relation in (Relation.OLDER, Relation.FORK):
+                return Verdict(back=self._with_end(each))
+            if relation is Relation.FOLDED:
+                return Verdict("all that is known of the purse here is folded away in it")
+            if each.stake is not None and each.purse.era == purse.era:
+                record = purse.record_after(each.purse.end.height)
+                if record is None or not _is_of(record, each.stake.message.match, stake_in(each.stake)):
+                    return Verdict(back=self._with_end(each))
+        records = {record.match: record for record in purse.records}
+        for there in met:
+            if there.era == purse.era and (flaw := self._differs(there, purse, records.get(there.match[:MATCH_BYTES]))):
+                return Verdict(flaw)
+        return Verdict()
+
+    def _differs(self, there: Met, purse: Purse, record: Record | None) -> str:
+        """Return how a purse differs from what this node saw in a match with its owner; empty if it does not."""
+        stake = stake_in(_read_stake(there.stake)) if there.stake else None
+        if record is None:
+            is_shown = purse.states[0].height <= there.height < purse.end.height
+            return "it lacks a match in which its owner had a stake" if stake is not None and is_shown else ""
+        if stake is not None and (record.bet, record.tickets) != stake:
+            return "it has another stake for a match than was opened there"
+        if record.is_loss:
+            return ""
+        if there.outcome:
+            return "" if there.outcome == _outcome(record) else "it has another end of a match than was played here"
+        is_open = self._kept.players(there.match) == 2 and self._has_not_ended(there.match)
+        return "it has the end of a match that is not over" if is_open else ""
+
+    def _has_not_ended(self, match: bytes) -> bool:
+        """Tell whether nobody can show the end of a match of two: this player has signed none, and has not left."""
+        stored = self._store.match(match)
+        if stored is None or stored.void:
+            return False
+        me = archive.roster_index(stored)
+        return not any(
+            signed.message.kind in (Kind.RESULT, Kind.RESIGN)
+            for signed in self._store.messages(match)
+            if signed.message.author == me
+        )
+
+    def _with_end(self, known: Shown) -> Shown:
+        """Return what is handed back: with the end of the match of the STAKE in it, if that is known."""
+        if known.stake is None:
+            return known
+        match = known.stake.message.match
+        if evidence := self._kept.evidence(match):
+            return known._replace(evidence=evidence, end=read_evidence(evidence))
+        handed = (each for each in self.handed.get(known.owner, ()) if each.purse.head == known.purse.head)
+        return next((each for each in handed if each.stake == known.stake and _has_its_end(each)), known)
+
+    def take_handed(self, shown: Shown) -> bool:
+        """Remember what somebody else hands back to its owner; tell whether it says anything that is not known."""
+        stake, handed = shown.stake, self.handed.setdefault(shown.owner, [])
+        for known in (*_read(self._kept.met(shown.owner)), *handed):
+            relation = known.purse.relation_of(shown.purse)
+            record = known.purse.record_after(shown.purse.end.height)
+            if stake is None:
+                is_known = relation in (Relation.SAME, Relation.OLDER)
+            elif relation is Relation.SAME:
+                is_known = known.stake == stake and (not _has_its_end(shown) or _has_its_end(self._with_end(known)))
+            else:
+                is_next = record is not None and _is_of(record, stake.message.match, stake_in(stake))
+                is_known = relation is Relation.OLDER and (known.purse.era > shown.purse.era or is_next)
+            if is_known:
+                return False
+        del handed[: max(0, len(handed) + 1 - HANDED)]
+        handed.append(shown)
+        return True
+
+
+def _has_its_end(shown: Shown) -> bool:
+    """Tell whether the evidence is of the match of the STAKE."""
+    return shown.end is not None and shown.stake is not None and shown.end.match == shown.stake.message.match
+
+
+def _is_of(record: Record, match: bytes, stake: tuple[int, int]) -> bool:
+    return (record.match, record.bet, record.tickets) == (match[:MATCH_BYTES], *stake)
+
+
+def _outcome(record: Record) -> bytes:
+    return encode((record.change, record.ticket_change, record.soul))
+
+
+@lru_cache(64)
+def _read_stake(data: bytes) -> Signed:
+    return parse_signed(*cast("tuple[bytes, bytes]", decode(data)))
+
+
+@lru_cache(64)
+def _read_known(shown: bytes) -> Shown:
+    """Return what was shown for a match, as the store has it."""
+    return read_shown(*cast("tuple[Value, Value, Value, Value]", decode(shown)))
+
+
+def _read(met: Sequence[Met]) -> Iterator[Shown]:
+    """Yield what is known of a purse from matches: as it was brought, with the STAKE that was opened."""
+    for each in met:
+        if each.shown:
+            known = _read_known(each.shown)
+            yield known._replace(stake=_read_stake(each.stake) if each.stake else None)
+
+
+def _coins(count: int) -> str:
+    return f"{count:,} {plural(count, 'coin')}"

@@ -1,0 +1,248 @@
+"""The purses at one table with stakes: each is shown to all, judged by all, and handed back to who lacks some of it.
+
+A host looks at what the owner of a purse has signed in it, and at nothing else that a guest says about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from protocol import limits
+from protocol.consensus.settlements import Shown, read_shown
+from protocol.node.runtime import Runtime
+from protocol.rate_limit import Bucket, Buckets
+from protocol.wire.frames import JoinTable, ShowLedger
+from protocol.wire.genesis import Genesis, JoinRecord, match_id
+from protocol.wire.purses import MalformedPurseError
+
+PATIENCE: Final = 5.0
+"""Seconds in which an owner takes over what was handed back, and sits down again."""
+
+
+class Acts(NamedTuple):
+    """What a host or a guest does because of purses."""
+
+    join: Callable[[bytes, JoinTable], None]
+    """A host: go on with the JOIN of a peer whose purse is in order."""
+    lose: Callable[[bytes, str], None]
+    """A host: refuse a peer, whether seated or not. A guest: leave the table. The text is for people."""
+    again: Callable[[], None]
+    """One's own purse has changed: make a join record again. A guest sends LEDGER and JOIN."""
+    changed: Callable[[], None]
+    """Purses have changed: a host withdraws its proposal as long as they are not in order; a guest looks at the last
+    proposal again."""
+
+
+class TableLedgers:
+    """See the module.
+
+    :param records: returns the join records of those who sit at the table; a guest knows none.
+    :param host: identity of the host; empty for one's own table.
+    :param has_stakes: the rules ask for purses. Without that nothing here does anything.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        acts: Acts,
+        records: Callable[[], Sequence[JoinRecord]],
+        host: bytes = b"",
+        *,
+        has_stakes: bool,
+    ) -> None:
+        self.has_stakes = has_stakes
+        self._runtime = runtime
+        self._purses = runtime.purses
+        self._acts = acts
+        self._records = records
+        self._host = host
+        self._queues: dict[bytes, deque[ShowLedger | JoinTable]] = {}
+        """What came from each peer and was not looked at yet. Peers take turns."""
+        now = runtime.loop.time()
+        self._paces = Buckets[bytes](limits.LEDGER_RATE, limits.LEDGER_BURST, limits.PEERS_PACED)
+        self._pace = Bucket(limits.TABLE_LEDGER_RATE, limits.TABLE_LEDGER_BURST, now)
+        self._next: asyncio.TimerHandle | None = None
+        self._patience: dict[bytes, asyncio.TimerHandle] = {}
+        """Owners whose purse is not in order."""
+        self._sent: set[tuple[bytes, bytes]] = set()
+        """Guests, and join records with which they were shown purses."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._purses.shown.clear()
+        self._purses.handed.clear()
+
+    def close(self) -> None:
+        """Forget the table."""
+        for timer in (self._next, *self._patience.values()):
+            if timer is not None:
+                timer.cancel()
+        self._queues.clear()
+        self._patience.clear()
+        self._forget()
+
+    def release(self, identity: bytes) -> None:
+        """Forget somebody who leaves the table, or has not come to sit there."""
+        self._queues.pop(identity, None)
+        if (timer := self._patience.pop(identity, None)) is not None:
+            timer.cancel()
+        self._purses.shown.pop(identity, None)
+        self._purses.handed.pop(identity, None)
+        self._sent = {each for each in self._sent if each[0] != identity}
+
+    # What is signed and proposed
+
+    def may_sign(self, genesis: Genesis) -> bool:
+        """Tell whether a proposed match may be signed: at PROPOSE, and again at LOCK and COMMIT."""
+        return self._purses.may_sign(match_id(genesis.encoded()), genesis)
+
+    @property
+    def is_in_order(self) -> bool:
+        """All purses at one's own table are in order, so a match can be proposed."""
+        if not self.has_stakes:
+            return True
+        own, *others = self._records()
+        is_own = own.join.head == self._purses.own.purse.head and not self._purses.own.busy
+        return is_own and not any(map(self._purses.flaw, others))
+
+    # What is shown
+
+    def own(self, record: JoinRecord) -> ShowLedger:
+        """Return what a guest shows before it asks for a seat with this record. If the purse is not idle, the guest
+        stands up after a while."""
+        if reason := self._purses.hindrance:
+            self._wait(self._runtime.identity.public, reason)
+        elif (timer := self._patience.pop(self._runtime.identity.public, None)) is not None:
+            timer.cancel()
+        return ShowLedger(*self._purses.show(record).wire)  # type: ignore[arg-type]
+
+    def show_to(self, identity: bytes) -> None:
+        """Show a guest who was seated the purses of all others, and all others that of the guest."""
+        if not self.has_stakes:
+            return
+        own, *guests = self._records()
+        for guest in guests:
+            for record in (own, *guests):
+                is_news = identity in (guest.join.identity, record.join.identity)
+                pair = guest.join.identity, record.data
+                if record is guest or not is_news or pair in self._sent:
+                    continue
+                shown = self._purses.show(record) if record is own else self._purses.shown.get(record.join.identity)
+                if shown is not None and shown.record == record:
+                    self._sent.add(pair)
+                    self._post(guest.join.identity, shown)
+
+    def _post(self, identity: bytes, shown: Shown) -> None:
+        self._runtime.post(identity, ShowLedger(*shown.wire))  # type: ignore[arg-type]
+
+    # What comes
+
+    def take(self, sender: bytes, frame: ShowLedger | JoinTable) -> None:
+        """Look at what a peer shows, and go on with its JOIN once its purse is in order, each in its turn."""
+        if not self.has_stakes:
+            if isinstance(frame, JoinTable):
+                self._acts.join(sender, frame)
+            return
+        self._queues.setdefault(sender, deque(maxlen=limits.LEDGERS_WAITING)).append(frame)
+        if self._next is None:
+            self._take_turns()
+
+    def _take_turns(self) -> None:
+        self._next = None
+        now = self._runtime.loop.time()
+        with self._runtime.stopping_at_disk_errors():
+            while self._queues:
+                waits = {sender: self._wait_for(sender, now) for sender in self._queues}
+                sender = min(waits, key=lambda each: waits[each])
+                if waits[sender]:
+                    self._next = self._runtime.loop.call_later(waits[sender], self._take_turns)
+                    return
+                queue = self._queues.pop(sender)
+                frame = queue.popleft()
+                if queue:
+                    self._queues[sender] = queue  # behind all others
+                self._look(sender, frame)
+
+    def _wait_for(self, sender: bytes, now: float) -> float:
+        if isinstance(self._queues[sender][0], JoinTable):
+            return 0.0
+        return max(self._pace.wait(now), self._paces.bucket(sender, now).wait(now))
+
+    def _look(self, sender: bytes, frame: ShowLedger | JoinTable) -> None:
+        if isinstance(frame, JoinTable):
+            self._admit(sender, frame)
+            return
+        known = self._purses.shown.get(sender)
+        if known is not None and known.wire == tuple(frame):
+            return
+        self._paces.bucket(sender, self._runtime.loop.time()).take()
+        self._pace.take()
+        try:
+            shown = read_shown(*frame)
+        except MalformedPurseError as error:
+            self._lose(sender, f"what was shown of a purse cannot be accepted: {error}")
+            return
+        if shown.owner == self._runtime.identity.public:
+            if self._purses.take_own(shown):
+                self._acts.again()
+        elif self._host:
+            self._judge(shown)
+        elif shown.owner == sender:
+            self._purses.shown[sender] = shown
+        elif shown.owner in self._purses.shown and self._purses.take_handed(shown):
+            self._hand_back(shown.owner)
+            self._acts.changed()
+
+    def _admit(self, sender: bytes, frame: JoinTable) -> None:
+        """Go on with a JOIN; the purse is handed back first if this node knows more of it."""
+        shown = self._purses.shown.get(sender)
+        if shown is None or shown.record.wire != frame.record:
+            self._lose(sender, "a purse has to be shown before a seat is asked for")
+        elif refusal := self._purses.judge(shown).refusal:
+            self._lose(sender, refusal)
+        elif not self._hand_back(sender):
+            self._acts.join(sender, frame)
+
+    def _hand_back(self, owner: bytes) -> bool:
+        """Show an owner what is known here and lacks in the purse, if there is something; tell whether there is."""
+        back = self._purses.judge(self._purses.shown[owner]).back
+        if back is None:
+            if (timer := self._patience.pop(owner, None)) is not None:
+                timer.cancel()
+            return False
+        self._post(owner, back)
+        self._wait(owner)
+        return True
+
+    def _judge(self, shown: Shown) -> None:
+        """As a guest, judge the purse of another player. What is known of it goes back through the host."""
+        owner = shown.owner
+        self._purses.shown[owner] = shown
+        verdict = self._purses.judge(shown)
+        if verdict.back is not None:
+            self._post(self._host, verdict.back)
+        if verdict.flaw:
+            self._wait(owner)
+        else:
+            if (timer := self._patience.pop(owner, None)) is not None:
+                timer.cancel()
+            self._acts.changed()
+
+    def _wait(self, owner: bytes, reason: str = "") -> None:
+        if owner not in self._patience:
+            self._patience[owner] = self._runtime.loop.call_later(PATIENCE, self._stop_waiting, owner, reason)
+
+    def _stop_waiting(self, owner: bytes, reason: str) -> None:
+        self._patience.pop(owner, None)
+        shown = self._purses.shown.get(owner)
+        with self._runtime.stopping_at_disk_errors():
+            flaw = reason or (self._purses.judge(shown).flaw if shown is not None else "")
+            if flaw:
+                self._lose(owner, flaw)
+
+    def _lose(self, identity: bytes, reason: str) -> None:
+        self.release(identity)
+        self._acts.lose(identity, f"no stakes with that purse: {reason}")
