@@ -142,7 +142,7 @@ def forget(
         name = archive.name_of(stored, stored_matches)
         if not is_sure and archive.is_staked(store, stored.match):
             say(
-                "A stake of yours is frozen for it. Once the match is forgotten, the stake stays frozen until another"
+                "Your purse is busy with it. Once the match is forgotten, it stays so until another"
                 " player shows you how the match ended, or you give it up."
             )
         if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0], home):

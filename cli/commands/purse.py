@@ -10,57 +10,39 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from cli.commands.matches import JsonOption, MatchArgument
+from cli.commands.people import WhoArgument, find
 from cli.confirmation import confirm
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
 from cli.render import command_line, counted, escape, listing, sentence, shown
 from cli.settings import Settings, home_words
+from p2pdice import TWIN_SOULS
 from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
-    from protocol import Frozen, Home, Purse, PurseKeeper, PurseLine, PurseOrigin, PursePartner, Store
+    from protocol import Home, Purse, PurseKeeper, Store
 
 EPILOG: Final = """\b
 Examples:
   p2pdice purse
   p2pdice purse --json
-  p2pdice purse forfeit 2026-10-03-friday
+  p2pdice purse forfeit
   p2pdice purse void 2026-10-03-friday             your line for the others
   p2pdice purse void 2026-10-03-friday VOID-K… VOID-Q…  with the others' lines
-  p2pdice purse new
+  p2pdice purse forget Anna
 
 \b
 MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
-ENTRIES: Final = 12
-"""Entries that are listed."""
+RECORDS: Final = 12
+"""Matches that are listed."""
 SHOWN_OF_A_LINE: Final = 20
 """Letters of a wrong line that are shown."""
-ENTRY_WORDS: Final = {
-    "OPENING": "opened",
-    "FREEZE": "frozen",
-    "SETTLEMENT": "settled",
-    "VOID": "void",
-    "FORFEIT": "forfeited",
-}
-ORIGINS: Final = ("won and lost in matches", "given up", "by entries that were lost with an old backup")
-"""What is said of where coins came from, after those to begin with."""
 NO_PURSE: Final = "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes."
 WORTH: Final = (
     "Anybody can make new keys, and each begins with 1,000 coins. So coins mean something only among people who know"
-    " each other's keys: see where they came from."
-)
-
-BEFORE_FORFEIT: Final = (
-    "That match is not kept here, as after going back to a backup. If you have played for stakes since the backup, do"
-    " not give up anything yet: sit down at a table with those people, and they hand back what your purse lacks."
-    " Otherwise it gets two ends, and is over."
-)
-
-NOT_KEPT: Final = (
-    "Not all of these matches are kept here, as after going back to a backup. A player for whom such a match is settled"
-    " or void tells you its end at a table with stakes."
+    " each other's keys."
 )
 
 app = application()
@@ -72,41 +54,33 @@ class _Account(NamedTuple):
     """What there is to show of a purse."""
 
     purse: Purse
-    lines: Sequence[PurseLine]
-    """Its last entries."""
-    origin: PurseOrigin
-    partners: Sequence[PursePartner]
-    """With whom its matches were settled."""
     names: dict[bytes, str]
-    """Of the matches for which something is frozen."""
-    to_resume: Sequence[bytes]
-    """Those among them that can be played on."""
-    void: Sequence[bytes]
-    """Those among them that the owner has signed to be void."""
-    voidable: Sequence[bytes]
-    """Those among them that can become void. Bots do not sign that."""
-    has_lost: bool
-    """One of them is not kept here."""
+    """Of the matches that are kept here, by the first bytes of their ids."""
+    busy: bytes
+    stake: tuple[int, int]
+    can_resume: bool
+    is_void: bool
+    """The owner has signed that the match is void."""
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
 def purse(
     ctx: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all entries.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all matches.")] = False,
 ) -> None:
-    """Show your coins, run tickets and Twin Souls, and where they came from.
+    """Show your coins, run tickets and Twin Souls, and the matches that they came from.
 
-    Coins are bet in matches with stakes (host --stakes, and the rules motes). A bet is frozen until the match is over
-    and more than half of its players have signed its end. Frozen coins cannot be bet again, but you can go on playing
-    with the others.
+    Coins are bet in matches with stakes (host --stakes, and the rules motes). From the beginning of such a match your
+    purse is busy with it, until the match is over and more than half of its players have signed its end. Until then
+    you play for no other stakes.
 
     What are coins worth? Keys are free, and every new key begins with 1,000 coins. Nobody can keep a person from
     playing against keys of their own, and from winning as many coins as they like. So coins mean something only among
     people who know each other's keys (see p2pdice people).
 
-    The others remember the newest entry of every purse that was in a match with them. If you go back to a backup, they
-    hand back what you lack. If you have played from the backup by then, your purse has two ends. Then it is over, and
-    you begin another one without coins.
+    Everybody you play with remembers your purse. If you lose it, or go back to a backup, they hand back what you lack
+    when you next sit down with them. If you stake something before that, your purse contradicts itself, and you begin
+    another one without coins.
     """
     from protocol import Home
 
@@ -116,7 +90,7 @@ def purse(
             raise typer.BadParameter(f"here it is only for the purse itself, as in: {instead}", param_hint="--json")
         return
     home = Home(ctx.ensure_object(Settings).private_home())
-    account = _read(home, -1 if as_json else ENTRIES)
+    account = _read(home)
     if as_json:
         print(json.dumps(_json(account)))
     elif account is None:
@@ -125,8 +99,8 @@ def purse(
         say("\n".join(_described(home, account)))
 
 
-def _read(home: Home, last: int) -> _Account | None:
-    """Return the purse with so many of its last entries; None if there is none."""
+def _read(home: Home) -> _Account | None:
+    """Return the purse of a home; None if there is none."""
     from protocol.storage import archive
 
     if not home.has_store:
@@ -134,141 +108,117 @@ def _read(home: Home, last: int) -> _Account | None:
     with archive.read_store(home) as store:
         if store.loss is not None:
             complain(sentence(archive.describe(store.loss)))
-        found = archive.purse(home, store)
-        if found is None:
+        own = archive.purse(home, store)
+        if own is None:
             return None
-        lines = store.purses.lines(found.key, last)
-        names = {each.match: store.name(each.match) for each in found.frozen}
-        stored = tuple(filter(None, (store.match(each.match) for each in found.frozen)))
-        to_resume = [each.match for each in archive.unfinished(stored) if each.formed]
-        void = [each.match for each in stored if each.void]
-        origin, partners = store.purses.origin(found), store.purses.partners(found.key)
-        voidable = [each for each in (*to_resume, *void) if not archive.has_bots(store, each)]
-        has_lost = len(stored) < len(found.frozen)
-        return _Account(found, lines, origin, partners, names, to_resume, void, voidable, has_lost)
+        matches = store.matches()
+        names = {each.match[:16]: each.name for each in matches}
+        stored = next((each for each in matches if each.match == own.busy), None)
+        can_resume = stored is not None and stored in archive.unfinished(matches)
+        is_void = stored is not None and stored.void
+        return _Account(own.purse, names, own.busy, own.stake or (0, 0), can_resume, is_void)
 
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
-    found, lines, origin, partners, names, to_resume, *_ = account
-    coins, tickets = found.balance - found.funds, found.tickets - found.free_tickets
-    frozen_coins = f", {coins:,} of them frozen" if coins else ""
-    frozen_tickets = f" ({tickets:,} frozen)" if tickets else ""
-    yield f"{_coins(found.balance)}{frozen_coins}; {counted(found.tickets, 'run ticket')}{frozen_tickets}."
-    if found.souls:
-        souls = ", ".join(f"{escape(name)}{f' ({number} times)' if number > 1 else ''}" for name, number in found.souls)
-        yield f"Twin Souls: {souls}."
-    if found.frozen:
-        is_something = bool(coins or tickets)
-        yield "Frozen until their matches are over:"
-        for each in found.frozen:
-            signed = ", void once all have signed that" if each.match in account.void else ""
-            yield f"  {_name(each.match, names)}: {_stake(each)}{signed}"
-        if to_resume:
-            yield f"To play on:\n    {command_line('resume', _name(to_resume[0], names), *home_words(home.path))}"
-        if account.voidable and is_something:
-            words = command_line("purse", "void", account.voidable[0].hex()[:8], *home_words(home.path))
-            yield f"To take back what is frozen for a match, if all its players agree:\n    {words}"
-        if account.has_lost:
-            yield NOT_KEPT
-        if is_something:
-            words = command_line("purse", "forfeit", _name(found.frozen[0].match, names), *home_words(home.path))
-            yield f"To give up what is frozen for a match that will never end:\n    {words}"
-    left_out = f"; --json has all, here are the last {ENTRIES}" if found.height + 1 > ENTRIES else ""
-    yield f"Entries, {found.height + 1:,} in all, the last first{left_out}:"
-    for line in lines:
-        is_change = line.kind.name in ("SETTLEMENT", "VOID", "FORFEIT")
-        what = ENTRY_WORDS[line.kind.name]
-        amount = f"{line.change:+,d}" if is_change else f"{line.change:,d}"
-        yield f"  {line.height:>5}  {what:<9}  {amount:>10}  {line.name or line.match.hex()[:8]}".rstrip()
-    yield "Where the coins came from:"
-    yield f"  {origin.grant:>10,d}  to begin with"
-    for change, words in zip(origin[1:], ORIGINS, strict=True):
-        if change:
-            yield f"  {change:>+10,d}  {words}"
-    if partners:
-        yield "Won and lost in matches with (a match counts for each of the others in it):"
-        for partner in partners:
+    purse, names, busy, stake, can_resume, is_void = account
+    end, words = purse.end, home_words(home.path)
+    yield f"{_coins(end.balance)}; {counted(end.tickets, 'run ticket')}."
+    if end.souls:
+        souls = (f"{_soul(number)}{f' ({count} times)' if count > 1 else ''}" for number, count in end.souls)
+        yield f"Twin Souls: {', '.join(souls)}."
+    if busy:
+        name = names.get(busy[:16]) or busy.hex()[:8]
+        yield f"Busy with {name}: {_stake(stake)} staked{', void once all have signed that' if is_void else ''}."
+        if can_resume:
+            yield f"To play on:\n    {command_line('resume', name, *words)}"
+        if any(stake) and (can_resume or is_void):
             yield (
-                f"  {partner.change:>+10,d}  {escape(partner.name)}  {partner.fingerprint}"
-                f"  {counted(partner.matches, 'match', 'matches')}"
+                "To take back what you staked, if all players agree:\n"
+                f"    {command_line('purse', 'void', busy.hex()[:8], *words)}"
             )
+        if any(stake):
+            yield (
+                "If the match is over for others in it, they hand its end to you at a table with stakes. To give up what"
+                f" you staked:\n    {command_line('purse', 'forfeit', *words)}"
+            )
+    left_out = f"; --json has more, here are the last {RECORDS}" if len(purse.records) > RECORDS else ""
+    if purse.era:
+        yield f"This is your purse number {purse.era + 1}; it began without coins."
+    yield f"Matches with stakes, {end.height:,} in all, the last first{left_out}:"
+    for height, record in reversed(list(enumerate(purse.records, purse.states[0].height + 1))[-RECORDS:]):
+        soul = f"  {_soul(record.soul)}" if record.soul else ""
+        name = names.get(record.match) or record.match.hex()[:8]
+        yield f"  {height:>5}  {record.change:>+10,d} of {record.bet:,d} staked  {name}{soul}"
     yield WORTH
+
+
+def _soul(number: int) -> str:
+    return list(TWIN_SOULS.values())[number - 1]
 
 
 def _coins(number: int) -> str:
     return f"{number:,} {plural(number, 'coin')}"
 
 
-def _name(match: bytes, names: dict[bytes, str]) -> str:
-    return names.get(match) or match.hex()[:8]
-
-
 def _json(account: _Account | None) -> dict[str, Any]:
     if account is None:
         return {"purse": None}
-    found, lines, origin, partners, names, to_resume, void, *_ = account
+    purse, names, busy, stake, can_resume, is_void = account
+    end = purse.end
     return {
-        "purse": found.key.hex(),
-        "height": found.height,
-        "head": found.head.hex(),
-        "balance": found.balance,
-        "funds": found.funds,
-        "tickets": found.tickets,
-        "free_tickets": found.free_tickets,
-        "souls": dict(found.souls),
-        "frozen": [
+        "purse": end.id.hex(),
+        "era": purse.era,
+        "height": end.height,
+        "balance": end.balance,
+        "tickets": end.tickets,
+        "souls": {_soul(number): count for number, count in end.souls},
+        "busy": {
+            "match": busy.hex(),
+            "name": names.get(busy[:16]) or None,
+            "bet": stake[0],
+            "tickets": stake[1],
+            "can_resume": can_resume,
+            "void": is_void,
+        }
+        if busy
+        else None,
+        "records": [
             {
-                **_as_json(each),
-                "name": names.get(each.match) or None,
-                "can_resume": each.match in to_resume,
-                "void": each.match in void,
+                "match": record.match.hex(),
+                "name": names.get(record.match) or None,
+                "bet": record.bet,
+                "coins": record.change,
+                "tickets": record.ticket_change,
+                "soul": _soul(record.soul) if record.soul else None,
             }
-            for each in found.frozen
+            for record in purse.records
         ],
-        "entries": [
-            {
-                "height": line.height,
-                "kind": line.kind.name.lower(),
-                "match": line.match.hex() or None,
-                "name": line.name or None,
-                "coins": line.change,
-            }
-            for line in lines
-        ],
-        "origin": origin._asdict(),
-        "partners": [partner._asdict() for partner in partners],
     }
 
 
 @app.command(epilog=EPILOG)
-def forfeit(
-    ctx: typer.Context,
-    match: MatchArgument,
-    is_sure: SureOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Give up the coins and run tickets that are frozen for a match. It cannot be taken back.
+def forfeit(ctx: typer.Context, is_sure: SureOption = False, as_json: JsonOption = False) -> None:
+    """Give up what you have staked in the match that your purse is busy with. It cannot be taken back.
 
-    Nobody gets them from you. If the match goes on after all, its end brings nothing into your purse, even if you win.
+    If the match goes on after all, its end brings nothing into your purse, even if you win.
     """
     from protocol import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
-        frozen = _frozen(home, store, match)
-        what = _stake(frozen)
-        called = store.name(frozen.match) or f"match {frozen.match.hex()[:8]}"
-        if store.match(frozen.match) is None:
-            complain(BEFORE_FORFEIT)
-        command = command_line("purse", "forfeit", match, "--yes", *home_words(home.path))
-        confirm(f"Give up {what} in {called} for ever?", is_sure, command, as_json=as_json)
         keeper = _keeper(home, store)
-        keeper.own.forfeit(frozen.match)
-        left = keeper.own.purse
+        own = keeper.own
+        if not own.busy:
+            raise Failure("Nothing of yours is staked in a match.")
+        stake, called = own.stake or (0, 0), store.name(own.busy) or f"match {own.busy.hex()[:8]}"
+        command = command_line("purse", "forfeit", "--yes", *home_words(home.path))
+        confirm(f"Give up {_stake(stake)} in {called} for ever?", is_sure, command, as_json=as_json)
+        keeper.forfeit()
+        left = keeper.own.purse.end
     if as_json:
-        print(json.dumps({**_as_json(frozen), "balance": left.balance}))
+        print(json.dumps({"match": own.busy.hex(), "bet": stake[0], "tickets": stake[1], "balance": left.balance}))
         return
-    print(f"You have given up {what}. Your purse has {_coins(left.balance)} now.")
+    print(f"You have given up {_stake(stake)}. Your purse has {_coins(left.balance)} now.")
 
 
 @app.command(epilog=EPILOG)
@@ -282,53 +232,48 @@ def void(
     is_sure: SureOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take back what is frozen for a match that nobody will finish. All its players have to agree.
+    """Take back what is staked in a match that nobody will finish. All its players have to agree.
 
-    Each player runs this once, and sends the line that it prints to all the others, by whatever means. Players who have
-    nothing frozen do so, too. With the lines of all the others, everybody runs it again, and has the coins and run
-    tickets back. MATCH is best given by the first digits of its id, as its name can differ from player to player.
+    Each player runs this once, and sends the line that it prints to all the others, by whatever means. With the lines
+    of all the others, everybody runs it again, and has the coins and run tickets back. MATCH is best given by the first
+    digits of its id, as its name can differ from player to player.
 
-    Whoever has signed so cannot play on in that match. If the others finish it instead, they win your stake.
+    Once you have signed, you cannot play on in that match. If the others finish it instead, they win your stake.
     """
-    from protocol import Frozen, Home, Voiding, void_lines
+    from protocol import Home, Voiding, void_lines
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
-        played, frozen = _played(home, store, match)
-        last = store.purses.last_of(archive.purse_owner(home, store), played)
-        if last is not None and last.name == "SETTLEMENT":
-            raise Failure(
-                "That match is settled.", hint=f"What is frozen: {command_line('purse', *home_words(home.path))}"
-            )
-        is_done = last is not None and last.name == "VOID"
-        voiding = Voiding(store, played)
-        players = listing([escape(name) for name in voiding.players])
-        back = f" You get {_stake(frozen)} back when all have signed." if frozen is not None else ""
+        played = archive.with_stakes(store, match)
+        if played is None:
+            hint = f"What is kept here: {command_line('matches', *home_words(home.path))}"
+            raise Failure(f"No match with stakes is called {escape(match)}.", hint=hint)
+        keeper, voiding = _keeper(home, store), Voiding(store, played)
+        own = keeper.own
+        stake = own.stake if own.busy == played else None
         for line in void_lines(lines or ()):
             try:
                 voiding.take(line)
             except ValueError as error:
                 raise Failure(f"{escape(_cut(line))} cannot be taken: {error}.", code=ExitCode.USAGE) from None
+        players = listing([escape(name) for name in voiding.players])
         question = (
-            f"Sign that the match of {players} is void?{back} You cannot play on in it then. If the others finish it"
-            " instead, they win what you have staked."
+            f"Sign that the match of {players} is void?{f' You get {_stake(stake)} back when all have signed.' if stake else ''}"
+            " You cannot play on in it then. If the others finish it instead, they win what you have staked."
         )
         command = command_line("purse", "void", match, *(lines or ()), "--yes", *home_words(home.path))
         confirm(question, voiding.has_signed or is_sure, command, as_json=as_json)
-        own = voiding.sign()
-        if not as_json:  # first, as the others need it even if this purse has no room for the entry
-            print(f"Your line, for all the others:\n{own}")
-        if frozen is not None and not voiding.missing:
-            _keeper(home, store).own.void(played, voiding.evidence)
+        line = voiding.sign()
+        if not voiding.missing:
+            keeper.void(voiding.genesis, voiding.signatures)
     if as_json:
-        missing = list(voiding.missing)
-        stake = frozen or Frozen(played, 0, 0, 0)
-        print(json.dumps({**_as_json(stake), "line": own, "missing": missing, "void": not missing}))
+        bet, tickets = stake or (0, 0)
+        said = {"match": played.hex(), "bet": bet, "tickets": tickets, "line": line}
+        print(json.dumps({**said, "missing": list(voiding.missing), "void": not voiding.missing}))
         return
-    if is_done:
-        print("The match is void already.")
-    elif voiding.missing:
+    print(f"Your line, for all the others:\n{line}")
+    if voiding.missing:
         others = ["LINE"] * (len(voiding.players) - 1)
         again = command_line("purse", "void", played.hex()[:8], *others, *home_words(home.path))
         say(
@@ -336,39 +281,28 @@ def void(
             f" the others in one command:\n    {again}"
         )
     else:
-        say("The match is void." + (f" You have {_stake(frozen)} back." if frozen is not None else ""))
+        say("The match is void." + (f" You have {_stake(stake)} back." if stake else ""))
 
 
-@app.command("new", epilog=EPILOG)
-def begin_anew(
-    ctx: typer.Context,
-    is_sure: SureOption = False,
-) -> None:
-    """Give up your purse, with all that is in it, and begin another one without coins. It cannot be taken back.
+@app.command(epilog=EPILOG)
+def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) -> None:
+    """Forget the purse of somebody, as you knew it from matches with them.
 
-    This helps if entries of your purse were lost with an old backup, and people who knew it before do not take it any
-    more. Matches that are not settled bring nothing into the new purse. You win coins again from those who have some.
+    You refuse a purse from which everything that you knew is folded away, as after five hundred matches with others.
+    If you believe its owner all the same, forget it: then you take it as a stranger's.
     """
-    from protocol import DamagedPurseError, Home
+    from protocol import Home
     from protocol.storage import archive
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
-        try:
-            found = archive.purse(home, store)
-        except DamagedPurseError:
-            what = "your damaged purse"
-        else:
-            if found is None:
-                raise Failure(NO_PURSE)
-            frozen = f", {found.balance - found.funds:,} of them frozen," if found.frozen else ""
-            what = f"your purse with {_coins(found.balance)}{frozen}"
-        command = command_line("purse", "new", "--yes", *home_words(home.path))
-        confirm(f"Give up {what} for ever?", is_sure, command)
-        keeper = _keeper(home, store)
-        keeper.begin_anew()
-        left = keeper.own.purse
-    print(f"You have given up your purse. You have a new one with {_coins(left.balance)}.")
+        person, name = find(store.people.everybody(), " ".join(who), home)
+        called = escape(name) or person.fingerprint
+        command = command_line("purse", "forget", person.fingerprint, "--yes", *home_words(home.path))
+        confirm(f"Take any purse that {called} shows from now on?", is_sure, command)
+        if not archive.forget_purse(store, person.fingerprint):
+            raise Failure(f"You have not played for stakes with {called}.")
+    print(f"The purse of {called} is forgotten.")
 
 
 @contextmanager
@@ -386,40 +320,16 @@ def _keeper(home: Home, store: Store) -> PurseKeeper:
     from protocol import PurseKeeper
     from protocol.storage import archive
 
-    return PurseKeeper(store, archive.purse_owner(home, store), lambda text: say(sentence(shown((text,)))))
-
-
-def _frozen(home: Home, store: Store, match: str) -> Frozen:
-    """Return what is frozen for the match that a person names."""
-    from protocol.storage import archive
-
-    found = archive.purse(home, store)
-    frozen = None if found is None else archive.frozen(store, found, match)
-    if frozen is None:
-        hint = f"What is frozen: {command_line('purse', *home_words(home.path))}"
-        raise Failure(f"Nothing of yours is frozen for a match called {escape(match)}.", hint=hint)
-    return frozen
-
-
-def _played(home: Home, store: Store, match: str) -> tuple[bytes, Frozen | None]:
-    """Return the match that a person names, which may be one without a stake of theirs, and what is frozen for it."""
-    from protocol.storage import archive
-
-    found = archive.purse(home, store)
-    played = archive.with_stakes(store, found, match)
-    if played is None:
-        hint = f"What is kept here: {command_line('matches', *home_words(home.path))}"
-        raise Failure(f"No match with stakes is called {escape(match)}.", hint=hint)
-    return played, found.frozen_for(played) if found is not None else None
+    owner = archive.purse_owner(home, store)
+    if not owner:
+        raise Failure(NO_PURSE)
+    return PurseKeeper(store, owner, lambda text: complain(sentence(shown((text,)))))
 
 
 def _cut(line: str) -> str:
     return line if len(line) <= SHOWN_OF_A_LINE else f"{line[:SHOWN_OF_A_LINE]}…"
 
 
-def _stake(frozen: Frozen) -> str:
-    return _coins(frozen.bet) + (f" and {counted(frozen.tickets, 'run ticket')}" if frozen.tickets else "")
-
-
-def _as_json(frozen: Frozen) -> dict[str, Any]:
-    return {"match": frozen.match.hex(), "bet": frozen.bet, "tickets": frozen.tickets}
+def _stake(stake: Sequence[int]) -> str:
+    bet, tickets = stake
+    return _coins(bet) + (f" and {counted(tickets, 'run ticket')}" if tickets else "")

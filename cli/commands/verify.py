@@ -333,18 +333,18 @@ def _purses(verdict: Verdict) -> Iterator[str]:
     """Yield what the match did to the purses of its players, and what no file can show of them."""
     if not verdict.purses:
         return
-    yield "Stakes out of purses, each frozen by its purse's own signature on the entry that the player brought:"
+    yield "Stakes, each out of the purse that the player has signed for this match:"
     for name, purse in zip(verdict.players, verdict.purses, strict=True):
         if purse.change is None:
-            yield f"  {escape(name)}: {counted(purse.funds, 'coin')} to bet; not settled, as the match is not over"
+            yield f"  {escape(name)}: {counted(purse.balance, 'coin')} to bet; not settled, as the match is not over"
             continue
         tickets = ticket_change(purse.ticket_change or 0)
         soul = escape(purse.soul or "")
         change = f"{purse.change:+,d} {plural(purse.change, 'coin')}"
         changes = ", ".join(filter(None, (change, tickets, soul)))
         held = f"{purse.balance:,} before, {purse.balance + purse.change:,} now"
-        yield f"  {escape(name)}: bet {purse.bet:,} of {purse.funds:,}; {held} ({changes})"
-    yield "No file can show that these were the newest entries of their purses, or that the coins there were right."
+        yield f"  {escape(name)}: bet {purse.bet:,}; {held} ({changes})"
+    yield "No file can show that the purses had nothing newer, or that the coins there were right."
 
 
 def _players(report: Report) -> Iterator[str]:

@@ -156,16 +156,14 @@ class PurseKeeper:
             self._write(loss(own.busy, *own.stake))
         return own.stake or (0, 0)
 
-    def void(self, match: bytes, genesis: bytes, signatures: dict[int, bytes]) -> None:
+    def void(self, genesis: bytes, signatures: Mapping[int, bytes]) -> None:
         """Take back what is staked in a match, as all its players have signed that it is void.
 
+        :param signatures: under the RESULTs that say so, by roster index.
         :raises MalformedPurseError: if they have not.
         """
         evidence = void_evidence(genesis, signatures)
-        end = read_evidence(evidence)
-        nothing = encode((0, 0, 0))
-        self._kept.note_end(match, [(each.join.identity, nothing) for each in end.genesis.roster], evidence, self.own)
-        self._settle(end, evidence)
+        self.take_end(read_evidence(evidence), evidence)
 
     def _write(self, record: Record, evidence: Value | None = None) -> None:
         """Write the record of the match that the purse is busy with.
@@ -263,7 +261,7 @@ class PurseKeeper:
         if written is None:
             if not (match.is_bound or match.is_formed):
                 return
-            self._bind(history.match, history.genesis)
+            self.bind(history.match, history.genesis)
             written = self._live[history.match] = _Written()
         if match.is_formed and not written.is_formed:
             self._kept.mark_formed(history.match)
@@ -273,14 +271,15 @@ class PurseKeeper:
         if not written.are_staked and (are_open or position.kind is Kind.STAKE):
             stakes = stakes_of(history)
             if len(stakes) > written.stakes:
-                self._note_stakes(history.match, history.genesis, stakes)
+                self.note_stakes(history.match, history.genesis, stakes)
                 written.stakes = len(stakes)
             written.are_staked = are_open
         if is_over and not written.is_ended:
-            written.is_ended = self._take_end(history.match, end_of(history), gather(history))
+            written.is_ended = self.take_end(end_of(history), gather(history))
 
-    def _bind(self, match: bytes, genesis: Genesis) -> None:
-        """Keep that this node is bound to a match, with what the others have shown. After a restart it is known."""
+    def bind(self, match: bytes, genesis: Genesis) -> None:
+        """Keep that this node is bound to a match, with what the others have shown, before COMMIT of the first roll is
+        sent. After a restart it is known."""
         if any(each.match == match for each in self._kept.met(self._identity)):
             return
         players = []
@@ -297,22 +296,27 @@ class PurseKeeper:
         self._kept.bind(own, match, players)
         self._own = own
 
-    def _note_stakes(self, match: bytes, genesis: Genesis, stakes: Mapping[int, Signed]) -> None:
+    def note_stakes(self, match: bytes, genesis: Genesis, stakes: Mapping[int, Signed]) -> None:
+        """Keep the STAKEs that were opened in a match, by author."""
         roster = genesis.roster
         rows = [(roster[author].join.identity, encode(signed.wire)) for author, signed in stakes.items()]
         self._kept.note_stakes(match, rows)
 
-    def _take_end(self, match: bytes, end: End, evidence: Value | None) -> bool:
-        """Keep how a match has ended, and write its record; tell whether nothing more can come of it."""
+    def take_end(self, end: End, evidence: Value | None) -> bool:
+        """Keep how a match has ended as this node knows it, and write its record; tell whether nothing more can come of
+        it.
+
+        :param evidence: None as long as too few have signed the end.
+        """
         outcomes = [
             (each.join.identity, _outcome(end.record(author, end.stakes.get(author, (0, 0)))))
             for author, each in enumerate(end.genesis.roster)
         ]
-        self._kept.note_end(match, outcomes, evidence or (), self.own)
+        self._kept.note_end(end.match, outcomes, evidence or (), self.own)
         own, author = self.own, end.author(self._identity)
         if evidence is not None:
             self._settle(end, evidence)
-        elif own.busy == match and author is not None:
+        elif own.busy == end.match and author is not None:
             if own.stake is None:
                 self._keep(own._replace(busy=b""))
             elif (record := end.record(author, own.stake)).is_loss:
@@ -343,7 +347,7 @@ class PurseKeeper:
                 log.warning("match %s cannot be settled: %s", match.hex()[:8], error)
                 continue
             if history.position.kind is None:
-                self._take_end(match, end_of(history), gather(history))
+                self.take_end(end_of(history), gather(history))
 
     # Those of others
 

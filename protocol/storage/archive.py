@@ -376,6 +376,12 @@ def _genesis(stored: StoredMatch) -> Genesis | None:
         return None
 
 
+def forget_purse(store: Store, owner: str) -> bool:
+    """Forget what somebody brought to matches, by their fingerprint; tell whether there was anything."""
+    met = set(store.purses.everybody()) - set(store.purses.owners())
+    return any(store.purses.forget(each) for each in met if fingerprint(each) == owner)
+
+
 def is_staked(store: Store, match: bytes) -> bool:
     """Tell whether a purse of the store is busy with a match. A damaged purse is passed over."""
     for owner in store.purses.owners():

@@ -156,6 +156,10 @@ class Purses:
         rows = self._read("SELECT DISTINCT match FROM purses_met WHERE outcome = x''", (), (bytes,))
         return tuple(match for (match,) in rows)
 
+    def everybody(self) -> tuple[bytes, ...]:
+        """Return the players whose purses were in matches that this node was bound to."""
+        return tuple(each for (each,) in self._read("SELECT DISTINCT identity FROM purses_met", (), (bytes,)))
+
     def forget(self, identity: bytes) -> bool:
         """Forget what somebody brought to matches; tell whether there was anything."""
         with self._transaction() as database:

@@ -1,36 +1,19 @@
-"""Purses between whole nodes: they are kept from match to match, shown at tables, handed back, and refused."""
+"""Purses between whole nodes: kept from match to match, shown at tables, handed back, and refused."""
 
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import replace
-from typing import Any, cast
-from unittest.mock import Mock
 
 import pytest
 
 from p2pdice import Ruleset
-from protocol import limits
-from protocol.consensus.purse_proofs import Shown
-from protocol.consensus.settlements import Evidence
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
-from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, Stopped, TableClosed, YourTurn
-from protocol.limits import PURSE_BURST, Limits
-from protocol.match.effects import Ticked
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, Stopped, TableClosed
 from protocol.match.lobby import TableSettings
-from protocol.match.own_purse import PurseError
-from protocol.node import guest as guests
-from protocol.node import purse_keeper
-from protocol.node.guest import Guest
-from protocol.node.host import Host
-from protocol.node.node import Node
-from protocol.node.purse_keeper import PurseKeeper, Taken
-from protocol.node.runtime import Runtime
-from protocol.storage import archive, backup
+from protocol.node import table_ledgers
+from protocol.node.purse import PurseKeeper
 from protocol.storage.store import StoreError
 from protocol.wire.canonical import decode
 from protocol.wire.frames import Carried, Frame, Have, Page, Propose, ShowPurse, Table
@@ -39,67 +22,54 @@ from protocol.wire.purses import EntryKind, Freeze, Purse, following
 from tests.network.company import CLASSIC, WAITING, Company, Player, bend
 
 STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
-HASTY = replace(Limits(), handshake=1.0)
-"""Nobody waits long for a purse."""
 
 
-def purse(player: Player) -> Purse:
-    return player.node._runtime.purses.own.purse
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for a purse."""
+    monkeypatch.setattr(table_ledgers, "PATIENCE", 0.5)
 
 
 def keeper(player: Player) -> PurseKeeper:
     return player.node._runtime.purses
 
 
+def purse(player: Player) -> Purse:
+    return keeper(player).own.purse
+
+
 async def finish(players: Sequence[Player]) -> MatchResult:
     """Wait until a match is over and settled for all."""
     ends = [await player.until(MatchResult) for player in players]
-    assert not any(purse(player).frozen for player in players)  # it is settled before the end is told
+    for player in players:
+        await player.until_true(lambda each=player: not keeper(each).own.busy)  # type: ignore[misc]
     return ends[0]
 
 
-async def evening(people: Company, names: str, **options: object) -> list[Player]:
+async def evening(people: Company, names: str) -> list[Player]:
     """Play one match for stakes; everybody leaves."""
-    players, _ = await people.table(len(names), names, WAITING, STAKES, **options)
+    players, _ = await people.table(len(names), names, WAITING, STAKES)
     await finish(players)
     for player in players:
         await player.leave()
     return players
 
 
-def back_up(people: Company, name: str, to: str) -> None:
-    shutil.copytree(people.folder / name, people.folder / to)
+def back_up(people: Company, name: str) -> None:
+    shutil.copytree(people.folder / name, people.folder / f"{name}-kept")
 
 
-def put_back(people: Company, name: str, kept: str) -> None:
+def put_back(people: Company, name: str) -> None:
     shutil.rmtree(people.folder / name)
-    shutil.copytree(people.folder / kept, people.folder / name)
-
-
-async def met_long_ago(people: Company, names: str) -> None:
-    """Let some meet B's purse, which then goes on for three matches with C."""
-    await evening(people, names)
-    for _ in range(3):
-        await evening(people, "CB")
-
-
-async def two_branches(people: Company) -> None:
-    """Let A see one branch of B's purse, and C the other, which has gone on for three matches."""
-    await evening(people, "AB")
-    back_up(people, "B", "kept")
-    await evening(people, "AB")
-    put_back(people, "B", "kept")
-    for _ in range(3):
-        await evening(people, "CB")
+    shutil.copytree(people.folder / f"{name}-kept", people.folder / name)
 
 
 async def test_coins_are_kept_and_bet_again(people: Company) -> None:
     first, _ = await people.table(3, "ABC", WAITING, STAKES)
     end = await finish(first)
     verdict = verify(end.transcript.read_bytes())
-    assert verdict.verdict == "fair"
     after = [each.balance + (each.change or 0) for each in verdict.purses]
-    balances = {player.name: purse(player).balance for player in first}
+    balances = {player.name: purse(player).end.balance for player in first}
     assert dict(zip(verdict.players, after, strict=True)) == balances != dict.fromkeys("ABC", 1000)
     assert any("your purse has" in notice.text for notice in first[0].told(Notice))
     for player in first:
