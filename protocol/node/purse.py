@@ -262,7 +262,7 @@ class PurseKeeper:
             if not (match.is_bound or match.is_formed):
                 return
             self.bind(history.match, history.genesis)
-            written = self._live[history.match] = _Written()
+            written = self._live[history.match]
         if match.is_formed and not written.is_formed:
             self._kept.mark_formed(history.match)
             written.is_formed = True
@@ -280,6 +280,7 @@ class PurseKeeper:
     def bind(self, match: bytes, genesis: Genesis) -> None:
         """Keep that this node is bound to a match, with what the others have shown, before COMMIT of the first roll is
         sent. After a restart it is known."""
+        self._live[match] = _Written()
         if any(each.match == match for each in self._kept.met(self._identity)):
             return
         players = []

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
+from protocol.consensus.settlements import Shown
 from protocol.crypto.keys import Identity
-from protocol.match.own_purse import OwnPurse
-from protocol.node.purse_keeper import PurseKeeper
+from protocol.node.purse import PurseKeeper
 from protocol.storage.purses import Purses
 from protocol.storage.store import Store
 from protocol.wire.purses import Purse
@@ -25,17 +25,16 @@ class PurseHome:
     """See the module.
 
     :param path: of the store.
-    :param seed: of the purse, 32 bytes.
     """
 
-    def __init__(self, path: Path, identity: Identity, seed: bytes) -> None:
+    def __init__(self, path: Path, identity: Identity) -> None:
         self._path = path
         self.identity = identity
         self.told: list[str] = []
         """What the owner was told."""
+        self.table: dict[bytes, Shown] = {}
+        """What others have shown at the present table: a process that dies there asks for it again."""
         self._process: tuple[Store, PurseKeeper] | None = None
-        opened = OwnPurse.opened(seed, identity.public, lambda *_: None)
-        self.store.purses.add(seed, opened.shown.entries[0], opened.purse)
 
     @property
     def keeper(self) -> PurseKeeper:
@@ -49,14 +48,16 @@ class PurseHome:
 
     @property
     def purse(self) -> Purse:
-        """The purse at its head."""
+        """The purse as it is."""
         return self.keeper.own.purse
 
     def _open(self) -> tuple[Store, PurseKeeper]:
         """Start a process, unless one runs."""
         if self._process is None:
             store = Store(self._path)
-            self._process = store, PurseKeeper(store, self.identity.public, self.told.append)
+            keeper = PurseKeeper(store, self.identity.public, self.told.append)
+            keeper.shown.update(self.table)
+            self._process = store, keeper
         return self._process
 
     def play_on(self, disk: Disk) -> None:

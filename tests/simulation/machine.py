@@ -44,7 +44,6 @@ from protocol.match.effects import (
 from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
 from protocol.node import outbox
-from protocol.node.bookkeeping import Bookkeeping
 from protocol.node.outbox import Outbox
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
@@ -144,7 +143,6 @@ class Machine:
         """The last frame of this turn, and its bytes."""
         self._deferred: list[Callable[[], None]] = []
         self._home = world.home(author)
-        self._books: Bookkeeping | None = None
         self._is_over = False
         disk.point = self._point
 
@@ -156,9 +154,11 @@ class Machine:
         return self.is_running and not self.is_asleep
 
     @property
-    def has_purse(self) -> bool:
-        """The purse is as the match names it."""
-        return self._home is None or self.match is None or self._home.keeper.is_brought_to(self.match.history.genesis)
+    def has_purses_in_order(self) -> bool:
+        """The purses of all players are as the match names them."""
+        if self._home is None or self.match is None:
+            return True
+        return self._home.keeper.may_sign(self.match.id, self.match.history.genesis)
 
     @property
     def is_called_off(self) -> bool:
@@ -369,8 +369,6 @@ class Machine:
         self.world.checks.after_input(self)
 
     def _handled(self, match: Match, item: MatchInput) -> list[Effect]:
-        if self._books is None and self._home is not None:
-            self._books = Bookkeeping(self._home.keeper, match)
         if not self.is_honest:
             return match.handle(item, self.world.scheduler.now)
         began = process_time()
@@ -379,8 +377,12 @@ class Machine:
         return effects
 
     def _keep_books(self) -> None:
-        if self._books is not None:
-            self._books.follow(is_over=self._is_over)
+        if self._home is not None and self.match is not None:
+            self._home.keeper.follow(self.match, is_over=self._is_over)
+
+    def _open_stake(self, bet: int, tickets: int) -> bool:
+        genesis = self.world.genesis
+        return self._home is None or self._home.keeper.open_stake(match_id(self.data), genesis, (bet, tickets))
 
     def _new_outbox(self) -> Outbox[tuple[int, Frame]]:
         return Outbox(lambda: self.plan(self.world.scheduler.now, self._flush))

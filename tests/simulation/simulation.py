@@ -145,7 +145,7 @@ class Simulation:
         plan = self.plan
         seed = plan.seed.to_bytes(8, "big")
         records = [
-            join_record(seed, number, identity=home.identity, purse=home.purse)
+            join_record(seed, number, identity=home.identity, head=home.purse.head)
             for number, home in enumerate(self.homes)
         ] or [join_record(seed, number) for number in range(plan.players)]
         by_author = sorted(records, key=lambda record: record.join.identity)

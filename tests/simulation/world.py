@@ -42,11 +42,10 @@ from protocol.match.effects import (
     asked_or_told,
 )
 from protocol.match.match import Match
-from protocol.match.own_purse import OwnPurse
 from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
-from protocol.wire.purses import Purse
+from protocol.wire.purses import Head
 from tests.owners import decide
 
 E = TypeVar("E")
@@ -73,16 +72,16 @@ def join_record(
     *,
     nickname: str = "",
     table: bytes = TABLE,
-    purse: Purse | None = None,
+    head: Head | None = None,
     identity: Identity | None = None,
 ) -> JoinRecord:
-    """Return the join record of one player, all keys but those of the purse drawn from ``seed``."""
+    """Return the join record of one player, all keys drawn from ``seed``."""
     identity = identity or identity_of(seed, number)
     IDENTITIES[identity.public] = identity
     key = MatchKey(match_seed(seed, number))
     name = nickname or f"player {number}"
     nonce = tagged_hash("test-nonce", seed, number)
-    join = Join(table, identity.public, key.public, name, (("192.0.2.1", 7000 + number),), nonce, "redeemed", purse)
+    join = Join(table, identity.public, key.public, name, (("192.0.2.1", 7000 + number),), nonce, "redeemed", head)
     return make_join_record(join, identity, key)
 
 
@@ -96,13 +95,13 @@ def genesis(
     players: int,
     seed: bytes,
     patience: Patience = UNHURRIED,
-    sitting: Sequence[tuple[Identity, Purse | None]] = (),
+    sitting: Sequence[tuple[Identity, Head | None]] = (),
 ) -> tuple[Genesis, tuple[bytes, ...]]:
     """Return a genesis and the match seeds by roster index.
 
-    :param sitting: who plays, each with the purse that they bring, if they are not drawn from the seed.
+    :param sitting: who plays, each with the head of the purse that they bring, if they are not drawn from the seed.
     """
-    made = [join_record(seed, number, identity=who, purse=purse) for number, (who, purse) in enumerate(sitting)]
+    made = [join_record(seed, number, identity=who, head=head) for number, (who, head) in enumerate(sitting)]
     made = made or [join_record(seed, number) for number in range(players)]
     records = sorted(
         ((record, match_seed(seed, number)) for number, record in enumerate(made)),
@@ -141,20 +140,16 @@ class World:
         player: Callable[[random.Random], Player] = OddsPlayer,
         patience: Patience = UNHURRIED,
         kinds: Mapping[int, type[Match]] | None = None,
-        owners: Sequence[tuple[Identity, OwnPurse]] = (),
+        owners: Sequence[tuple[Identity, Head]] = (),
     ) -> None:
         """Let ``players`` sit down.
 
         :param kinds: who runs another class than the real one.
-        :param owners: the players, if they bring purses.
+        :param owners: the players and the heads of their purses, if they bring any; they may stake what they like.
         """
         self.random = random.Random(seed)
         self.now = 0.0
-        sitting = [(identity, own.purse) for identity, own in owners]
-        self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"), patience, sitting)
-        brought = {own.purse.key: own for _, own in owners}
-        self.purses = [brought[each.join.purse.key] for each in self.genesis.roster if each.join.purse is not None]
-        """By roster index."""
+        self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"), patience, owners)
         self.data = self.genesis.encoded()
         self.links: dict[tuple[int, int], deque[Frame]] = {}
         self.still_since = 0.0
@@ -162,7 +157,7 @@ class World:
         self.delivered = 0
         self.machines = [
             Machine(
-                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me], **self._freezing(me)),
+                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me], stake=lambda *_: True),
                 player(random.Random(self.random.random())),
             )
             for me in range(players)
@@ -172,9 +167,6 @@ class World:
         for one in range(players):
             for other in range(one):
                 self.link(one, other)
-
-    def _freezing(self, me: int) -> dict[str, Any]:
-        return {"purse": self.purses[me].freeze} if self.purses else {}
 
     # Faults
 
@@ -209,7 +201,7 @@ class World:
         stored = [parse_signed(*signed.wire) for signed in (machine.disk if disk is None else disk)]
         machine.disk = stored
         machine.unwritten, machine.turn, machine.wake = [], None, None
-        machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices, **self._freezing(me))
+        machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices, stake=lambda *_: True)
         machine.is_up = True
         self.feed(me, Ticked())
         for other in range(len(self.machines)):

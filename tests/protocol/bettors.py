@@ -1,0 +1,212 @@
+"""People with real purses in real stores, and matches of theirs of which only what concerns purses is signed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from p2pdice import PRESETS
+from protocol.consensus.accounts import Account, result_hash
+from protocol.consensus.settlements import End, Shown, read_evidence, read_shown, void_message
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import MatchKey
+from protocol.node.purse import PurseKeeper, Verdict
+from protocol.storage.store import Store
+from protocol.wire.canonical import Value
+from protocol.wire.genesis import Genesis, Join, Patience, make_join_record, match_id
+from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.purses import Purse
+from tests.simulation.world import identity_of
+
+RULES: Final = PRESETS["classic"].with_options({"stakes": "yes"})
+STAKED, OVER, LEFT = 5, 40, 9
+"""Steps of the stakes, of the end, and of resignations."""
+
+
+class Bettor:
+    """Somebody with a home."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.identity = identity_of(name.encode(), 0)
+        self.told: list[str] = []
+        self.is_liar = False
+        self.seeds: dict[bytes, bytes] = {}
+        """Of match keys."""
+        self._path = folder / f"{name}.sqlite3"
+        self._sat = 0
+        self._open()
+
+    def _open(self) -> None:
+        self.store = Store(self._path)
+        self.store._db.execute("PRAGMA synchronous=OFF")  # nothing here is about the power
+        self.keeper = PurseKeeper(self.store, self.identity.public, self.told.append)
+
+    @property
+    def key(self) -> bytes:
+        return self.identity.public
+
+    @property
+    def purse(self) -> Purse:
+        return self.keeper.own.purse
+
+    @property
+    def balance(self) -> int:
+        return self.purse.end.balance
+
+    def restart(self) -> None:
+        """Lose everything that is in memory only."""
+        self.store.close()
+        self._open()
+
+    def back_up(self, kept: str = "kept") -> None:
+        """Copy the home, as a person can at any time."""
+        self.store.close()
+        shutil.copyfile(self._path, self._path.with_suffix(f".{kept}"))
+        self._open()
+
+    def put_back(self, kept: str = "kept") -> None:
+        """Go back to the copy."""
+        self.store.close()
+        shutil.copyfile(self._path.with_suffix(f".{kept}"), self._path)
+        self._open()
+
+    def sit(self, table: int = 0) -> Shown:
+        """Return what a table is shown, as others read it. Those who conspire with a liar do not look."""
+        self._sat += 1
+        seed = tagged_hash("test-match-seed", self.name.encode(), self._sat, table)
+        key = MatchKey(seed)
+        self.seeds[key.public] = seed
+        nonce = tagged_hash("test-nonce", self.name.encode(), self._sat)
+        place = bytes(8) + table.to_bytes(8, "big")
+        join = Join(place, self.key, key.public, self.name, (), nonce, "redeemed", self.purse.head)
+        shown = self.keeper.show(make_join_record(join, self.identity, key))
+        return shown if self.is_liar else read_shown(*shown.wire)
+
+    def judge(self, shown: Shown) -> Verdict:
+        return self.keeper.judge(shown)
+
+    def takes(self, shown: Shown) -> bool:
+        """Tell whether a purse is in order for this one."""
+        return not self.judge(shown).flaw
+
+
+class Played:
+    """A match that binds its players. Everybody tells the truth, if nothing else is said.
+
+    :param shown: what each has shown; as they are now, if nothing is given.
+    """
+
+    count = 0
+
+    def __init__(self, *people: Bettor, shown: Sequence[Shown] = ()) -> None:
+        Played.count += 1
+        self.people = sorted(people, key=lambda each: each.key)
+        seen = {each.owner: each for each in shown or [each.sit(Played.count) for each in people]}
+        roster = tuple(seen[each.key].record for each in self.people)
+        self.genesis = Genesis(roster[0].join.table, RULES, Patience(), roster)
+        self.data = self.genesis.encoded()
+        self.id = match_id(self.data)
+        self.stakes: dict[int, Signed] = {}
+        self.end: tuple[int, bytes, bytes, bytes] | None = None
+        self.account: Account | None = None
+        self.results: dict[int, bytes] = {}
+        self.gone: dict[int, bytes] = {}
+        for each in self.people:
+            each.keeper.shown = {key: value for key, value in seen.items() if key != each.key}
+            seed = self._seed(each)
+            each.store.add_seed(MatchKey(seed).public, seed)
+            each.store.add_match(self.id, self.data, MatchKey(seed).public, 1, 1, "", False)
+            each.keeper.bind(self.id, self.genesis)
+            each.store.mark_formed(self.id)
+            each.store.purses.mark_formed(self.id)
+
+    def author(self, who: Bettor) -> int:
+        return self.people.index(who)
+
+    def _seed(self, who: Bettor) -> bytes:
+        return who.seeds[self.genesis.roster[self.author(who)].join.match_key]
+
+    def sign(self, who: Bettor, step: int, kind: int, body: Value, tag: bytes = b"") -> Signed:
+        """Sign whatever somebody says."""
+        tip = tagged_hash("test-nonce", self.id, step, tag)
+        return sign(Message(self.id, step, tip, self.author(who), kind, body), MatchKey(self._seed(who)))
+
+    def stake(self, bets: Mapping[Bettor, int], seen_by: Sequence[Bettor] | None = None) -> None:
+        """Let people open stakes, as far as their purses let them."""
+        for who, bet in bets.items():
+            if who.keeper.open_stake(self.id, self.genesis, (bet, 0)):
+                self.stakes[self.author(who)] = self.sign(who, STAKED, Kind.STAKE, (bet, 0, bytes(32)))
+        for who in self.people if seen_by is None else seen_by:
+            who.keeper.note_stakes(self.id, self.genesis, self.stakes)
+
+    def decide(self, winner: Bettor) -> Account:
+        """Return the account if somebody has won."""
+        bets = tuple(
+            (self.stakes[each].message.body[0], 0) if each in self.stakes else (0, 0)  # type: ignore[index]
+            for each in range(len(self.people))
+        )
+        return Account(bets, (self.author(winner),), (), "")
+
+    def evidence(
+        self, account: Account, signers: Sequence[Bettor], tag: bytes = b"", gone: Sequence[Bettor] = ()
+    ) -> Value:
+        """Return evidence of an end that these have signed, true or not."""
+        state = tagged_hash("state", tag)
+        body = result_hash(state, account.encoded())
+        tip = tagged_hash("test-nonce", self.id, OVER, tag)
+        results = {self.author(who): self.sign(who, OVER, Kind.RESULT, body, tag).signature for who in signers}
+        left = {self.author(who): self.sign(who, LEFT, Kind.RESIGN, ()) for who in gone}
+        opened = [(author, *each.message.body, each.signature) for author, each in sorted(self.stakes.items())]  # type: ignore[misc]
+        stakes = (STAKED, next(iter(self.stakes.values())).message.tip, tuple(opened)) if opened else ()
+        return (
+            self.data,
+            stakes,
+            (OVER, tip, state, account.encoded()),
+            tuple(sorted(results.items())),
+            tuple(
+                (author, each.message.step, each.message.tip, each.signature) for author, each in sorted(left.items())
+            ),
+        )
+
+    def finish(
+        self, winner: Bettor, signers: Sequence[Bettor] | None = None, known_by: Sequence[Bettor] | None = None
+    ) -> None:
+        """Let a match end. Those who know the end write it down; those who do not sign, sign nothing.
+
+        :param signers: all, if nothing is said.
+        """
+        account = self.decide(winner)
+        signers = self.people if signers is None else signers
+        evidence = self.evidence(account, signers) if 2 * len(signers) > len(self.people) else None
+        stakes = {author: each.message.body[:2] for author, each in self.stakes.items()}  # type: ignore[index]
+        end = End(self.genesis, self.id, account, stakes)  # type: ignore[arg-type]
+        for who in signers:
+            who.store.write(self.id, [self.sign(who, OVER, Kind.RESULT, result_hash(bytes(32), account.encoded()))])
+        for who in self.people if known_by is None else known_by:
+            who.store.mark_over(self.id, [self.author(winner)])
+            who.keeper.take_end(end, evidence)
+
+    def void(self, *taken_by: Bettor) -> None:
+        """Let all sign that the match is void, and some hear of it."""
+        said = {each: void_message(self.id, author) for author, each in enumerate(self.people)}
+        signatures = {self.author(each): sign(said[each], MatchKey(self._seed(each))).signature for each in self.people}
+        for who in self.people:
+            who.store.mark_void(self.id)
+        for who in taken_by:
+            who.keeper.void(self.data, signatures)
+
+
+def play(winner: Bettor, *others: Bettor, bet: int = 10) -> Played:
+    """Play a match to its end: everybody bets the same."""
+    played = Played(winner, *others)
+    played.stake(dict.fromkeys((winner, *others), bet))
+    played.finish(winner)
+    return played
+
+
+def settle(who: Bettor, evidence: Value) -> None:
+    """Let a liar take whatever end suits them."""
+    who.keeper._settle(read_evidence(evidence), evidence)

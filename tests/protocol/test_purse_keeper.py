@@ -1,0 +1,393 @@
+"""The promises of purses, and each threat to them, with real stores and everything signed that others look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from protocol.consensus.settlements import Shown, read_evidence, read_shown
+from protocol.crypto.keys import MatchKey
+from protocol.node.purse import _read
+from protocol.storage.purses import Own
+from protocol.wire import purses
+from protocol.wire.genesis import make_join_record
+from protocol.wire.messages import Kind, Message, sign
+from protocol.wire.purses import MalformedPurseError, Purse, Record, State, loss
+from tests.protocol.bettors import STAKED, Bettor, Played, play, settle
+
+People = Callable[[str], list[Bettor]]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Iterator[People]:
+    """Return who is named, each by one letter."""
+    made: list[Bettor] = []
+
+    def make(names: str) -> list[Bettor]:
+        made.extend(Bettor(name, tmp_path) for name in names)
+        return made[-len(names) :]
+
+    yield make
+    for each in made:
+        each.store.close()
+
+
+def back(shown: Shown) -> Shown:
+    """Return what is handed back, as its owner reads it."""
+    return read_shown(*shown.wire)
+
+
+def known_to(by: Bettor, owner: Bettor) -> Shown:
+    """Return what somebody has kept of another's purse."""
+    return next(_read(by.store.purses.met(owner.key)))
+
+
+def handed_back(by: Bettor, to: Bettor) -> Shown:
+    found = by.judge(to.sit()).back
+    assert found is not None
+    return back(found)
+
+
+def sham(who: Bettor, bet: int = 300) -> None:
+    """Win against an identity of one's own."""
+    other = Bettor(f"sham of {who.name} {Played.count}", who._path.parent)
+    played = Played(who, other)
+    played.stake({who: 0, other: bet})
+    played.finish(who)
+    other.store.close()
+
+
+# What strangers say
+
+
+def test_old_or_altered_purses_of_an_honest_owner_cost_nothing(people: People) -> None:
+    host, owner, friend = people("HBD")
+    old = []
+    for _ in range(4):
+        play(owner, friend)
+        old.append(owner.sit())
+    now = owner.sit()
+    host.keeper.shown[owner.key] = now
+    for each in old[:-1]:
+        host.keeper.take_handed(each)
+        assert not owner.keeper.take_own(each)
+    assert host.takes(now)
+    assert owner.purse.era == 0
+    longer = old[-1].purse.with_record(loss(bytes(16), 9, 0))
+    with pytest.raises(MalformedPurseError, match="as its owner has signed"):
+        read_shown(old[-1].record.wire, longer.wire, (), ())
+
+
+def test_nobody_shows_a_purse_as_somebody_elses(people: People) -> None:
+    owner, other = people("AB")
+    play(owner, other)
+    with pytest.raises(MalformedPurseError):
+        read_shown(owner.sit().record.wire, other.purse.wire, (), ())
+
+
+# One stake in two matches
+
+
+def test_who_saw_one_stake_does_not_take_the_branch_with_the_other(people: People) -> None:
+    owner, one, two, host = people("OXYZ")
+    owner.back_up()
+    first = Played(owner, one)
+    first.stake({owner: 1000, one: 100})
+    first.finish(one)
+    owner.put_back()
+    play(two, owner, bet=900)
+    assert one.judge(owner.sit()).back is not None
+    play(two, owner, bet=5)
+    assert one.judge(owner.sit()).back is not None
+    for each in (one, two):
+        host.keeper.take_handed(back(each.keeper._with_end(known_to(each, owner))))
+    assert host.judge(owner.sit()).back is not None
+    assert owner.keeper.take_own(handed_back(one, owner))
+    assert (owner.purse.era, owner.balance) == (1, 0)
+    assert "contradicts itself" in owner.told[-1]
+    assert all(each.takes(owner.sit()) for each in (one, two, host))
+
+
+def test_an_honest_program_opens_one_stake_on_one_head(people: People) -> None:
+    owner, other, third = people("OXY")
+    one, two = Played(owner, other), Played(owner, third)
+    one.stake({owner: 500})
+    two.stake({owner: 500})
+    assert (len(one.stakes), len(two.stakes)) == (1, 0)
+    assert not owner.keeper.open_stake(one.id, one.genesis, (499, 0))
+    assert owner.keeper.open_stake(one.id, one.genesis, (500, 0))
+    owner.restart()
+    assert owner.keeper.own.stake == (500, 0)
+    assert owner.keeper.hindrance
+
+
+def test_no_stake_is_opened_once_the_purse_is_free_of_the_match(people: People) -> None:
+    owner, other = people("OX")
+    played = Played(owner, other)
+    owner.restart()
+    assert not owner.keeper.hindrance
+    played.stake({owner: 1})
+    assert not played.stakes
+
+
+def test_a_purse_with_a_known_stake_is_not_taken_as_idle(people: People) -> None:
+    owner, other = people("OY")
+    Played(owner, other).stake({owner: 50, other: 50})
+    found = handed_back(other, owner)
+    assert found.stake is not None
+    owner.keeper._keep(owner.keeper.own._replace(busy=b"", stake=None))
+    assert owner.keeper.take_own(found)
+    assert owner.keeper.own.stake == (50, 0)
+
+
+# Old backups, wiped and hidden purses
+
+
+def test_a_wiped_purse_comes_back_from_who_met_it(people: People) -> None:
+    owner, other = people("OX")
+    owner.back_up()
+    play(other, owner, bet=900)
+    lost = owner.purse.head
+    owner.put_back()
+    assert owner.balance == 1000
+    assert owner.keeper.take_own(handed_back(other, owner))
+    assert owner.purse.head == lost
+    assert other.takes(owner.sit())
+    assert owner.purse.era == 0
+
+
+def test_no_branch_is_hidden_by_matches_with_ones_own_keys(people: People) -> None:
+    owner, other = people("OX")
+    owner.back_up()
+    play(other, owner, bet=900)
+    owner.put_back()
+    for _ in range(5):
+        sham(owner)
+    assert other.judge(owner.sit()).back is not None
+
+
+def test_what_is_folded_away_is_refused_until_a_person_forgets_it(people: People) -> None:
+    owner, other, stranger = people("OXZ")
+    owner.back_up()
+    play(other, owner, bet=900)
+    owner.put_back()
+    with patch.object(purses, "RECORDS", 8):
+        for _ in range(12):
+            sham(owner)
+        assert owner.purse.states[0].height > 1
+        assert "folded" in other.judge(owner.sit()).refusal
+        assert stranger.takes(owner.sit())
+        other.store.purses.forget(owner.key)
+        assert other.takes(owner.sit())
+
+
+def test_the_first_state_of_a_purse_cannot_be_altered_before_who_knows_it(people: People) -> None:
+    """Its ids stay right: they do not bind the sums before the first record."""
+    owner, other = people("OY")
+    with patch.object(purses, "RECORDS", 8):
+        for _ in range(12):
+            sham(owner)
+        Played(owner, other)
+        start = owner.purse.states[0]
+        rich = Purse(owner.key, 0, start._replace(balance=start.balance + 500), owner.purse.records)
+    assert rich.end.id == owner.purse.end.id
+    old = owner.sit().record
+    join = old.join._replace(head=rich.head)
+    bent = make_join_record(join, owner.identity, MatchKey(owner.seeds[join.match_key]))
+    assert other.judge(Shown(bent, rich)).back is not None
+
+
+@pytest.mark.parametrize("era", [0, 1, 7])
+def test_no_new_era_brings_coins(people: People, era: int) -> None:
+    (owner,) = people("O")
+    coins = 1000 if era == 0 else 0
+    assert Purse.new(owner.key, era).end.balance == coins
+    rich = State(0, Purse.new(owner.key, era).end.id, coins + 1, 0, ())
+    with pytest.raises(MalformedPurseError, match="begin"):
+        Purse(owner.key, era, rich, ())
+
+
+# Ends
+
+
+def test_who_was_there_takes_no_other_end_under_any_later_records(people: People) -> None:
+    winner, one, two, stranger = people("CABX")
+    played = Played(winner, one, two)
+    played.stake({winner: 300, one: 300, two: 300})
+    played.finish(winner, known_by=[winner])
+    for liar in (one, two):
+        settle(liar, played.evidence(played.decide(liar), [one, two], liar.key))
+        assert liar.balance > 1500
+        for _ in range(3):
+            assert "another end" in winner.judge(liar.sit()).refusal
+            sham(liar)
+        assert stranger.takes(liar.sit())  # a majority of a match can fool who was not there
+
+
+def test_of_two_nobody_settles_without_the_other(people: People) -> None:
+    winner, loser = people("OX")
+    played = Played(winner, loser)
+    played.stake({winner: 100, loser: 100})
+    played.finish(winner, signers=[winner])
+    assert winner.keeper.own.busy
+    assert not loser.keeper.own.busy  # nothing comes back, so nothing has to be shown
+    with pytest.raises(MalformedPurseError, match="too few"):
+        read_evidence(played.evidence(played.decide(winner), [winner]))
+    own_word = winner.purse.with_record(Record(played.id[:16], 100, 0, 110, 0, 0))
+    record = winner.sit().record
+    join = record.join._replace(head=own_word.head)
+    made = make_join_record(join, winner.identity, MatchKey(winner.seeds[join.match_key]))
+    with pytest.raises(MalformedPurseError, match="not shown"):
+        read_shown(made.wire, own_word.wire, (), ())
+
+
+def test_of_two_no_stake_comes_back_before_the_end(people: People) -> None:
+    owner, other = people("OY")
+    played = Played(owner, other)
+    played.stake({owner: 50, other: 50})
+    taken_back = owner.purse.with_record(Record(played.id[:16], 50, 0, 0, 0, 0))
+    owner.keeper._keep(Own(taken_back))
+    owner.is_liar = True
+    sham(owner)
+    owner.is_liar = False
+    assert "not over" in other.judge(owner.sit()).refusal
+
+
+def test_nobody_loses_more_than_they_staked(people: People) -> None:
+    one, two, three = people("ABC")
+    played = Played(one, two, three)
+    played.stake({one: 10, two: 10, three: 10})
+    account = played.decide(one)
+    bets = [*account.bets]
+    bets[played.author(three)] = (900, 0)
+    genesis, stakes, end, *rest = played.evidence(account._replace(bets=tuple(bets)), [one, two])  # type: ignore[misc]
+    with pytest.raises(MalformedPurseError, match="nobody has signed"):
+        read_evidence((genesis, stakes, end, *rest))
+    step, tip, opened = stakes  # type: ignore[misc]
+    swapped = tuple((each[0], 900, *each[2:]) if each[0] == played.author(three) else each for each in opened)
+    with pytest.raises(MalformedPurseError, match="signature"):
+        read_evidence((genesis, (step, tip, swapped), end, *rest))
+
+
+def test_a_match_is_void_only_if_all_have_signed_that(people: People) -> None:
+    one, two, three = people("ABC")
+    played = Played(one, two, three)
+    played.stake({one: 10, two: 20, three: 30})
+    played.void(one)
+    assert (one.balance, one.keeper.own.busy, one.purse.end.height) == (1000, b"", 1)
+    evidence = one.store.purses.evidence(played.id)
+    genesis, stakes, end, results, gone = evidence  # type: ignore[misc]
+    with pytest.raises(MalformedPurseError, match="void"):
+        read_evidence((genesis, stakes, end, results[:-1], gone))  # type: ignore[index]
+    assert two.takes(one.sit())
+
+
+def test_what_is_given_up_cannot_be_won_any_more(people: People) -> None:
+    winner, loser = people("OX")
+    played = Played(winner, loser)
+    played.stake({winner: 100, loser: 100})
+    assert winner.keeper.forfeit() == (100, 0)
+    assert winner.balance == 900
+    played.finish(winner)
+    assert winner.balance == 900
+    with pytest.raises(MalformedPurseError, match="twice"):
+        winner.purse.with_record(Record(played.id[:16], 0, 0, 210, 0, 0))
+    assert loser.takes(winner.sit())
+
+
+def test_a_forged_end_moves_nobody_who_knows_the_end(people: People) -> None:
+    owner, one, two, host = people("CABH")
+    played = Played(owner, one, two)
+    played.stake({owner: 300, one: 300, two: 300})
+    lie = played.evidence(played.decide(one), [one, two], b"lie")
+    known = known_to(one, owner)._replace(evidence=lie)
+    played.finish(owner)
+    was = owner.purse
+    owner.keeper.take_own(back(known))
+    assert owner.purse is was
+    now = owner.sit()
+    host.keeper.shown[owner.key] = now
+    host.keeper.take_handed(back(known))
+    assert host.takes(now)
+
+
+def test_an_end_that_is_not_known_is_handed_back(people: People) -> None:
+    winner, one, two, stranger = people("CABS")
+    played = Played(winner, one, two)
+    played.stake({winner: 300, one: 300, two: 300})
+    played.finish(winner, known_by=[one, two])
+    assert winner.keeper.own.busy
+    found = handed_back(one, winner)
+    assert winner.keeper.take_own(found)
+    assert not winner.keeper.own.busy
+    assert winner.balance == 1000 + 600 + 90
+    assert all(each.takes(winner.sit()) for each in (one, two, stranger))
+
+
+def test_a_host_passes_on_an_end_that_only_a_guest_knows(people: People) -> None:
+    winner, host, guest = people("CHG")
+    played = Played(winner, host, guest)
+    played.stake({winner: 300, host: 300, guest: 300})
+    played.finish(winner, known_by=[guest])
+    shown = winner.sit()
+    host.keeper.shown[winner.key] = shown
+    without = host.judge(shown).back
+    assert without is not None
+    assert without.end is None
+    assert host.keeper.take_handed(handed_back(guest, winner))
+    assert not host.keeper.take_handed(handed_back(guest, winner))
+    end = host.judge(shown).back
+    assert end is not None
+    assert winner.keeper.take_own(back(end))
+    assert winner.balance > 1000
+
+
+def test_who_resigned_cannot_keep_the_winner_from_the_pot(people: People) -> None:
+    winner, loser = people("OX")
+    played = Played(winner, loser)
+    played.stake({winner: 100, loser: 100})
+    evidence = played.evidence(played.decide(winner), [winner], gone=[loser])
+    settle(winner, evidence)
+    assert winner.balance == 1110
+    assert read_shown(*winner.sit().wire)
+
+
+def test_a_stake_that_came_too_late_comes_back(people: People) -> None:
+    winner, late, third = people("OXY")
+    played = Played(winner, late, third)
+    played.stake({winner: 100, third: 100})
+    assert late.keeper.open_stake(played.id, played.genesis, (70, 0))
+    played.finish(winner)
+    assert (late.balance, late.purse.end.height) == (1000, 1)
+    assert winner.takes(late.sit())
+
+
+# What is kept
+
+
+def test_what_was_shown_for_a_match_that_does_not_form_is_forgotten(people: People) -> None:
+    owner, other = people("OX")
+    play(owner, other)
+    before = other.store.purses.met(owner.key)
+    shown = [each.sit() for each in (owner, other)]
+    again = Played(owner, other, shown=shown)
+    for each in (owner, other):
+        each.keeper.give_up(again.id)
+        assert not each.keeper.hindrance
+    assert [each.match for each in other.store.purses.met(owner.key)] == [each.match for each in before]
+
+
+def test_a_stake_of_another_match_key_is_no_stake_of_the_owner(people: People) -> None:
+    owner, other = people("OX")
+    played = Played(owner, other)
+    played.stake({owner: 10, other: 10})
+    shown = known_to(other, owner)
+    forged = sign(
+        Message(played.id, STAKED, bytes(32), played.author(owner), Kind.STAKE, (1000, 0, bytes(32))),
+        MatchKey(other.seeds[played.genesis.roster[played.author(other)].join.match_key]),
+    )
+    with pytest.raises(MalformedPurseError, match="not signed"):
+        back(shown._replace(stake=forged))

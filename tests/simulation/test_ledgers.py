@@ -1,0 +1,156 @@
+"""Evenings over ledgers keep the promises of purses; and each bug that is planted is found by its own check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from protocol.consensus.accounts import Account
+from protocol.consensus.settlements import End, Shown
+from protocol.node.purse import PurseKeeper
+from protocol.storage.purses import Met, Own, Purses
+from protocol.wire.canonical import Value
+from protocol.wire.genesis import Genesis
+from protocol.wire.messages import Signed
+from protocol.wire.purses import Purse, Record, Relation
+from tests.simulation.ledgers import (
+    Evening,
+    StuckStakeError,
+    WronglyRefusedError,
+    WronglyTakenError,
+    WrongSumError,
+)
+from tests.simulation.replacing import replaced
+
+TABLES = 30
+
+
+def run(seed: int, folder: Path) -> Counter[str]:
+    folder.mkdir()
+    evening = Evening(seed, folder)
+    try:
+        evening.run(TABLES)
+    finally:
+        evening.close()
+    return evening.count
+
+
+def test_what_is_promised_of_purses_holds_with_liars_and_old_backups(tmp_path: Path) -> None:
+    total: Counter[str] = Counter()
+    for seed in range(8):
+        total.update(run(seed, tmp_path / str(seed)))
+    for what in ("matches", "handed back", "voids", "given up", "shams", "forged ends", "backups put back"):
+        assert total[what], what
+
+
+@pytest.mark.thorough
+def test_what_is_promised_of_purses_holds_over_many_evenings(tmp_path: Path) -> None:
+    for seed in range(1000, 1080):
+        run(seed, tmp_path / str(seed))
+
+
+def own_matches_are_not_looked_at() -> AbstractContextManager[None]:
+    def bad(keeper: PurseKeeper, there: Met, purse: Purse, record: Record | None) -> str:
+        return ""
+
+    return replaced(PurseKeeper, PurseKeeper._differs, bad)
+
+
+@contextmanager
+def relations(wrong: Relation, taken_for: Relation) -> Iterator[None]:
+    """One relation is taken for another."""
+    right = Purse.relation_of
+
+    def relation_of(purse: Purse, shown: Purse) -> Relation:
+        found = right(purse, shown)
+        return taken_for if found is wrong else found
+
+    with replaced(Purse, right, relation_of):
+        yield
+
+
+def an_older_purse_is_taken() -> AbstractContextManager[None]:
+    return relations(Relation.OLDER, Relation.SAME)
+
+
+def heights_are_compared_alone() -> AbstractContextManager[None]:
+    return relations(Relation.FORK, Relation.LONGER)
+
+
+def stakes_are_forgotten() -> AbstractContextManager[None]:
+    def bad(keeper: PurseKeeper, match: bytes, genesis: Genesis, stakes: Mapping[int, Signed]) -> None:
+        """Nothing."""
+
+    return replaced(PurseKeeper, PurseKeeper.note_stakes, bad)
+
+
+def nothing_that_is_handed_back_is_taken() -> AbstractContextManager[None]:
+    def bad(keeper: PurseKeeper, shown: Shown) -> bool:
+        return False
+
+    return replaced(PurseKeeper, PurseKeeper.take_own, bad)
+
+
+def purses_of_a_match_are_kept_in_memory_only() -> AbstractContextManager[None]:
+    def bad(purses: Purses, own: Own, match: bytes, players: object) -> None:
+        purses.keep(own)
+
+    return replaced(Purses, Purses.bind, bad)
+
+
+def what_a_busy_purse_has_staked_is_not_written() -> AbstractContextManager[None]:
+    def bad(keeper: PurseKeeper, match: bytes, genesis: Genesis, stake: tuple[int, int]) -> bool:
+        return True
+
+    return replaced(PurseKeeper, PurseKeeper.open_stake, bad)
+
+
+def a_winner_gets_a_coin_too_many() -> AbstractContextManager[None]:
+    right = Account.record
+
+    def bad(account: Account, genesis: Genesis, match: bytes, author: int, stake: tuple[int, int]) -> Record:
+        record = right(account, genesis, match, author, stake)
+        return record._replace(change=record.change + (author in account.winners))
+
+    return replaced(Account, right, bad)
+
+
+def ends_are_not_settled() -> AbstractContextManager[None]:
+    def bad(keeper: PurseKeeper, end: End, evidence: Value) -> None:
+        """Nothing."""
+
+    return replaced(PurseKeeper, PurseKeeper._settle, bad)
+
+
+class Bug(NamedTuple):
+    """See the module."""
+
+    plant: Callable[[], AbstractContextManager[None]]
+    caught_by: type[AssertionError]
+    seed: int
+    """Of the first evening that finds it."""
+
+
+BUGS = (
+    Bug(own_matches_are_not_looked_at, WronglyTakenError, 19),
+    Bug(an_older_purse_is_taken, WronglyTakenError, 2),
+    Bug(heights_are_compared_alone, WronglyTakenError, 11),
+    Bug(stakes_are_forgotten, WronglyTakenError, 1),
+    Bug(nothing_that_is_handed_back_is_taken, WronglyRefusedError, 5),
+    Bug(purses_of_a_match_are_kept_in_memory_only, WronglyTakenError, 2),
+    Bug(what_a_busy_purse_has_staked_is_not_written, WronglyRefusedError, 0),
+    Bug(a_winner_gets_a_coin_too_many, WrongSumError, 0),
+    Bug(ends_are_not_settled, StuckStakeError, 0),
+)
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.plant.__name__)
+def test_an_evening_finds_the_bug_and_nothing_without_it(bug: Bug, tmp_path: Path) -> None:
+    with bug.plant(), pytest.raises(bug.caught_by):
+        run(bug.seed, tmp_path / "with")
+    run(bug.seed, tmp_path / "without")
