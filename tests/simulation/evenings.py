@@ -41,11 +41,10 @@ def run_evening(seed: int) -> Result:
             {
                 "evenings": 1,
                 "matches": evening.figures.matches,
-                "of these over": len(evening.played),
-                "settlements": evening.settled,
-                "FORFEITs": evening.forfeits,
-                "VOIDs": evening.voids,
-                "purses put back from a backup": evening.backups,
+                "of these over": len(evening.ends),
+                "records": evening.settled,
+                "stakes given up": len(evening.given_up),
+                "void matches": evening.voids,
                 "processes that died": evening.figures.crashes.total(),
                 "of these around a write of a purse": sum(
                     count for point, count in evening.figures.crashes.items() if point.endswith("purse")

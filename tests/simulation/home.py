@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -72,29 +71,6 @@ class PurseHome:
         if self._process is not None:
             self._process[0].close()
         self._process = None
-
-    def copy(self) -> None:
-        """Make a backup of the store, in place of the one before."""
-        self.close()
-        for file in self._files():
-            shutil.copyfile(file, self._backup / file.name)
-
-    def go_back(self) -> None:
-        """Put the backup back."""
-        self.close()
-        for file in self._files():
-            file.unlink()
-        for file in self._backup.iterdir():
-            shutil.copyfile(file, self._path.with_name(file.name))
-
-    def _files(self) -> list[Path]:
-        return sorted(self._path.parent.glob(f"{self._path.name}*"))
-
-    @property
-    def _backup(self) -> Path:
-        folder = self._path.with_suffix(".backup")
-        folder.mkdir(exist_ok=True)
-        return folder
 
 
 class _Guarded:

@@ -47,6 +47,7 @@ from protocol.node import outbox
 from protocol.node.outbox import Outbox
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
+from protocol.wire.genesis import match_id
 from protocol.wire.messages import MalformedMessageError
 from tests.owners import decide
 from tests.simulation.disk import Disk

@@ -1,36 +1,83 @@
-"""Sequences of matches in the simulator, with every fault: no coin comes or goes but as it should."""
+"""Sequences of whole matches in the simulator, with every fault: no coin comes or goes but as it should."""
 
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.simulation.evening import Evening
+from protocol.consensus.settlements import End
+from protocol.node.purse import PurseKeeper
+from protocol.wire.canonical import Value
+from protocol.wire.genesis import Genesis
+from protocol.wire.messages import Signed
+from tests.simulation.evening import Evening, LostStakeError, StuckStakeError
 from tests.simulation.evenings import run_evenings
-
-SEED = 37
-"""Of an evening in which a stake is given up, and somebody goes back to a backup."""
+from tests.simulation.replacing import replaced
 
 
-def test_the_sum_of_coins_changes_only_by_grants_bonuses_and_forfeits(tmp_path: Path) -> None:
+def play(seed: int, folder: Path) -> Evening:
+    folder.mkdir()
     with ExitStack() as resources:
-        evening = Evening(SEED, tmp_path, resources)
+        evening = Evening(seed, folder, resources)
         for _ in range(6):
             evening.play()
-    assert evening.forfeits
-    assert evening.backups
-    assert evening.settled > 6
+        assert evening.settled
+    return evening
+
+
+def a_stake_counts_as_noted_before_it_is_written() -> AbstractContextManager[None]:
+    """A process that dies there has noted it, as the one before it did."""
+    note = PurseKeeper.note_stakes
+    begun: set[tuple[bytes, bytes]] = set()
+
+    def bad(keeper: PurseKeeper, match: bytes, genesis: Genesis, stakes: Mapping[int, Signed]) -> None:
+        key = keeper._identity, match
+        if key not in begun:
+            begun.add(key)
+            note(keeper, match, genesis, stakes)
+
+    return replaced(PurseKeeper, note, bad)
+
+
+def ends_are_not_settled() -> AbstractContextManager[None]:
+    def bad(keeper: PurseKeeper, end: End, evidence: Value) -> None:
+        """Nothing."""
+
+    return replaced(PurseKeeper, PurseKeeper._settle, bad)
+
+
+class Bug(NamedTuple):
+    """See the module."""
+
+    plant: Callable[[], AbstractContextManager[None]]
+    caught_by: type[AssertionError]
+    seed: int
+    """Of the first evening that finds it."""
+
+
+BUGS = (
+    Bug(a_stake_counts_as_noted_before_it_is_written, LostStakeError, 0),
+    Bug(ends_are_not_settled, StuckStakeError, 0),
+)
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.plant.__name__)
+def test_an_evening_finds_the_bug_and_nothing_without_it(bug: Bug, tmp_path: Path) -> None:
+    with bug.plant(), pytest.raises(bug.caught_by):
+        play(bug.seed, tmp_path / "with")
+    play(bug.seed, tmp_path / "without")
 
 
 @pytest.mark.thorough
-def test_the_sum_of_coins_holds_over_many_matches() -> None:
+def test_every_record_is_what_its_match_has_brought() -> None:
     total: Counter[str] = Counter()
     for result in run_evenings(range(10, 14), jobs=2):
         assert not result.failure, result.seed
         total.update(result.figures)
-    assert total["settlements"] > total["matches"] == 120
-    for what in ("FORFEITs", "VOIDs", "purses put back from a backup", "of these around a write of a purse"):
+    for what in ("records", "stakes given up", "void matches", "of these around a write of a purse"):
         assert total[what], what
