@@ -1,4 +1,4 @@
-"""How long the commands that read a home take, as its matches, people, settlements, transcripts and proofs grow.
+"""How long the commands that read a home take, as its matches, people, records, transcripts and proofs grow.
 
 ``python -m benchmarks.homes --sizes 10 1000 10000``. :mod:`tests.cli.test_growth` counts the work instead.
 """
@@ -21,13 +21,13 @@ from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.files import own_opener
 from protocol.storage.home import TRANSCRIPT_SUFFIX, Home
+from protocol.storage.purses import Own
 from protocol.storage.store import Store
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import match_id
 from protocol.wire.lookalikes import outline
 from protocol.wire.messages import Kind, Message, sign
-from tests.protocol import long_purses
-from tests.protocol.long_purses import OWNER
+from protocol.wire.purses import Purse, loss
 from tests.simulation.world import genesis, identity_of, played
 
 CLASSIC: Final = PRESETS["classic"]
@@ -53,6 +53,7 @@ COMMANDS: Final = (
 OPENING: Final = ("host", "--stakes", "--ui", "line", "--name", "Ada")
 OPEN: Final = "is open"
 """What a host's program says when the table is open."""
+OWNER: Final = identity_of(b"owner", 0)
 WORKED: Final = (0, 3)
 """Exit codes: a machine without a network cannot play, but has a home."""
 _BEGUN: Final = 1_600_000_000
@@ -62,7 +63,7 @@ _OTHERS: Final = 3
 
 
 def fill(home: Home, size: int) -> None:
-    """Make a home with so many matches of its owner, half of them unfinished, and as many people, settlements, proofs
+    """Make a home with so many matches of its owner, half of them unfinished, and as many people, records, proofs
     of misconduct, and transcripts of other matches; the newest transcript is that of a whole match.
 
     No match is named after a table, so that each name has to be told from all others. Everything is signed as it should
@@ -70,7 +71,6 @@ def fill(home: Home, size: int) -> None:
     """
     for folder in (home.path, home.matches, home.proof(b"", b"").parent):
         folder.mkdir(mode=0o700)
-    long_purses.fill(home, size)
     OWNER.save(home.identity)
     with closing(Store(home.store)) as store:
         database = store._db
@@ -90,6 +90,10 @@ def fill(home: Home, size: int) -> None:
                 meeting = (fingerprint(who.to_bytes(32)), number, name, outline(name), _BEGUN + number)
                 database.execute("INSERT OR IGNORE INTO meetings VALUES (?, ?, ?, ?, ?)", meeting)
         database.execute("COMMIT")
+        purse = Purse.new(OWNER.public)
+        for number in range(size):
+            purse = purse.with_record(loss(number.to_bytes(16), 0, 0))
+        store.purses.keep(Own(purse))
     cheat = identity_of(b"cheat", 0)
     for number in range(size):
         made, author, seed = _match(b"watched", number, cheat)

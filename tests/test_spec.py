@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from spake2.parameters.ed25519 import ParamsEd25519
 
 from p2pdice import PRESETS, new_match
-from protocol.consensus.accounts import Account, result_hash
+from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.lock import state_hash
-from protocol.consensus.purse_proofs import after
+from protocol.consensus.settlements import void_message
 from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import (
@@ -30,7 +30,7 @@ from protocol.crypto.joint_randomness import (
     seating,
     share_commitment,
 )
-from protocol.crypto.keys import Identity, MatchKey, PublicKey, PurseKey, fingerprint
+from protocol.crypto.keys import Identity, MatchKey, PublicKey, fingerprint
 from protocol.crypto.short_code import parse_short_code
 from protocol.crypto.tls import authority_key
 from protocol.errors import ErrorCode, RefuseCode
@@ -39,7 +39,7 @@ from protocol.wire.canonical import decode, encode
 from protocol.wire.frames import encode_frame
 from protocol.wire.messages import Kind, Message, message_id, sign
 from protocol.wire.nicknames import UNSEEN
-from protocol.wire.purses import Entry, Freeze, Opening, Purse, Settled, following, parse_entry, sign_entry
+from protocol.wire.purses import Purse, Record, parse_purse
 
 TEXT = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")
 
@@ -213,23 +213,16 @@ def test_the_codes_of_refuse_are_those_of_the_table() -> None:
 
 def test_purses(vectors: dict[str, Any]) -> None:
     given = vectors["purse"]
-    key = PurseKey(bytes.fromhex(given["seed"]))
-    assert tagged_hash("purse-key", bytes.fromhex(given["seed"])).hex() == given["private key"]
-    assert key.public.hex() == given["key"]
-    match = bytes.fromhex(given["match"])
+    owner, match = bytes.fromhex(given["identity"]), bytes.fromhex(given["match"])
     account = Account(((100, 0), (50, 1)), (0,), (1,), "Dusk Moth")
     assert account.encoded().hex() == given["account"]
-    result = result_hash(bytes.fromhex(given["state hash"]), account.encoded())
-    assert result.hex() == given["result"]
-    purse = None
-    for name, body in (
-        ("opening", Opening(bytes.fromhex(given["identity"]), 1000)),
-        ("freeze 100 coins", Freeze(match, 100, 0)),
-        ("settlement", Settled(match, result, 60, 1, "Dusk Moth", 1060, 1)),
-    ):
-        entry = Entry(key.public, 0, b"", body) if purse is None else following(purse, body)
-        signed = sign_entry(entry, key)
-        assert {each: value.hex() for each, value in signed._asdict().items() if each != "entry"} == given[name]
-        assert parse_entry(*signed.wire) == signed
-        purse = after(purse, signed)
-    assert purse == Purse(key.public, 2, bytes.fromhex(given["settlement"]["id"]), 1060, (), 1, (("Dusk Moth", 1),))
+    assert result_hash(bytes.fromhex(given["state hash"]), account.encoded()).hex() == given["result"]
+    assert void_message(match, 0).body == bytes.fromhex(given["void"])
+    purse = Purse.new(owner)
+    assert purse.end.id.hex() == given["id"]
+    record = Record(match[:16], 100, 0, 60, 1, SOUL_NAMES.index("Dusk Moth"))
+    assert encode(tuple(record)).hex() == given["record"]
+    purse = purse.with_record(record)
+    assert encode(purse.wire).hex() == given["ledger"]
+    assert encode(tuple(purse.head)).hex() == given["head"]
+    assert parse_purse(owner, decode(bytes.fromhex(given["ledger"]))).end.souls == ((record.soul, 1),)

@@ -138,8 +138,8 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
             )
         if any(stake):
             yield (
-                "If the match is over for others in it, they hand its end to you at a table with stakes. To give up what"
-                f" you staked:\n    {command_line('purse', 'forfeit', *words)}"
+                "If the match is over for others in it, they hand its end to you at a table with stakes. To give up"
+                f" what you staked:\n    {command_line('purse', 'forfeit', *words)}"
             )
     left_out = f"; --json has more, here are the last {RECORDS}" if len(purse.records) > RECORDS else ""
     if purse.era:
@@ -258,13 +258,14 @@ def void(
             except ValueError as error:
                 raise Failure(f"{escape(_cut(line))} cannot be taken: {error}.", code=ExitCode.USAGE) from None
         players = listing([escape(name) for name in voiding.players])
+        back = f" You get {_stake(stake)} back when all have signed." if stake else ""
         question = (
-            f"Sign that the match of {players} is void?{f' You get {_stake(stake)} back when all have signed.' if stake else ''}"
-            " You cannot play on in it then. If the others finish it instead, they win what you have staked."
+            f"Sign that the match of {players} is void?{back} You cannot play on in it then. If the others finish it"
+            " instead, they win what you have staked."
         )
         command = command_line("purse", "void", match, *(lines or ()), "--yes", *home_words(home.path))
         confirm(question, voiding.has_signed or is_sure, command, as_json=as_json)
-        line = voiding.sign()
+        line, is_done = voiding.sign(), store.purses.evidence(played) != ()
         if not voiding.missing:
             keeper.void(voiding.genesis, voiding.signatures)
     if as_json:
@@ -273,7 +274,9 @@ def void(
         print(json.dumps({**said, "missing": list(voiding.missing), "void": not voiding.missing}))
         return
     print(f"Your line, for all the others:\n{line}")
-    if voiding.missing:
+    if is_done:
+        print("The match is void already.")
+    elif voiding.missing:
         others = ["LINE"] * (len(voiding.players) - 1)
         again = command_line("purse", "void", played.hex()[:8], *others, *home_words(home.path))
         say(

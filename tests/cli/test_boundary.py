@@ -165,7 +165,7 @@ def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
             "Give one up with p2pdice purse forfeit; install p2pdice again.",
             "The matches: p2pdice matches. None: p2pdice identity passphrase --remove",
             choices=(
-                ("p2pdice purse new", "Begin"),
+                ("p2pdice purse void last", "Begin"),
                 ("p2pdice resume --home there", "Go back"),
                 ("p2pdice bot check -- p2pdice x", "Try it"),
             ),
@@ -179,7 +179,7 @@ def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
         f"Give one up with p2pdice purse forfeit{here}; install p2pdice again.",
         f"The matches: p2pdice matches{here}. None: p2pdice identity passphrase --remove{here}",
         "Begin:",
-        f"    p2pdice purse new{here}",
+        f"    p2pdice purse void last{here}",
         "Go back:",
         "    p2pdice resume --home there",
         "Try it:",

@@ -14,9 +14,10 @@ from cli.exits import ExitCode
 from cli.passphrases import NEW_VARIABLE, VARIABLE
 from protocol.crypto.fingerprint_words import parse_words
 from protocol.crypto.keys import Identity, is_protected
-from protocol.node.purse_keeper import PurseKeeper
 from protocol.storage.home import Home
+from protocol.storage.purses import Own
 from protocol.storage.store import Store
+from protocol.wire.purses import Purse
 from tests.cli.conftest import Run
 from tests.protocol.test_backup import OWNER, fill
 

@@ -53,7 +53,7 @@ def test_one_coin_and_one_ticket_are_not_many() -> None:
     told = "\n".join(describe(Report(file, replace(verdict, purses=(won, lost)))))
     assert "; 5 before, 6 now (+1 coin, +1 run ticket" in told
     assert "; 5 before, 4 now (-1 coin, -1 run ticket" in told
-    open_ones = tuple(replace(purse, funds=1, change=None) for purse in verdict.purses)
+    open_ones = tuple(replace(purse, balance=1, change=None) for purse in verdict.purses)
     told = "\n".join(describe(Report(file, replace(verdict, purses=open_ones))))
     assert told.count(": one coin to bet; not settled") == 2
 

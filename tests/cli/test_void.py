@@ -10,20 +10,19 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from protocol.consensus.purse_proofs import read_proof
+from protocol.consensus.settlements import stake_in, stakes_of
 from protocol.crypto.keys import MatchKey
-from protocol.match.own_purse import PurseError
-from protocol.node.purse_keeper import PurseKeeper
+from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.storage.voiding import Voiding
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Signed, sign
-from protocol.wire.purses import EntryKind, MalformedPurseError
+from protocol.wire.purses import MalformedPurseError
 from protocol.wire.void_lines import write_void_line
 from tests.programs import Done, run_here
-from tests.protocol.long_purses import RULES
 from tests.protocol.test_backup import OWNER, fill
+from tests.protocol.test_settlements import ONE_DIE
 from tests.simulation.world import World, identity_of
 
 NAMES = "abc"
@@ -46,22 +45,23 @@ def kept_by_three(tmp_path: Path, kept: Callable[[list[Signed], int, MatchKey], 
     :param kept: returns which messages of the match are in a home, given all, the player's roster index and match key.
     """
     stores = [Store(Home(tmp_path / name).store) for name in NAMES]
-    owners = [
-        (identity_of(name.encode(), 0), keeper(store, name).own) for name, store in zip(NAMES, stores, strict=True)
-    ]
-    world = World(RULES, 3, 7, owners=owners)
+    owners = [(identity_of(name.encode(), 0), keeper(store, name)) for name, store in zip(NAMES, stores, strict=True)]
+    world = World(ONE_DIE, 3, 7, owners=[(identity, each.own.purse.head) for identity, each in owners])
     world.run()
-    found = match_id(world.data)
-    for author, (name, machine, seed, store, (identity, own)) in enumerate(
-        zip(NAMES, world.machines, world.seeds, stores, owners, strict=True)
-    ):
+    found, stakes = match_id(world.data), stakes_of(world.machines[0].match.history)
+    for author, record in enumerate(world.genesis.roster):
+        place = next(place for place, (who, _) in enumerate(owners) if who.public == record.join.identity)
+        (identity, purse), store, seed = owners[place], stores[place], world.seeds[author]
+        machine = world.machines[author]
         store.add_seed(MatchKey(seed).public, seed)
         store.add_match(found, world.data, MatchKey(seed).public, created=0, port=0)
         store.mark_formed(found)
         store.write(found, kept([*machine.disk, *machine.unwritten], author, MatchKey(seed)))
+        purse.bind(found, world.genesis)
+        assert purse.open_stake(found, world.genesis, stake_in(stakes[author]))
+        purse.note_stakes(found, world.genesis, stakes)
         store.close()
-        assert own.purse.frozen_for(found) is not None
-        identity.save(Home(tmp_path / name).identity)
+        identity.save(Home(tmp_path / NAMES[place]).identity)
     return found
 
 
@@ -76,7 +76,8 @@ def line_of(done: Done) -> str:
 
 
 def funds(at: Command, name: str) -> int:
-    return int(json.loads(at(name, "purse", "--json").stdout)["funds"])
+    found = json.loads(at(name, "purse", "--json").stdout)
+    return int(found["balance"]) - (found["busy"]["bet"] if found["busy"] else 0)
 
 
 def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Command, tmp_path: Path) -> None:
@@ -91,11 +92,9 @@ def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Co
         again = at(name, "purse", "void", match.hex())
         assert "The match is void already." in again.stdout
         assert "Not here yet" not in again.stdout
-        with closing(Store(Home(tmp_path / name).store)) as store:  # and anybody takes it
-            purse = read_proof(keeper(store, name).own.proof()).purse
-            (line,) = store.purses.lines(purse.key, 1)
-        assert (purse.funds, purse.frozen) == (1000, ())
-        assert (line.kind, line.change) == (EntryKind.VOID, 0)
+        with closing(Store(Home(tmp_path / name).store)) as store:
+            own = keeper(store, name).own
+        assert (own.busy, own.purse.end.balance, own.purse.records[0].change) == (b"", 1000, 0)
 
 
 def test_as_data(match: bytes, at: Command) -> None:
@@ -103,8 +102,8 @@ def test_as_data(match: bytes, at: Command) -> None:
     assert asked.returncode == ExitCode.USAGE
     assert asked.stdout == ""
     first = json.loads(at("a", "purse", "void", match.hex(), "--yes", "--json").stdout)
-    (frozen,) = json.loads(at("a", "purse", "--json").stdout)["frozen"]
-    assert (first["match"], first["bet"], first["tickets"]) == (match.hex(), frozen["bet"], frozen["tickets"])
+    busy = json.loads(at("a", "purse", "--json").stdout)["busy"]
+    assert (first["match"], first["bet"], first["tickets"]) == (match.hex(), busy["bet"], busy["tickets"])
     assert first["line"].startswith("VOID-")
     assert (len(first["missing"]), first["void"]) == (2, False)
     lines = [json.loads(at(name, "purse", "void", match.hex(), "--yes", "--json").stdout)["line"] for name in "bc"]
@@ -177,13 +176,13 @@ def test_whoever_has_signed_the_end_cannot_sign_that_there_is_none(tmp_path: Pat
     assert "VOID-" not in refused.stdout
 
 
-def test_a_match_that_is_settled_is_called_that(at: Command, tmp_path: Path) -> None:
+def test_a_match_that_is_over_is_called_that(at: Command, tmp_path: Path) -> None:
     match = kept_by_three(tmp_path, lambda messages, *_: messages)
     with closing(Store(Home(tmp_path / "a").store)) as store:
         store.mark_over(match)
-        keeper(store, "a").bring()
+        assert not keeper(store, "a").hindrance  # it is settled by that
     refused = at("a", "purse", "void", match.hex(), "--yes")
-    assert "That match is settled." in refused.stderr
+    assert "match is over" in refused.stderr
     assert "VOID-" not in refused.stdout
 
 
@@ -211,7 +210,7 @@ def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> 
 
 def test_whoever_has_nothing_frozen_signs_all_the_same(match: bytes, at: Command) -> None:
     """They had not staked yet, or have given their stake up: without their line nobody else would get anything back."""
-    at("a", "purse", "forfeit", match.hex(), "--yes")
+    at("a", "purse", "forfeit", "--yes")
     lines = {name: line_of(at(name, "purse", "void", match.hex(), "--yes")) for name in NAMES}
     before = funds(at, "a")
     for name in "ba":
@@ -237,17 +236,14 @@ def test_a_match_that_is_not_kept_here_cannot_be_made_void(match: bytes, at: Com
         store.forget(match)
     refused = at("a", "purse", "void", match.hex(), "--yes")
     assert refused.returncode != 0
-    assert "not kept here" in refused.stderr
-    assert "table with one of them" in " ".join(refused.stderr.split())
+    assert "No match with stakes is called" in refused.stderr
 
 
 def test_no_purse_takes_a_void_that_not_all_have_signed(match: bytes, tmp_path: Path) -> None:
     with closing(Store(Home(tmp_path / "a").store)) as store:
         voiding = Voiding(store, match)
         voiding.sign()
-        own = keeper(store, "a").own
+        own = keeper(store, "a")
         with pytest.raises(MalformedPurseError, match="all its players"):
-            own.void(match, voiding.evidence)
-        with pytest.raises(PurseError):
-            own.void(bytes(32), b"")
-        assert own.purse.frozen_for(match) is not None
+            own.void(voiding.genesis, voiding.signatures)
+        assert own.own.busy == match

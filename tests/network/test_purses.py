@@ -9,9 +9,7 @@ import pytest
 
 from p2pdice import Ruleset
 from protocol.consensus.verifier import verify
-from protocol.errors import NodeError
-from protocol.events import LobbyChanged, MatchResult, MatchStarted, Notice, Stopped, TableClosed
-from protocol.match.lobby import TableSettings
+from protocol.events import MatchResult, Notice
 from protocol.node import table_ledgers
 from protocol.node.purse import PurseKeeper
 from protocol.storage.store import StoreError

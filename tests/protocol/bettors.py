@@ -9,7 +9,7 @@ from typing import Final
 
 from p2pdice import PRESETS
 from protocol.consensus.accounts import Account, result_hash
-from protocol.consensus.settlements import End, Shown, read_evidence, read_shown, void_message
+from protocol.consensus.settlements import End, Shown, read_evidence, read_shown, stake_in, void_message
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import PurseKeeper, Verdict
@@ -35,12 +35,12 @@ class Bettor:
         self.is_liar = False
         self.seeds: dict[bytes, bytes] = {}
         """Of match keys."""
-        self._path = folder / f"{name}.sqlite3"
+        self.path = folder / f"{name}.sqlite3"
         self._sat = 0
         self._open()
 
     def _open(self) -> None:
-        self.store = Store(self._path)
+        self.store = Store(self.path)
         self.store._db.execute("PRAGMA synchronous=OFF")  # nothing here is about the power
         self.keeper = PurseKeeper(self.store, self.identity.public, self.told.append)
 
@@ -64,13 +64,13 @@ class Bettor:
     def back_up(self, kept: str = "kept") -> None:
         """Copy the home, as a person can at any time."""
         self.store.close()
-        shutil.copyfile(self._path, self._path.with_suffix(f".{kept}"))
+        shutil.copyfile(self.path, self.path.with_suffix(f".{kept}"))
         self._open()
 
     def put_back(self, kept: str = "kept") -> None:
         """Go back to the copy."""
         self.store.close()
-        shutil.copyfile(self._path.with_suffix(f".{kept}"), self._path)
+        shutil.copyfile(self.path.with_suffix(f".{kept}"), self.path)
         self._open()
 
     def sit(self, table: int = 0) -> Shown:
@@ -144,10 +144,7 @@ class Played:
 
     def decide(self, winner: Bettor) -> Account:
         """Return the account if somebody has won."""
-        bets = tuple(
-            (self.stakes[each].message.body[0], 0) if each in self.stakes else (0, 0)  # type: ignore[index]
-            for each in range(len(self.people))
-        )
+        bets = tuple(stake_in(self.stakes[each]) if each in self.stakes else (0, 0) for each in range(len(self.people)))
         return Account(bets, (self.author(winner),), (), "")
 
     def evidence(
@@ -181,8 +178,8 @@ class Played:
         account = self.decide(winner)
         signers = self.people if signers is None else signers
         evidence = self.evidence(account, signers) if 2 * len(signers) > len(self.people) else None
-        stakes = {author: each.message.body[:2] for author, each in self.stakes.items()}  # type: ignore[index]
-        end = End(self.genesis, self.id, account, stakes)  # type: ignore[arg-type]
+        stakes = {author: stake_in(each) for author, each in self.stakes.items()}
+        end = End(self.genesis, self.id, account, stakes)
         for who in signers:
             who.store.write(self.id, [self.sign(who, OVER, Kind.RESULT, result_hash(bytes(32), account.encoded()))])
         for who in self.people if known_by is None else known_by:

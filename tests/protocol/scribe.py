@@ -16,10 +16,9 @@ from protocol.crypto.joint_randomness import (
     share_commitment,
     stake_commitment,
 )
-from protocol.crypto.keys import MatchKey, PurseKey
+from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
-from protocol.wire.purses import Freeze, following, sign_entry
 
 STAKE: Final = (100, 0)
 """Coins and run tickets that everybody stakes."""
@@ -50,13 +49,10 @@ def call(history: History) -> str:
     return str(min(legal, key=lambda move: isinstance(move, Bid)))
 
 
-def due(
-    history: History, author: int, seed: bytes, move: Callable[[History], str] = call, purse: bytes = b""
-) -> Signed:
+def due(history: History, author: int, seed: bytes, move: Callable[[History], str] = call) -> Signed:
     """Return the message that an author owes the open step.
 
-    :param move: tells what is said where a move is awaited.
-    :param purse: seed of the author's purse, in a match with purses. All players stake :data:`STAKE`.
+    :param move: tells what is said where a move is awaited. All players stake :data:`STAKE`.
     """
     position = history.position
     context = Context(history.match, position.step, position.tip)
@@ -71,9 +67,6 @@ def due(
         case Kind.STAKE:
             assert position.standing is not None
             body = (*STAKE, derive_secret(seed, position.standing.context, "stake"))
-            if (brought := history.genesis.roster[author].join.purse) is not None:
-                frozen = sign_entry(following(brought, Freeze(history.match, *STAKE)), PurseKey(purse))
-                body = (*body, frozen.signature)
         case Kind.COMMIT:
             body = commitments[-COMMITMENTS[position.purpose] :]
         case Kind.LOCK:

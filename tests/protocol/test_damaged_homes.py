@@ -9,7 +9,7 @@ from p2pdice import PRESETS
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.errors import NodeError
 from protocol.node.node import Node
-from protocol.node.purse_keeper import PurseKeeper
+from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
 from protocol.wire.genesis import match_id
@@ -62,7 +62,7 @@ async def test_a_full_disk_is_not_called_a_damaged_match(tmp_path: Path, monkeyp
         raise StoreError("cannot write to the store: database or disk is full")
 
     store_match(tmp_path)
-    monkeypatch.setattr(PurseKeeper, "hold", fail)
+    monkeypatch.setattr(PurseKeeper, "follow", fail)
     with pytest.raises(StoreError, match="disk is full"):
         await resume(tmp_path)
 

@@ -72,7 +72,7 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(Leave, TEXT),
     st.builds(Say, st.binary(max_size=99), st.binary(max_size=64)),
     st.builds(Have, HASH, STEP, HASH, st.just(b"") | HASH, st.just(b"") | HASH),
-    st.builds(ShowPurse, st.binary(min_size=1, max_size=99)),
+    st.builds(ShowLedger, SMALL, SMALL, SMALL, SMALL),
     st.builds(CodeElement, HASH),
     st.builds(CodeProof, HASH, TEXT),
     st.builds(Unknown, st.just(0) | st.integers(17, 2**64 - 1), SMALL),

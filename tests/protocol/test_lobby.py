@@ -9,9 +9,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS
-from p2pdice.moves import MAX_COINS
-from protocol.consensus.purse_proofs import encode_proof
-from protocol.consensus.settlements import Evidence
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey, PurseKey
 from protocol.limits import FROZEN, PURSE, SOUL_BYTES, SOULS, STAKES_GENESIS, UNSIGNED
@@ -19,7 +16,6 @@ from protocol.match.lobby import Attendance, GuestTable, HostedTable, Lobby, Not
 from protocol.wire.canonical import Value, encode
 from protocol.wire.frames import Customs, Table, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, Patience, make_join_record
-from protocol.wire.purses import Entry, Freeze, Frozen, Purse, Settled, SignedEntry
 from protocol.wire.table_id import private_table_id
 from tests.simulation.world import IDENTITIES, TABLE, join_record, match_seed
 
@@ -144,13 +140,11 @@ def claimed(place: str) -> JoinRecord:
         return make_join_record(
             BEA.join._replace(match_key=ANN.join.match_key), IDENTITIES[BEA.join.identity], MatchKey(seed)
         )
-    if place == "purse":
-        return join_record(b"lobby", 2, purse=Purse(ANN.join.identity, 0, bytes(32), 1000))
     alike = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("match-key", seed)))
     return join_record(b"lobby", 2, identity=alike)
 
 
-@pytest.mark.parametrize("place", ["identity", "match key", "purse"])
+@pytest.mark.parametrize("place", ["identity", "match key"])
 def test_nobody_sits_down_with_a_key_that_is_another_players(place: str) -> None:
     """Else no match could be formed, and whoever completes the table would suffer for it."""
     hosted = table()
@@ -159,12 +153,6 @@ def test_nobody_sits_down_with_a_key_that_is_another_players(place: str) -> None
     assert refusal(hosted, record.join.identity, record.wire) == "refused"
     hosted.release(ANN.join.identity)
     hosted.admit(record.join.identity, record.wire)
-
-
-def test_nobody_sits_down_with_one_key_for_two_purposes() -> None:
-    for key in (BEA.join.identity, BEA.join.match_key):
-        record = join_record(b"lobby", 2, purse=Purse(key, 0, bytes(32), 1000))
-        assert refusal(table(), record.join.identity, record.wire) == "refused"
 
 
 def test_a_private_table_takes_its_token_only_and_an_open_one_needs_none() -> None:

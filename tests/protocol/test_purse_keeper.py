@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -53,7 +54,7 @@ def handed_back(by: Bettor, to: Bettor) -> Shown:
 
 def sham(who: Bettor, bet: int = 300) -> None:
     """Win against an identity of one's own."""
-    other = Bettor(f"sham of {who.name} {Played.count}", who._path.parent)
+    other = Bettor(f"sham of {who.name} {Played.count}", who.path.parent)
     played = Played(who, other)
     played.stake({who: 0, other: bet})
     played.finish(who)
@@ -263,10 +264,11 @@ def test_nobody_loses_more_than_they_staked(people: People) -> None:
     account = played.decide(one)
     bets = [*account.bets]
     bets[played.author(three)] = (900, 0)
-    genesis, stakes, end, *rest = played.evidence(account._replace(bets=tuple(bets)), [one, two])  # type: ignore[misc]
+    evidence: Any = played.evidence(account._replace(bets=tuple(bets)), [one, two])
+    genesis, stakes, end, *rest = evidence
     with pytest.raises(MalformedPurseError, match="nobody has signed"):
         read_evidence((genesis, stakes, end, *rest))
-    step, tip, opened = stakes  # type: ignore[misc]
+    step, tip, opened = stakes
     swapped = tuple((each[0], 900, *each[2:]) if each[0] == played.author(three) else each for each in opened)
     with pytest.raises(MalformedPurseError, match="signature"):
         read_evidence((genesis, (step, tip, swapped), end, *rest))
@@ -278,10 +280,10 @@ def test_a_match_is_void_only_if_all_have_signed_that(people: People) -> None:
     played.stake({one: 10, two: 20, three: 30})
     played.void(one)
     assert (one.balance, one.keeper.own.busy, one.purse.end.height) == (1000, b"", 1)
-    evidence = one.store.purses.evidence(played.id)
-    genesis, stakes, end, results, gone = evidence  # type: ignore[misc]
+    evidence: Any = one.store.purses.evidence(played.id)
+    genesis, stakes, end, results, gone = evidence
     with pytest.raises(MalformedPurseError, match="void"):
-        read_evidence((genesis, stakes, end, results[:-1], gone))  # type: ignore[index]
+        read_evidence((genesis, stakes, end, results[:-1], gone))
     assert two.takes(one.sit())
 
 

@@ -151,7 +151,7 @@ def test_a_ledger_of_another_form_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("place", range(5))
 def test_each_part_of_a_head_has_its_form(place: int) -> None:
-    head = tuple(Purse.new(OWNER).head)
+    head: tuple[Any, ...] = tuple(Purse.new(OWNER).head)
     assert parse_head(head) == head
     for bad in (-1, 2**63, "0", b"x"):
         with pytest.raises(MalformedPurseError, match="head of a purse"):

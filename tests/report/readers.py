@@ -134,9 +134,9 @@ class _Readers:
         genesis = parse_genesis(data)
         roster = []
         for author, record in enumerate(genesis.roster):
-            join, purse = record.join, record.join.purse
+            join, head = record.join, record.join.head
             named = join.identity, join.match_key, join.nickname, join.pledge, fingerprint(join.identity)
-            roster.append((*named, *genesis.holdings(author), () if purse is None else purse[:3]))
+            roster.append((*named, *genesis.holdings(author), () if head is None else tuple(head)))
         return match_id(data), genesis.ruleset.options(), genesis.has_purses, roster
 
     def ruleset(self, data: bytes) -> Any:
@@ -183,7 +183,7 @@ class _Readers:
             *(found.culprit, found.culprit_identity, found.match, found.rules, found.players, found.fingerprints),
             *(found.winners, found.winner_identities, True),
             () if is_altered else (found.step, found.steps, found.signatures, found.round, found.awaited),
-            tuple((each.funds, each.bet, each.staked_tickets) for each in found.purses),
+            tuple((each.balance, each.bet, each.staked_tickets) for each in found.purses),
             tuple(
                 (each.change, each.ticket_change, each.soul)
                 if (each.bet or each.staked_tickets) and each.change is not None

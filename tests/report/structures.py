@@ -23,19 +23,17 @@ from protocol.consensus.position import Position
 from protocol.consensus.transcript import PROOF_TAG
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SMALL_ORDER, MatchKey, PublicKey
-from protocol.limits import FROZEN, SOUL_BYTES, SOULS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import GENESIS_TAG, JOIN_TAG
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, message_id
 from protocol.wire.nicknames import UNSEEN
-from protocol.wire.purses import Frozen, Purse
+from protocol.wire.purses import Head, Purse
 from tests.fuzz.mutation import mutate, mutate_bytes, mutate_value
 from tests.fuzz.targets.verifier import mutate as change_arrays
 from tests.protocol.mutations import FairMatch, play
-from tests.protocol.test_purses import Owner
 from tests.report.corpus import changes
 from tests.report.readers import Answer, Ask
-from tests.simulation.world import IDENTITIES, TABLE, join_record, match_seed
+from tests.simulation.world import IDENTITIES, TABLE, identity_of, join_record, match_seed
 from tests.third_party import third_party
 
 FIELD: Final = 2**255 - 19
@@ -429,36 +427,22 @@ def _is_key(data: bytes) -> bool:
 @cache
 def purses() -> tuple[bytes, ...]:
     """Return beginnings of a match with purses, one of them at a bound or beyond it."""
-    match, key = bytes(32), [MatchKey(bytes([number])).public for number in range(2)]
-    usual = Purse(key[0], 16, b"\1" * 32, 1000, (Frozen(match, 100, 1, 2),), 3, (("Eclipse", 2),))
-    frozen = [Frozen(bytes([number]) * 32, 0, 0, 1) for number in range(FROZEN + 2)]
-    souls = [(chr(65 + number), 1) for number in range(SOULS + 1)]
+    usual = Head(1, 16, b"\1" * 32, 1000, 3)
     changed: list[dict[str, Any]] = [
-        *({"height": height} for height in (0, 2**32 - 2, 2**32 - 1, 2**32, -1)),
-        *({"balance": balance} for balance in (99, 100, 10**12, 10**12 + 1)),
-        *({"tickets": tickets} for tickets in (0, 1, 10**12, 10**12 + 1)),
-        *({"frozen": tuple(frozen[:size])} for size in (FROZEN - 2, FROZEN - 1, FROZEN, FROZEN + 1)),
-        *({"frozen": tuple(frozen[place] for place in places)} for places in ((0, 0), (1, 0))),
-        *({"frozen": (Frozen(match, 0, 0, height),)} for height in (0, 2**32 - 1, 2**32)),
-        *({"souls": tuple(souls[:size])} for size in (0, SOULS, SOULS + 1)),
-        *(
-            {"souls": ((name * size, 1),)}
-            for name in "xé🎲"
-            for size in (SOUL_BYTES // len(name.encode()) + more for more in (0, 1))
-        ),
-        *({"souls": ((name, 1), ("🎲", 1))} for name in ("\uffff", "z", "🎳")),
-        *({"souls": (("x", number),)} for number in (0, 1, 10**12, 10**12 + 1)),
-        *({"key": other} for other in (key[1], MatchKey(match_seed(SEED, 0)).public, *sorted(SMALL_ORDER)[:2])),
-        {"head": bytes(31)},
+        *({"era": era} for era in (0, 2**32 - 1, 2**32, -1)),
+        *({"height": height} for height in (0, 2**32 - 1, 2**32, -1)),
+        *({"balance": balance} for balance in (0, 10**12, 10**12 + 1, -1)),
+        *({"tickets": tickets} for tickets in (0, 10**12, 10**12 + 1, -1)),
+        {"id": bytes(31)},
     ]
-    second = record(1, purse=Purse(key[1], 0, bytes(32), 1000))
+    second = record(1, head=Head(0, 0, bytes(32), 1000, 0))
     rules = STAKED.options()
     return (
-        beginning(record(0, purse=usual), second, rules=rules),
-        beginning(record(0, purse=usual), second),
-        beginning(record(0, purse=usual), record(1), rules=rules),
+        beginning(record(0, head=usual), second, rules=rules),
+        beginning(record(0, head=usual), second),
+        beginning(record(0, head=usual), record(1), rules=rules),
         beginning(record(0), record(1), rules=rules),
-        *(beginning(record(0, purse=usual._replace(**fields)), second, rules=rules) for fields in changed),
+        *(beginning(record(0, head=usual._replace(**fields)), second, rules=rules) for fields in changed),
     )
 
 
@@ -632,7 +616,8 @@ def _played(name: str) -> FairMatch:
         case "stakes":
             return play(staked, 2, 3)
         case "purses":
-            return play(staked, 2, 3, owners=[Owner(name).seat for name in "ab"])
+            people = [identity_of(name, 0) for name in (b"a", b"b")]
+            return play(staked, 2, 3, owners=[(each, Purse.new(each.public).head) for each in people])
     rules = PRESETS[name]
     return play(rules if rules.motes else rules.with_options({"dice": "2"}), 3, 4)
 

@@ -97,7 +97,7 @@ class Evening:
         self.check()
 
     def _sit_down(self) -> list[PurseHome]:
-        """Let some people with idle purses show them to each other. If too few are idle, all give up what they wait for."""
+        """Let people with idle purses show them to each other. If too few are idle, all give up what they wait for."""
         sample = self.random.sample(self.homes, self.random.randint(2, PEOPLE))
         players = [home for home in sample if not home.keeper.hindrance]
         if len(players) < 2:

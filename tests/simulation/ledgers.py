@@ -1,6 +1,7 @@
-"""Random evenings of six people over purses in real stores: lost ends, crashes, old backups, voids, stakes given up; and
-liars, who show old branches, stake twice, forge ends in pairs, bury matches under sham ones, and hand back what they
-like."""
+"""Random evenings of six people over purses in real stores: lost ends, crashes, old backups, voids, stakes given up.
+
+Liars show old branches, stake twice, forge ends in pairs, bury matches under sham ones, and hand back what they like.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from protocol.consensus.settlements import Shown, read_shown
+from protocol.consensus.settlements import Shown, read_shown, stake_in
 from protocol.storage.purses import Own
 from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Purse, Record, loss
 from tests.protocol.bettors import Bettor, Played, settle
@@ -209,9 +210,9 @@ class Evening:
 
     def _refuse(self, who: Bettor, owner: Bettor, host: Bettor, shown: dict[Bettor, Shown], why: str) -> None:
         self.count["refused"] += 1
-        if not owner.is_liar and owner in self.kept and who in self.kept and "host keeps" not in why:
-            if not self._is_excused(who, owner):
-                raise WronglyRefusedError(f"{owner.name} is refused: {why}")
+        is_due = not owner.is_liar and {owner, who} <= self.kept and "host keeps" not in why
+        if is_due and not self._is_excused(who, owner):
+            raise WronglyRefusedError(f"{owner.name} is refused: {why}")
         del shown[owner if who is host else who]
 
     def _is_excused(self, who: Bettor, owner: Bettor) -> bool:
@@ -299,7 +300,7 @@ class Evening:
 
     def _sham(self, liar: Bettor) -> None:
         """Win against an identity of one's own, so that what came before is vouched for."""
-        friend = Bettor(f"{liar.name}-{Played.count}", liar._path.parent)
+        friend = Bettor(f"{liar.name}-{Played.count}", liar.path.parent)
         friend.is_liar = True
         liar.keeper._keep(liar.keeper.own._replace(busy=b"", stake=None))
         played = Played(liar, friend)
@@ -332,7 +333,7 @@ class Evening:
                 if purse.end.height == before.end.height or purse.states[0].height <= before.end.height:
                     raise WronglyTakenError("a coin is bet twice before the same eyes")
                 continue
-            stake = played.stakes[author].message.body[:2]  # type: ignore[index]
+            stake = stake_in(played.stakes[author])
             if (record.bet, record.tickets) != stake:
                 raise WronglyTakenError("a stake is another one")
             if not record.is_loss and record != self._true_record(who, played, author, record):
@@ -360,10 +361,10 @@ class Evening:
             for record in purse.records:
                 match = played[record.match]
                 author = match.author(who)
-                stake = match.stakes[author].message.body[:2]  # type: ignore[index]
-                right = [loss(match.id, *stake), Record(record.match, *stake, 0, 0, 0)]  # type: ignore[misc]
+                stake = stake_in(match.stakes[author])
+                right = [loss(match.id, *stake), Record(record.match, *stake, 0, 0, 0)]
                 if match.account is not None:
-                    right.append(brought(match, author, stake))  # type: ignore[arg-type]
+                    right.append(brought(match, author, stake))
                 is_robbed = 2 * sum(each.is_liar for each in match.people) >= len(match.people)
                 if record not in right and not is_robbed:
                     raise WrongSumError("a match has brought something else than it should")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from p2pdice import PRESETS
 from protocol.consensus.branches import Outcome
 from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
-from protocol.consensus.purse_proofs import after
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.crypto.keys import MatchKey, PurseKey
 from protocol.wire.canonical import Value, encode
@@ -26,16 +25,13 @@ class Scribe:
     """Writes a match down, message by message. Authors are roster indices.
 
     :param name: what all keys of the match are drawn from.
-    :param purses: seeds of the players' purses, and these as they are brought, in a match with stakes.
+    :param heads: of the purses that the players bring, in a match with stakes.
     """
 
-    def __init__(self, players: int, name: str, purses: Sequence[tuple[bytes, Purse]] = ()) -> None:
-        sitting = [(identity_of(name.encode(), number), purse) for number, (_, purse) in enumerate(purses)]
-        ruleset = ONE_DIE.with_options({"stakes": "yes"}) if purses else ONE_DIE
+    def __init__(self, players: int, name: str, heads: Sequence[Head] = ()) -> None:
+        sitting = [(identity_of(name.encode(), number), head) for number, head in enumerate(heads)]
+        ruleset = ONE_DIE.with_options({"stakes": "yes"}) if heads else ONE_DIE
         table, self._seeds = genesis(ruleset, players, name.encode(), Patience(), sitting)
-        seeds = {purse.key: seed for seed, purse in purses}
-        brought = (record.join.purse for record in table.roster)
-        self._purses = [seeds[purse.key] if purse is not None else b"" for purse in brought]
         self.history = History(table.encoded())
         self._written: list[Signed] = []
 
@@ -62,7 +58,7 @@ class Scribe:
 
     def due(self, author: int, move: str = "") -> Signed:
         """Return what an author owes."""
-        return due(self.history, author, self._seeds[author], lambda _: move, self._purses[author])
+        return due(self.history, author, self._seeds[author], lambda _: move)
 
     def write(self, *messages: Signed) -> None:
         """Add messages, or the votes that close the step without somebody."""
@@ -176,39 +172,16 @@ def illegal_move() -> bytes:
     return match.transcript(match.sign(cheat, Kind.MOVE, "1x2"))
 
 
-FIRST: Final = b"\x41" * 32
-SECOND: Final = b"\x42" * 32
-"""Seeds of the purses."""
-
-
-def _brought() -> list[tuple[bytes, Purse]]:
-    newcomer = sign_entry(Entry(PurseKey(FIRST).public, 0, b"", Opening(b"i" * 32, 1000)), PurseKey(FIRST))
-    frozen = (Frozen(b"m" * 32, 300, 1, 5),)
-    other = Purse(PurseKey(SECOND).public, 7, b"h" * 32, 1400, frozen, 3, (("Dusk Moth", 1), ("Eclipse", 2)))
-    return [(FIRST, after(None, newcomer)), (SECOND, other)]
-
-
 def purses() -> bytes:
-    """Two players stake coins out of their purses: a newcomer's, and one with something frozen for another match."""
-    match = Scribe(2, "purses", _brought())
-    match.until(Purpose.TURN, Kind.MOVE)
-    (first,) = match.history.position.owed
-    brought = match.history.genesis.roster[first].join.purse
-    is_newcomer = brought is not None and brought.height == 0
-    match.say(*(() if is_newcomer else ("1x6",)), "2x6", "liar")  # whoever begins, the newcomer bids too much
+    """Two players stake coins out of their purses: a newcomer's, and one that has been in seven matches."""
+    newcomer = Purse.new(identity_of(b"purses", 0).public).head
+    match = Scribe(2, "purses", [newcomer, Head(0, 7, b"h" * 32, 1100, 2)])
+    match.say("2x6", "liar")
     match.end()
     return match.transcript()
 
 
-def stake_not_frozen() -> bytes:
-    """The same two players: one opens a stake with a signature of another purse."""
-    match = Scribe(2, "purses", _brought())
-    match.until(Purpose.STAKES, Kind.STAKE)
-    right, other = (cast("tuple[Value, ...]", match.due(author).message.body) for author in (0, 1))
-    return match.transcript(match.sign(0, Kind.STAKE, (*right[:3], other[3])))
-
-
 FILES: Final[Mapping[str, Callable[[], bytes]]] = {
     f"{make.__name__.replace('_', '-')}.p2pdice": make
-    for make in (resign, votes, proof, two_messages, illegal_move, purses, stake_not_frozen)
+    for make in (resign, votes, proof, two_messages, illegal_move, purses)
 }

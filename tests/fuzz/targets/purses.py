@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
+import tempfile
 from functools import cache
+from pathlib import Path
+from typing import Any, cast
 
-from protocol.consensus.purse_links import read_shown, write_links
-from protocol.consensus.purse_proofs import End, is_end, is_fork, read_end, read_fork, write_fork
-from protocol.consensus.settlements import read_evidence
-from protocol.wire.canonical import NotCanonicalError, decode
-from protocol.wire.purses import EntryKind, MalformedPurseError, parse_purse
+from protocol.consensus.settlements import read_evidence, read_shown
+from protocol.wire.canonical import NotCanonicalError, decode, encode
+from protocol.wire.purses import MalformedPurseError, parse_head
 from tests.fuzz.target import Target
-from tests.protocol.test_purses import Owner, evidence_of, forked, matches
+from tests.protocol.bettors import Bettor, Played, play
 
 
 def check(data: bytes) -> None:
-    for read in (read_evidence, read_fork if is_fork(data) else read_end if is_end(data) else read_shown):
+    try:
+        value = decode(data)
+    except NotCanonicalError:
+        return
+    for read in (read_evidence, parse_head):
         try:
-            read(data)
+            read(value)
         except MalformedPurseError as error:
             assert str(error).isprintable()
-    try:
-        shown = read_shown(data)
-    except MalformedPurseError:
-        pass
-    else:
-        assert shown.links or shown.encoded() == data
-        assert read_shown(shown.encoded()).purse == shown.purse
-        assert 0 <= shown.purse.funds <= shown.purse.balance
-    try:
-        purse = parse_purse(decode(data))
-    except (MalformedPurseError, NotCanonicalError):
+    if type(value) is not tuple or len(value) != 4:
         return
-    assert purse.funds >= 0
+    try:
+        shown = read_shown(*cast("Any", value))
+    except MalformedPurseError as error:
+        assert str(error).isprintable()
+        return
+    assert shown.wire == value
+    assert shown.purse.head == shown.record.join.head
+    assert shown.purse.end.balance >= 0
 
 
 @cache
 def examples() -> tuple[bytes, ...]:
-    owners = [Owner(name) for name in "ab"]
-    newcomer = owners[0].own.proof()
-    world = matches(owners, range(2))
-    kept = owners[0].kept
-    one, other = forked()
-    evidence = evidence_of(world).encoded()
-    return (
-        newcomer,
-        owners[0].own.proof(),
-        write_links((0, kept[0].id), kept[1:3], owners[0].own.proof()),
-        evidence,
-        End(owners[0].purse.key, EntryKind.SETTLEMENT, read_evidence(evidence).match, evidence).encoded(),
-        write_fork((one.entries[1], other.entries[1])),
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        one, other = (Bettor(name, Path(folder)) for name in "ab")
+        newcomer = one.sit()
+        play(one, other)
+        play(other, one)
+        veteran = one.sit()
+        open_one = Played(one, other)
+        open_one.stake({one: 5, other: 5})
+        known = other.judge(one.sit()).back
+        assert known is not None
+        for each in (one, other):
+            each.store.close()
+    shown = (newcomer, veteran, known)
+    return (*(encode(each.wire) for each in shown), encode(veteran.evidence), encode(tuple(newcomer.purse.head)))
 
 
 TARGETS = (Target("purse", check, examples),)
