@@ -185,7 +185,7 @@ TYPED: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "purse": ((),),
     "purse forfeit": ((), ("--yes",)),
     "purse void": (("{text}",), ("last", "{text}")),
-    "purse forget": (("{text}",), ("{name}", "--yes")),
+    "purse forget": (("{text}",), ("{text}", "--yes")),
     "people": ((),),
     "people trust": (("{text}",),),
     "people untrust": (("{text}",),),

@@ -58,7 +58,7 @@ async def test_a_damaged_home_is_called_damaged(tmp_path: Path, damage: dict[str
 
 
 async def test_a_full_disk_is_not_called_a_damaged_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, is_over: bool) -> None:
         raise StoreError("cannot write to the store: database or disk is full")
 
     store_match(tmp_path)

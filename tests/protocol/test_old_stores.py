@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from protocol.consensus.purse_proofs import read_proof
-from protocol.node.purse_keeper import PurseKeeper
 
 from protocol.consensus.transcript import open_transcript
 from protocol.crypto.keys import fingerprint
-from protocol.storage import archive, backup, upgrades
+from protocol.storage import archive, backup
+from protocol.storage.backup import BackupError
 from protocol.storage.home import Home
 from protocol.storage.store import DamagedStoreError, OtherFormatError, Store, StoreError
 from protocol.storage.upgrades import FIRST, SCHEMA_VERSION
