@@ -420,7 +420,8 @@ class PurseKeeper:
     def take_handed(self, shown: Shown) -> bool:
         """Remember what somebody else hands back to its owner; tell whether it says anything that is not known."""
         stake, handed = shown.stake, self.handed.setdefault(shown.owner, [])
-        for known in (*_read(self._kept.met(shown.owner)), *handed):
+        present = self.shown.get(shown.owner)
+        for known in (*_read(self._kept.met(shown.owner)), *handed, *(() if present is None else (present,))):
             relation = known.purse.relation_of(shown.purse)
             record = known.purse.record_after(shown.purse.end.height)
             if stake is None:

@@ -147,8 +147,9 @@ class TableLedgers:
                 self._acts.join(sender, frame)
             return
         self._queues.setdefault(sender, deque(maxlen=limits.LEDGERS_WAITING)).append(frame)
-        if self._next is None:
-            self._take_turns()
+        if self._next is not None:
+            self._next.cancel()  # others need not wait for who comes too fast
+        self._take_turns()
 
     def _take_turns(self) -> None:
         self._next = None

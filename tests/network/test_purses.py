@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from p2pdice import Ruleset
 from protocol.consensus.verifier import verify
-from protocol.events import MatchResult, Notice
+from protocol.errors import NodeError
+from protocol.events import MatchResult, MatchStarted, Notice, Stopped, TableClosed
+from protocol.match.lobby import TableSettings
 from protocol.node import table_ledgers
 from protocol.node.purse import PurseKeeper
 from protocol.storage.store import StoreError

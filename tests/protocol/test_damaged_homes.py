@@ -57,16 +57,6 @@ async def test_a_damaged_home_is_called_damaged(tmp_path: Path, damage: dict[str
         await resume(tmp_path)
 
 
-async def test_a_full_disk_is_not_called_a_damaged_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, is_over: bool) -> None:
-        raise StoreError("cannot write to the store: database or disk is full")
-
-    store_match(tmp_path)
-    monkeypatch.setattr(PurseKeeper, "follow", fail)
-    with pytest.raises(StoreError, match="disk is full"):
-        await resume(tmp_path)
-
-
 async def test_a_match_that_was_begun_with_another_key_is_not_returned_to(tmp_path: Path) -> None:
     store_match(tmp_path)
     Home(tmp_path).identity.unlink()

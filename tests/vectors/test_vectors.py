@@ -80,7 +80,7 @@ def test_two_players_stake_out_of_their_purses() -> None:
     history, state = folded("purses.p2pdice")
     assert {(wager.bet, wager.funds, wager.owned) for wager in state.wagers} == {(100, 1000, 0), (100, 1100, 2)}
     changes = examine((FOLDER / "purses.p2pdice").read_bytes()).verdict.purses
-    assert [(each.balance, each.change) for each in changes] == [(1000, -100), (1100, 109)]
+    assert [(each.balance, each.change) for each in changes] == [(1100, -100), (1000, 110)]
     assert history.genesis.has_purses
 
 
