@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from protocol.storage.store import StoreError as StoreError
     from protocol.storage.store import hold_file as hold_file
     from protocol.storage.voiding import Voiding as Voiding
+    from protocol.storage.voiding import void_lines as void_lines
     from protocol.version import PROTOCOL_VERSION as PROTOCOL_VERSION
     from protocol.wire.genesis import Genesis as Genesis
     from protocol.wire.genesis import MalformedGenesisError as MalformedGenesisError
@@ -114,7 +115,6 @@ if TYPE_CHECKING:
     from protocol.wire.rulesets import is_rules_name as is_rules_name
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label
-    from protocol.wire.void_lines import void_lines as void_lines
 
 
 def __getattr__(name: str) -> object:

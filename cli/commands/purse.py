@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -21,7 +21,8 @@ from p2pdice import TWIN_SOULS
 from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
-    from protocol import Home, Purse, PurseKeeper, Store
+    from protocol import Home, PurseKeeper, Store
+    from protocol.storage.archive import Own
 
 EPILOG: Final = """\b
 Examples:
@@ -37,6 +38,8 @@ MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
 RECORDS: Final = 12
 """Matches that are listed."""
+MATCH_BYTES: Final = 16
+"""Bytes of a match id in a record."""
 SHOWN_OF_A_LINE: Final = 20
 """Letters of a wrong line that are shown."""
 NO_PURSE: Final = "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes."
@@ -53,14 +56,13 @@ SureOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 class _Account(NamedTuple):
     """What there is to show of a purse."""
 
-    purse: Purse
+    own: Own
     names: dict[bytes, str]
     """Of the matches that are kept here, by the first bytes of their ids."""
-    busy: bytes
-    stake: tuple[int, int]
     can_resume: bool
+    """The match that the purse is busy with can be played on."""
     is_void: bool
-    """The owner has signed that the match is void."""
+    """The owner has signed that it is void."""
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -112,48 +114,44 @@ def _read(home: Home) -> _Account | None:
         if own is None:
             return None
         matches = store.matches()
-        names = {each.match[:16]: each.name for each in matches}
-        stored = next((each for each in matches if each.match == own.busy), None)
-        can_resume = stored is not None and stored in archive.unfinished(matches)
-        is_void = stored is not None and stored.void
-        return _Account(own.purse, names, own.busy, own.stake or (0, 0), can_resume, is_void)
+        busy = next((each for each in matches if each.match == own.busy), None)
+        can_resume = busy is not None and busy in archive.unfinished(matches)
+        names = {each.match[:MATCH_BYTES]: each.name for each in matches}
+        return _Account(own, names, can_resume, busy is not None and busy.void)
 
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
-    purse, names, busy, stake, can_resume, is_void = account
+    (purse, _, busy, stake), names, can_resume, is_void = account
     end, words = purse.end, home_words(home.path)
     yield f"{_coins(end.balance)}; {counted(end.tickets, 'run ticket')}."
     if end.souls:
         souls = (f"{_soul(number)}{f' ({count} times)' if count > 1 else ''}" for number, count in end.souls)
         yield f"Twin Souls: {', '.join(souls)}."
     if busy:
-        name = names.get(busy[:16]) or busy.hex()[:8]
+        name, match = _name(names, busy), busy.hex()[:8]
         yield f"Busy with {name}: {_stake(stake)} staked{', void once all have signed that' if is_void else ''}."
         if can_resume:
             yield f"To play on:\n    {command_line('resume', name, *words)}"
-        if any(stake) and (can_resume or is_void):
-            yield (
-                "To take back what you staked, if all players agree:\n"
-                f"    {command_line('purse', 'void', busy.hex()[:8], *words)}"
-            )
-        if any(stake):
-            yield (
-                "If the match is over for others in it, they hand its end to you at a table with stakes. To give up"
-                f" what you staked:\n    {command_line('purse', 'forfeit', *words)}"
-            )
-    left_out = f"; --json has more, here are the last {RECORDS}" if len(purse.records) > RECORDS else ""
+        if can_resume or is_void:
+            yield f"To take your stake back, if all players agree:\n    {command_line('purse', 'void', match, *words)}"
+        yield "If the match is over for others in it, they hand its end to you at a table with stakes."
+        yield f"To give your stake up:\n    {command_line('purse', 'forfeit', *words)}"
     if purse.era:
         yield f"This is your purse number {purse.era + 1}; it began without coins."
+    left_out = f"; --json has more, here are the last {RECORDS}" if len(purse.records) > RECORDS else ""
     yield f"Matches with stakes, {end.height:,} in all, the last first{left_out}:"
     for height, record in reversed(list(enumerate(purse.records, purse.states[0].height + 1))[-RECORDS:]):
         soul = f"  {_soul(record.soul)}" if record.soul else ""
-        name = names.get(record.match) or record.match.hex()[:8]
-        yield f"  {height:>5}  {record.change:>+10,d} of {record.bet:,d} staked  {name}{soul}"
+        yield f"  {height:>5}  {record.change:>+10,d} of {record.bet:,d} staked  {_name(names, record.match)}{soul}"
     yield WORTH
 
 
+def _name(names: dict[bytes, str], match: bytes) -> str:
+    return names.get(match[:MATCH_BYTES]) or match.hex()[:8]
+
+
 def _soul(number: int) -> str:
-    return list(TWIN_SOULS.values())[number - 1]
+    return [*TWIN_SOULS.values()][number - 1] if number else ""
 
 
 def _coins(number: int) -> str:
@@ -163,8 +161,10 @@ def _coins(number: int) -> str:
 def _json(account: _Account | None) -> dict[str, Any]:
     if account is None:
         return {"purse": None}
-    purse, names, busy, stake, can_resume, is_void = account
+    (purse, _, busy, stake), names, can_resume, is_void = account
     end = purse.end
+    bet, tickets = stake or (0, 0)
+    busy_with = {"match": busy.hex(), "name": names.get(busy[:MATCH_BYTES]), "bet": bet, "tickets": tickets}
     return {
         "purse": end.id.hex(),
         "era": purse.era,
@@ -172,26 +172,10 @@ def _json(account: _Account | None) -> dict[str, Any]:
         "balance": end.balance,
         "tickets": end.tickets,
         "souls": {_soul(number): count for number, count in end.souls},
-        "busy": {
-            "match": busy.hex(),
-            "name": names.get(busy[:16]) or None,
-            "bet": stake[0],
-            "tickets": stake[1],
-            "can_resume": can_resume,
-            "void": is_void,
-        }
-        if busy
-        else None,
+        "busy": {**busy_with, "can_resume": can_resume, "void": is_void} if busy else None,
         "records": [
-            {
-                "match": record.match.hex(),
-                "name": names.get(record.match) or None,
-                "bet": record.bet,
-                "coins": record.change,
-                "tickets": record.ticket_change,
-                "soul": _soul(record.soul) if record.soul else None,
-            }
-            for record in purse.records
+            {**each._asdict(), "match": each.match.hex(), "name": names.get(each.match), "soul": _soul(each.soul)}
+            for each in purse.records
         ],
     }
 
@@ -207,18 +191,18 @@ def forfeit(ctx: typer.Context, is_sure: SureOption = False, as_json: JsonOption
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
         keeper = _keeper(home, store)
-        own = keeper.own
-        if not own.busy:
+        _, _, busy, stake = keeper.own
+        if not busy:
             raise Failure("Nothing of yours is staked in a match.")
-        stake, called = own.stake or (0, 0), store.name(own.busy) or f"match {own.busy.hex()[:8]}"
+        called = store.name(busy) or f"match {busy.hex()[:8]}"
         command = command_line("purse", "forfeit", "--yes", *home_words(home.path))
         confirm(f"Give up {_stake(stake)} in {called} for ever?", is_sure, command, as_json=as_json)
         keeper.forfeit()
-        left = keeper.own.purse.end
+        left = keeper.own.purse.end.balance
     if as_json:
-        print(json.dumps({"match": own.busy.hex(), "bet": stake[0], "tickets": stake[1], "balance": left.balance}))
-        return
-    print(f"You have given up {_stake(stake)}. Your purse has {_coins(left.balance)} now.")
+        print(json.dumps({**_as_json(busy, stake), "balance": left}))
+    else:
+        print(f"You have given up {_stake(stake)}. Your purse has {_coins(left)} now.")
 
 
 @app.command(epilog=EPILOG)
@@ -269,9 +253,8 @@ def void(
         if not voiding.missing:
             keeper.void(voiding.genesis, voiding.signatures)
     if as_json:
-        bet, tickets = stake or (0, 0)
-        said = {"match": played.hex(), "bet": bet, "tickets": tickets, "line": line}
-        print(json.dumps({**said, "missing": list(voiding.missing), "void": not voiding.missing}))
+        said = {**_as_json(played, stake), "line": line, "missing": list(voiding.missing)}
+        print(json.dumps({**said, "void": not voiding.missing}))
         return
     print(f"Your line, for all the others:\n{line}")
     if is_done:
@@ -333,6 +316,11 @@ def _cut(line: str) -> str:
     return line if len(line) <= SHOWN_OF_A_LINE else f"{line[:SHOWN_OF_A_LINE]}…"
 
 
-def _stake(stake: Sequence[int]) -> str:
-    bet, tickets = stake
+def _stake(stake: tuple[int, int] | None) -> str:
+    bet, tickets = stake or (0, 0)
     return _coins(bet) + (f" and {counted(tickets, 'run ticket')}" if tickets else "")
+
+
+def _as_json(match: bytes, stake: tuple[int, int] | None) -> dict[str, Any]:
+    bet, tickets = stake or (0, 0)
+    return {"match": match.hex(), "bet": bet, "tickets": tickets}

@@ -6,16 +6,15 @@ account beside it, by roster index.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from p2pdice import TWIN_SOULS, State, Wager
 from p2pdice.moves import MAX_COINS
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from protocol.crypto.hashing import tagged_hash
-from protocol.limits import PLAYERS
-from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.canonical import NotCanonicalError, decode, encode
 from protocol.wire.genesis import Genesis
-from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Record, is_amount
+from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Record, is_amount, parts
 
 SOUL_NAMES: Final = ("", *TWIN_SOULS.values())
 """Names of the Twin Souls by their numbers in purses; 0 is none."""
@@ -86,23 +85,20 @@ def parse_account(data: bytes, players: int) -> Account:
         value = decode(data)
     except NotCanonicalError as error:
         raise MalformedPurseError(f"the account of a match cannot be read: {error}") from None
-    match value:
-        case (tuple() as bets, tuple() as winners, tuple() as earners, str() as soul) if (
-            len(bets) == players <= PLAYERS
-            and all(map(_is_stake, bets))
-            and _are_authors(winners, players)
-            and winners
-            and _are_authors(earners, players)
-            and soul in SOUL_NAMES
-        ):
-            stakes = cast("tuple[tuple[int, int], ...]", bets)
-            return Account(stakes, cast("tuple[int, ...]", winners), cast("tuple[int, ...]", earners), soul)
-    raise MalformedPurseError("the account of a match has the wrong form")
+
+    def are_bets(part: object) -> bool:
+        return type(part) is tuple and len(part) == players and all(map(_is_stake, part))
+
+    def are_authors(part: object) -> bool:
+        return type(part) is tuple and len(set(part)) == len(part) and set(part) <= set(range(players))
+
+    account = Account(
+        *parts(value, "the account of a match", are_bets, are_authors, are_authors, SOUL_NAMES.__contains__)
+    )
+    if not account.winners:
+        raise MalformedPurseError("the account of a match has the wrong form")
+    return account
 
 
-def _is_stake(value: Value) -> bool:
+def _is_stake(value: object) -> bool:
     return type(value) is tuple and len(value) == 2 and all(map(is_amount, value))
-
-
-def _are_authors(value: tuple[Value, ...], players: int) -> bool:
-    return len(set(value)) == len(value) and all(type(each) is int and 0 <= each < players for each in value)

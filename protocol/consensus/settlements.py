@@ -15,7 +15,7 @@ from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.lock import state_hash
 from protocol.consensus.position import Purpose
-from protocol.crypto.hashing import HASH_BYTES, tagged_hash
+from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import (
@@ -33,9 +33,11 @@ from protocol.wire.purses import (
     Purse,
     Record,
     is_amount,
-    is_bytes,
+    is_array,
+    is_id,
     is_number,
     parse_purse,
+    parts,
 )
 
 _FIRST_RESIGN: Final = 2
@@ -148,11 +150,8 @@ def read_evidence(value: Value) -> End:
 
     :raises MalformedPurseError: if it is none. The text says why.
     """
-    match value:
-        case (bytes() as data, tuple() as stakes, tuple() as end, tuple() as results, tuple() as resignations):
-            pass
-        case _:
-            raise MalformedPurseError("the evidence of an end has the wrong form")
+    lists = (is_array,) * 4
+    data, stakes, end, results, resignations = parts(value, "the evidence of an end", _is_byte_string, *lists)
     try:
         genesis = parse_genesis(data)
     except MalformedGenesisError as error:
@@ -176,11 +175,8 @@ def _read_stakes(genesis: Genesis, value: tuple[Value, ...], check: Any) -> dict
     """Return the coins and run tickets of STAKEs, each within the funds of its author and signed."""
     if not value:
         return {}
-    match value:
-        case (int() as step, bytes() as tip, tuple() as each) if is_number(step) and len(tip) == HASH_BYTES:
-            stakes = _by_author(each, len(genesis.roster), (int, int, bytes, bytes))
-        case _:
-            raise MalformedPurseError("the stakes of a match have the wrong form")
+    step, tip, each = parts(value, "the stakes of a match", is_number, is_id, is_array)
+    stakes = _by_author(each, len(genesis.roster), (int, int, bytes, bytes))
     for author, (bet, tickets, salt, signature) in stakes.items():
         held = genesis.holdings(author)
         if not (is_amount(bet) and is_amount(tickets) and bet <= held[0] and tickets <= held[1]):
@@ -189,12 +185,8 @@ def _read_stakes(genesis: Genesis, value: tuple[Value, ...], check: Any) -> dict
     return {author: (bet, tickets) for author, (bet, tickets, *_) in stakes.items()}
 
 
-def _read_end(value: tuple[Value, ...]) -> tuple[int, bytes, bytes, bytes]:
-    match value:
-        case (int() as step, bytes() as tip, bytes() as state, bytes() as account):
-            if is_number(step) and len(tip) == len(state) == HASH_BYTES:
-                return step, tip, state, account
-    raise MalformedPurseError("the end of a match has the wrong form")
+def _is_byte_string(value: object) -> bool:
+    return type(value) is bytes
 
 
 def _by_author(value: tuple[Value, ...], players: int, types: tuple[type, ...]) -> dict[int, tuple[Any, ...]]:
@@ -284,14 +276,13 @@ def _check_gains(purse: Purse, end: End | None) -> None:
 
 
 def _read_stake(joining: JoinRecord, purse: Purse, value: Value) -> Signed:
-    match value:
-        case (bytes() as data, bytes() as signature):
-            try:
-                signed = parse_signed(data, signature)
-            except MalformedMessageError as error:
-                raise MalformedPurseError(f"a stake that cannot be read: {error}") from None
-            is_stake = signed.message.kind == Kind.STAKE and all(map(is_amount, stake_in(signed)))
-            is_next = all(record.match != signed.message.match[:MATCH_BYTES] for record in purse.records)
-            if is_stake and is_next and PublicKey(joining.join.match_key).verifies(signature, data):
-                return signed
+    data, signature = parts(value, "a stake", _is_byte_string, _is_byte_string)
+    try:
+        signed = parse_signed(data, signature)
+    except MalformedMessageError as error:
+        raise MalformedPurseError(f"a stake that cannot be read: {error}") from None
+    is_stake = signed.message.kind == Kind.STAKE and all(map(is_amount, stake_in(signed)))
+    is_next = all(record.match != signed.message.match[:MATCH_BYTES] for record in purse.records)
+    if is_stake and is_next and PublicKey(joining.join.match_key).verifies(signature, data):
+        return signed
     raise MalformedPurseError("a stake that its owner has not signed")

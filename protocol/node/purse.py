@@ -27,7 +27,7 @@ from protocol.consensus.settlements import (
     stakes_of,
     void_evidence,
 )
-from protocol.errors import LocalError, NodeError
+from protocol.errors import NodeError
 from protocol.match.match import Match
 from protocol.storage import archive
 from protocol.storage.match_names import short_id
@@ -42,10 +42,6 @@ log = logging.getLogger(__name__)
 
 HANDED: Final = 8
 """Purses of one owner that others have handed back at a table, as far as they are remembered."""
-
-
-class PurseError(LocalError):
-    """The purse cannot do that. The text says why."""
 
 
 class Verdict(NamedTuple):
@@ -142,19 +138,13 @@ class PurseKeeper:
             self._keep(own._replace(stake=stake))
         return True
 
-    def forfeit(self) -> tuple[int, int]:
-        """Give up what is staked in the match that the purse is busy with; return the coins and run tickets.
-
-        :raises PurseError: if it is idle.
-        """
+    def forfeit(self) -> None:
+        """Give up what is staked in the match that the purse is busy with."""
         own = self.own
-        if not own.busy:
-            raise PurseError("nothing of yours is staked in a match")
-        if own.stake is None:
-            self._keep(own._replace(busy=b""))
-        else:
+        if own.stake is not None:
             self._write(loss(own.busy, *own.stake))
-        return own.stake or (0, 0)
+        elif own.busy:
+            self._keep(own._replace(busy=b""))
 
     def void(self, genesis: bytes, signatures: Mapping[int, bytes]) -> None:
         """Take back what is staked in a match, as all its players have signed that it is void.
@@ -283,17 +273,14 @@ class PurseKeeper:
         self._live[match] = _Written()
         if any(each.match == match for each in self._kept.met(self._identity)):
             return
-        players = []
+        players, own = [], self.own
         for record in genesis.roster:
             head, shown = record.join.head, self.shown.get(record.join.identity)
             assert head is not None
-            is_shown = shown is not None and shown.record == record
-            players.append(
-                (record.join.identity, head.era, head.height, encode(shown.wire) if shown and is_shown else b"")
-            )
-        own = self.own
-        is_brought = any(each.join.head == own.purse.head for each in genesis.roster if not own.busy)
-        own = own._replace(busy=match) if is_brought else own
+            told = encode(shown.wire) if shown is not None and shown.record == record else b""
+            players.append((record.join.identity, head.era, head.height, told))
+            if head == own.purse.head and not own.busy:
+                own = own._replace(busy=match)
         self._kept.bind(own, match, players)
         self._own = own
 

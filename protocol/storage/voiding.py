@@ -1,15 +1,55 @@
-"""How one player makes a match void together with all the others, by lines of text that they send each other."""
+"""How one player makes a match void together with all the others, by lines of text that they send each other.
+
+A line is ``VOID-`` and, in base32, the id of the match and the signature under the RESULT that says so. It is no
+secret: nobody can do anything with it that its player has not agreed to.
+"""
 
 from __future__ import annotations
 
+from base64 import b32decode, b32encode
+from collections.abc import Iterable
+from typing import Final
+
 from protocol.consensus.settlements import gather, void_message
-from protocol.crypto.keys import MatchKey, PublicKey
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, PublicKey
 from protocol.errors import ErrorCode, NodeError
 from protocol.storage.archive import replica, roster_index
 from protocol.storage.match_names import short_id
 from protocol.storage.store import Store
 from protocol.wire.messages import Kind
-from protocol.wire.void_lines import parse_void_line, write_void_line
+
+_PREFIX: Final = "VOID-"
+_LETTERS: Final = -(-(HASH_BYTES + SIGNATURE_BYTES) * 8 // 5)
+
+
+def void_lines(words: Iterable[str]) -> list[str]:
+    """Return the lines that people have typed or pasted. One that was broken on its way comes as several words.
+
+    >>> void_lines(["VOID-AA", "B B", "void-CC"])
+    ['VOID-AABB', 'VOID-CC']
+    >>> void_lines(["hello"])
+    ['HELLO']
+    """
+    first, *others = "".join("".join(words).split()).upper().split(_PREFIX)
+    return [*filter(None, (first,)), *(_PREFIX + each for each in others)]
+
+
+def _parse(line: str) -> tuple[bytes, bytes]:
+    """Return match and signature of a line; neither is checked.
+
+    :raises ValueError: naming what is wrong.
+    """
+    letters = line.removeprefix(_PREFIX)
+    if letters == line:
+        raise ValueError(f"such a line begins with {_PREFIX}")
+    if len(letters) != _LETTERS:
+        raise ValueError(f"such a line has {_LETTERS} letters and digits after {_PREFIX}, and this one {len(letters)}")
+    try:
+        data = b32decode(letters + "=" * (-len(letters) % 8))
+    except ValueError:
+        raise ValueError("such a line has only the letters A to Z and the digits 2 to 7") from None
+    return data[:HASH_BYTES], data[HASH_BYTES:]
 
 
 class Voiding:
@@ -49,7 +89,7 @@ class Voiding:
 
         :raises ValueError: naming what is wrong with it.
         """
-        match, signature = parse_void_line(line)
+        match, signature = _parse(line)
         if match != self._stored.match:
             raise ValueError("that line is for another match, or was copied wrongly")
         for author, key in enumerate(self._keys):
@@ -64,7 +104,7 @@ class Voiding:
         self._store.mark_void(match)
         signature = MatchKey(self._stored.seed).sign(void_message(match, self._me).encoded())
         self.signatures[self._me] = signature
-        return write_void_line(match, signature)
+        return _PREFIX + b32encode(match + signature).decode("ascii").rstrip("=")
 
     @property
     def missing(self) -> tuple[str, ...]:

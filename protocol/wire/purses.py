@@ -7,6 +7,7 @@ records to the head, as blocks of a hash chain (S. Haber and W. S. Stornetta, *H
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeGuard, cast
 
@@ -208,14 +209,7 @@ def parse_head(value: Value) -> Head:
 
     :raises MalformedPurseError: if it has another form.
     """
-    if type(value) is not tuple or len(value) != len(Head._fields):
-        raise MalformedPurseError("the head of a purse has five parts")
-    head = Head(*cast("Any", value))
-    if not (is_number(head.era) and is_number(head.height) and is_bytes(head.id, HASH_BYTES)):
-        raise MalformedPurseError("the head of a purse has the wrong form")
-    if not (is_amount(head.balance) and is_amount(head.tickets)):
-        raise MalformedPurseError("the head of a purse has the wrong form")
-    return head
+    return Head(*parts(value, "the head of a purse", is_number, is_number, is_id, is_amount, is_amount))
 
 
 def parse_purse(owner: bytes, value: Value) -> Purse:
@@ -223,49 +217,54 @@ def parse_purse(owner: bytes, value: Value) -> Purse:
 
     :raises MalformedPurseError: if it breaks one.
     """
-    if type(value) is not tuple or len(value) != 3:
-        raise MalformedPurseError("a purse has three parts")
-    era, start, records = value
-    if not (is_number(era) and type(start) is tuple and len(start) == len(State._fields) and type(records) is tuple):
-        raise MalformedPurseError("a part of a purse has the wrong form")
-    state = State(*cast("Any", start))
-    if not (
-        is_number(state.height)
-        and is_bytes(state.id, HASH_BYTES)
-        and is_amount(state.balance)
-        and is_amount(state.tickets)
-        and _are_souls(state.souls)
-    ):
-        raise MalformedPurseError("the first state of a purse has the wrong form")
-    return Purse(owner, era, state, tuple(map(parse_record, records)))
+    era, start, records = parts(value, "a purse", is_number, is_array, is_array)
+    state = parts(start, "the first state of a purse", is_number, is_id, is_amount, is_amount, _are_souls)
+    return Purse(owner, era, State(*state), tuple(map(_parse_record, records)))
 
 
-def parse_record(value: Value) -> Record:
-    """Return the record with this value, its form checked.
+def _parse_record(value: Value) -> Record:
+    changes = (_is_change, _is_change, _is_soul_or_none)
+    return Record(*parts(value, "a record of a purse", _is_match, is_amount, is_amount, *changes))
 
-    :raises MalformedPurseError: if it has another.
+
+def parts(value: object, what: str, *checks: Callable[[Any], bool]) -> tuple[Any, ...]:
+    """Return the parts of an array, each as its check has it.
+
+    :raises MalformedPurseError: if it has other parts.
     """
-    if type(value) is tuple and len(value) == len(Record._fields):
-        record = Record(*cast("Any", value))
-        if (
-            is_bytes(record.match, MATCH_BYTES)
-            and is_amount(record.bet)
-            and is_amount(record.tickets)
-            and all(type(each) is int and abs(each) <= MAX_COINS for each in (record.change, record.ticket_change))
-            and type(record.soul) is int
-            and 0 <= record.soul <= SOULS
-        ):
-            return record
-    raise MalformedPurseError("a record of a purse has the wrong form")
+    is_whole = type(value) is tuple and len(value) == len(checks)
+    if is_whole and all(check(part) for check, part in zip(checks, cast("tuple[Any, ...]", value), strict=True)):
+        return cast("tuple[Any, ...]", value)
+    raise MalformedPurseError(f"{what} has the wrong form")
+
+
+def _is_match(value: object) -> bool:
+    return is_bytes(value, MATCH_BYTES)
+
+
+def _is_change(value: object) -> bool:
+    return type(value) is int and abs(value) <= MAX_COINS
+
+
+def _is_soul_or_none(value: object) -> bool:
+    return type(value) is int and 0 <= value <= SOULS
 
 
 def _are_souls(value: object) -> bool:
     if type(value) is not tuple or not all(type(each) is tuple and len(each) == 2 for each in value):
         return False
-    numbers = [number for number, _ in value]
-    return all(
-        type(number) is int and 1 <= number <= SOULS and is_amount(count) and count > 0 for number, count in value
-    ) and numbers == sorted(set(numbers))
+    numbers = [number for number, count in value if number and _is_soul_or_none(number) and count and is_amount(count)]
+    return len(numbers) == len(value) and numbers == sorted(set(numbers))
+
+
+def is_array(value: object) -> bool:
+    """Tell whether a value is an array."""
+    return type(value) is tuple
+
+
+def is_id(value: object) -> bool:
+    """Tell whether a value can be a hash, or the id of a match or purse."""
+    return is_bytes(value, HASH_BYTES)
 
 
 def is_bytes(value: object, size: int) -> TypeGuard[bytes]:

@@ -77,7 +77,7 @@ def test_as_data(here: Run, home: Home) -> None:
     assert (found["era"], found["height"], found["balance"], found["tickets"]) == (0, 2, 710, 0)
     assert found["busy"]["bet"] == 70
     assert found["busy"]["can_resume"]
-    assert [(each["bet"], each["coins"]) for each in found["records"]] == [(10, 10), (300, -300)]
+    assert [(each["bet"], each["change"]) for each in found["records"]] == [(10, 10), (300, -300)]
 
 
 def test_a_store_that_has_lost_its_last_messages_is_named_beside_its_purse(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b32encode
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +20,6 @@ from protocol.storage.voiding import Voiding
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Signed, sign
 from protocol.wire.purses import MalformedPurseError
-from protocol.wire.void_lines import write_void_line
 from tests.programs import Done, run_here
 from tests.protocol.test_backup import OWNER, fill
 from tests.protocol.test_settlements import ONE_DIE
@@ -186,10 +186,14 @@ def test_a_match_that_is_over_is_called_that(at: Command, tmp_path: Path) -> Non
     assert "VOID-" not in refused.stdout
 
 
+def written(match: bytes, signature: bytes) -> str:
+    return "VOID-" + b32encode(match + signature).decode().rstrip("=")
+
+
 def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> None:
     line = line_of(at("b", "purse", "void", match.hex(), "--yes"))
-    stranger = write_void_line(match, MatchKey(bytes(32)).sign(b"anything"))
-    elsewhere = write_void_line(bytes(32), bytes(64))
+    stranger = written(match, MatchKey(bytes(32)).sign(b"anything"))
+    elsewhere = written(bytes(32), bytes(64))
     for wrong, reason in (
         ("hello", "begins with VOID-"),
         (line[:-1], "and this one 153"),

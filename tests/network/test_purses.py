@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from p2pdice import Ruleset
+from protocol import limits
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import MatchResult, MatchStarted, Notice, Stopped, TableClosed

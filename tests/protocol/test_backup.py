@@ -24,7 +24,6 @@ from protocol.storage.purses import Own
 from protocol.storage.store import DamagedStoreError, HomeInUseError, Store
 from protocol.wire.genesis import match_id
 from protocol.wire.purses import Purse, loss
-from tests.programs import ROOT
 from tests.protocol.test_store import message
 from tests.simulation.world import IDENTITIES, genesis
 

@@ -9,9 +9,8 @@ from p2pdice import PRESETS
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.errors import NodeError
 from protocol.node.node import Node
-from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
-from protocol.storage.store import Store, StoreError
+from protocol.storage.store import Store
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Message, sign
 from tests.simulation.world import IDENTITIES, genesis
