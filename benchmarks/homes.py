@@ -21,7 +21,7 @@ from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.files import own_opener
 from protocol.storage.home import TRANSCRIPT_SUFFIX, Home
-from protocol.storage.purses import Own
+from protocol.storage.purses import OwnPurse
 from protocol.storage.store import Store
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import match_id
@@ -93,7 +93,7 @@ def fill(home: Home, size: int) -> None:
         purse = Purse.new(OWNER.public)
         for number in range(size):
             purse = purse.with_record(loss(number.to_bytes(16), 0, 0))
-        store.purses.keep(Own(purse))
+        store.purses.keep(OwnPurse(purse))
     cheat = identity_of(b"cheat", 0)
     for number in range(size):
         made, author, seed = _match(b"watched", number, cheat)

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from protocol.storage.home import home_of as home_of
     from protocol.storage.people import Mismatch as Mismatch
     from protocol.storage.people import Person as Person
+    from protocol.storage.purses import OwnPurse as OwnPurse
     from protocol.storage.store import DamagedPurseError as DamagedPurseError
     from protocol.storage.store import DamagedStoreError as DamagedStoreError
     from protocol.storage.store import HomeInUseError as HomeInUseError
@@ -110,8 +111,6 @@ if TYPE_CHECKING:
     from protocol.wire.nicknames import is_marked_as_bot as is_marked_as_bot
     from protocol.wire.nicknames import is_shown as is_shown
     from protocol.wire.nicknames import table_name_flaw as table_name_flaw
-    from protocol.wire.purses import Purse as Purse
-    from protocol.wire.purses import Record as Record
     from protocol.wire.rulesets import is_rules_name as is_rules_name
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label

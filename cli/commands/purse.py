@@ -21,8 +21,7 @@ from p2pdice import TWIN_SOULS
 from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
-    from protocol import Home, PurseKeeper, Store
-    from protocol.storage.archive import Own
+    from protocol import Home, OwnPurse, PurseKeeper, Store
 
 EPILOG: Final = """\b
 Examples:
@@ -56,7 +55,7 @@ SureOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 class _Account(NamedTuple):
     """What there is to show of a purse."""
 
-    own: Own
+    own: OwnPurse
     names: dict[bytes, str]
     """Of the matches that are kept here, by the first bytes of their ids."""
     can_resume: bool

@@ -31,7 +31,7 @@ from protocol.errors import NodeError
 from protocol.match.match import Match
 from protocol.storage import archive
 from protocol.storage.match_names import short_id
-from protocol.storage.purses import Met, Own
+from protocol.storage.purses import Met, OwnPurse
 from protocol.storage.store import DamagedPurseError, Store, StoreError
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Genesis, JoinRecord
@@ -83,7 +83,7 @@ class PurseKeeper:
         self._kept = store.purses
         self._identity = identity
         self._tell = tell
-        self._own: Own | None = None
+        self._own: OwnPurse | None = None
         self._live: dict[bytes, _Written] = {}
         """Matches that this node is bound to and follows."""
         self.shown: dict[bytes, Shown] = {}
@@ -94,19 +94,19 @@ class PurseKeeper:
     # One's own
 
     @property
-    def own(self) -> Own:
+    def own(self) -> OwnPurse:
         """The purse; a new one if there is none.
 
         :raises StoreError: if the store does not work, or what it holds of the purse is damaged.
         """
         if self._own is None:
             try:
-                self._own = self._kept.own(self._identity) or Own(Purse.new(self._identity))
+                self._own = self._kept.own(self._identity) or OwnPurse(Purse.new(self._identity))
             except MalformedPurseError as error:  # no peer's doing
                 raise DamagedPurseError(f"the store is damaged: {error}") from None
         return self._own
 
-    def _keep(self, own: Own) -> None:
+    def _keep(self, own: OwnPurse) -> None:
         self._kept.keep(own)
         self._own = own
 
@@ -162,7 +162,7 @@ class PurseKeeper:
         """
         own = self.own
         purse = own.purse.with_record(record)
-        self._keep(Own(purse, own.evidence if evidence is None else evidence))
+        self._keep(OwnPurse(purse, own.evidence if evidence is None else evidence))
         change = f"{record.change:+,d} {plural(record.change, 'coin')}"
         soul = f" and a Twin Soul, {SOUL_NAMES[record.soul]}" if record.soul else ""
         self._tell(f"{change}{soul}: your purse has {_coins(purse.end.balance)} now")
@@ -192,7 +192,7 @@ class PurseKeeper:
         relation = purse.relation_of(shown.purse)
         if shown.purse.era < purse.era:
             return False
-        theirs = Own(shown.purse, shown.evidence)
+        theirs = OwnPurse(shown.purse, shown.evidence)
         if stake is not None:
             theirs = theirs._replace(busy=stake.message.match, stake=stake_in(stake))
         is_fork = relation is Relation.FORK
@@ -212,7 +212,7 @@ class PurseKeeper:
             elif relation is Relation.SAME:
                 is_fork = (before.busy, before.stake) != (theirs.busy, theirs.stake)
         if is_fork:
-            self._keep(Own(Purse.new(self._identity, max(purse.era, shown.purse.era) + 1)))
+            self._keep(OwnPurse(Purse.new(self._identity, max(purse.era, shown.purse.era) + 1)))
             self._tell(
                 "Your purse was played on from an old backup, so it contradicts itself. You begin a new one, without"
                 " coins. Nobody takes this for cheating"

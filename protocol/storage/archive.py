@@ -22,7 +22,7 @@ from protocol.files import check_own
 from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, rules_word, short_id, short_ids
-from protocol.storage.purses import Own
+from protocol.storage.purses import OwnPurse
 from protocol.storage.store import (
     DamagedMatchError,
     DamagedPurseError,
@@ -346,7 +346,7 @@ def own_fingerprint(home: Home, store: Store) -> str:
     return ""
 
 
-def purse(home: Home, store: Store) -> Own | None:
+def purse(home: Home, store: Store) -> OwnPurse | None:
     """Return the purse of a home's owner; None if there is none yet.
 
     :raises StoreError: if the store cannot be read, or what it holds of the purse is damaged.

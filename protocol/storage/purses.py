@@ -24,7 +24,7 @@ SCHEMA: Final = (
 """The present tables. In ``purses_met`` there is a row for each player of each match that this node was bound to."""
 
 
-class Own(NamedTuple):
+class OwnPurse(NamedTuple):
     """The purse of this node's player."""
 
     purse: Purse
@@ -67,7 +67,7 @@ class Purses:
         self._read = read
         self._transaction = transaction
 
-    def own(self, identity: bytes) -> Own | None:
+    def own(self, identity: bytes) -> OwnPurse | None:
         """Return the purse of an identity of this home; None if it has none yet.
 
         :raises StoreError: if the store cannot be read.
@@ -79,7 +79,7 @@ class Purses:
                 purse, shown = parse_purse(identity, decode(ledger)), decode(evidence)
             except NotCanonicalError as error:
                 raise MalformedPurseError(str(error)) from None
-            return Own(purse, shown, busy, (bet, tickets) if is_amount(bet) and is_amount(tickets) else None)
+            return OwnPurse(purse, shown, busy, (bet, tickets) if is_amount(bet) and is_amount(tickets) else None)
         return None
 
     def owners(self) -> tuple[bytes, ...]:
@@ -90,12 +90,12 @@ class Purses:
         """Tell whether a purse was brought to a match from here."""
         return bool(self._read("SELECT 1 FROM purses_met LIMIT 1", (), (int,)))
 
-    def keep(self, own: Own) -> None:
+    def keep(self, own: OwnPurse) -> None:
         """Keep one's own purse in the place of what was kept of it."""
         with self._transaction() as database:
             _insert(database, own)
 
-    def bind(self, own: Own, match: bytes, players: Iterable[tuple[bytes, int, int, bytes]]) -> None:
+    def bind(self, own: OwnPurse, match: bytes, players: Iterable[tuple[bytes, int, int, bytes]]) -> None:
         """Keep that this node is bound to a match, and one's own purse.
 
         :param players: identity, era and height of the head, and what was shown, for each.
@@ -107,7 +107,7 @@ class Purses:
                 "INSERT OR REPLACE INTO purses_met (match, identity, era, height, shown) VALUES (?, ?, ?, ?, ?)", rows
             )
 
-    def unbind(self, own: Own, match: bytes) -> None:
+    def unbind(self, own: OwnPurse, match: bytes) -> None:
         """Forget what was shown for a match that does not form, and keep one's own purse."""
         with self._transaction() as database:
             _insert(database, own)
@@ -128,7 +128,7 @@ class Purses:
             rows = [(stake, match, identity) for identity, stake in stakes]
             database.executemany("UPDATE purses_met SET stake = ? WHERE match = ? AND identity = ?", rows)
 
-    def note_end(self, match: bytes, outcomes: Iterable[tuple[bytes, bytes]], evidence: Value, own: Own) -> None:
+    def note_end(self, match: bytes, outcomes: Iterable[tuple[bytes, bytes]], evidence: Value, own: OwnPurse) -> None:
         """Keep how a match has ended for its players, the evidence, unless it is empty, and one's own purse."""
         with self._transaction() as database:
             rows = [(outcome, match, identity) for identity, outcome in outcomes]
@@ -166,6 +166,6 @@ class Purses:
             return database.execute("DELETE FROM purses_met WHERE identity = ?", (identity,)).rowcount > 0
 
 
-def _insert(database: sqlite3.Connection, own: Own) -> None:
+def _insert(database: sqlite3.Connection, own: OwnPurse) -> None:
     row = own.purse.owner, encode(own.purse.wire), encode(own.evidence), own.busy, *(own.stake or (None, None))
     database.execute("INSERT OR REPLACE INTO purses VALUES (?, ?, ?, ?, ?, ?)", row)

@@ -15,7 +15,7 @@ from cli.passphrases import NEW_VARIABLE, VARIABLE
 from protocol.crypto.fingerprint_words import parse_words
 from protocol.crypto.keys import Identity, is_protected
 from protocol.storage.home import Home
-from protocol.storage.purses import Own
+from protocol.storage.purses import OwnPurse
 from protocol.storage.store import Store
 from protocol.wire.purses import Purse
 from tests.cli.conftest import Run

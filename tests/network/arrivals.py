@@ -25,7 +25,7 @@ class Arrivals(NamedTuple):
 
     identity: str
     sent: dict[str, float]
-    """Own messages, when each was first queued for a link."""
+    """OwnPurse messages, when each was first queued for a link."""
     came: dict[str, float]
     """Messages that came, each when it came first: from its author, passed on by another, or in an answer to NEED."""
     over_link: dict[str, list[str]]

@@ -20,7 +20,7 @@ from protocol.node.purse import PurseKeeper
 from protocol.storage import backup
 from protocol.storage.backup import BackupError
 from protocol.storage.home import Home
-from protocol.storage.purses import Own
+from protocol.storage.purses import OwnPurse
 from protocol.storage.store import DamagedStoreError, HomeInUseError, Store
 from protocol.wire.genesis import match_id
 from protocol.wire.purses import Purse, loss
@@ -170,7 +170,7 @@ def test_a_home_that_remembers_something_keeps_it_and_its_former_key(home: Home,
 def lose(store: Store, bet: int) -> Purse:
     """Let the owner of a store lose a bet, in a match with somebody else."""
     purse = PurseKeeper(store, OWNER.public, lambda _: None).own.purse.with_record(loss(bytes(32), bet, 0))
-    store.purses.bind(Own(purse), bytes(32), [(bytes(32), 0, 0, b"")])
+    store.purses.bind(OwnPurse(purse), bytes(32), [(bytes(32), 0, 0, b"")])
     return purse
 
 

@@ -12,7 +12,7 @@ import pytest
 from protocol.consensus.settlements import Shown, read_evidence, read_shown
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import _read
-from protocol.storage.purses import Own
+from protocol.storage.purses import OwnPurse
 from protocol.wire import purses
 from protocol.wire.genesis import make_join_record
 from protocol.wire.messages import Kind, Message, sign
@@ -250,7 +250,7 @@ def test_of_two_no_stake_comes_back_before_the_end(people: People) -> None:
     played = Played(owner, other)
     played.stake({owner: 50, other: 50})
     taken_back = owner.purse.with_record(Record(played.id[:16], 50, 0, 0, 0, 0))
-    owner.keeper._keep(Own(taken_back))
+    owner.keeper._keep(OwnPurse(taken_back))
     owner.is_liar = True
     sham(owner)
     owner.is_liar = False

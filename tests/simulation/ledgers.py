@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from protocol.consensus.settlements import Shown, read_shown, stake_in
-from protocol.storage.purses import Own
+from protocol.storage.purses import OwnPurse
 from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Purse, Record, loss
 from tests.protocol.bettors import Bettor, Played, settle
 
@@ -283,16 +283,16 @@ class Evening:
         if chance < 0.25 and self.copies[liar]:
             self._go_back(liar)
         elif chance < 0.3:
-            keeper._keep(Own(Purse.new(liar.key)))
+            keeper._keep(OwnPurse(Purse.new(liar.key)))
         elif chance < 0.35:
-            keeper._keep(Own(Purse.new(liar.key, purse.era + self.random.randint(1, 3))))
+            keeper._keep(OwnPurse(Purse.new(liar.key, purse.era + self.random.randint(1, 3))))
         elif chance < 0.4:
             keeper._keep(keeper.own._replace(evidence=()))
         elif chance < 0.5 and purse.records:
             without = [*purse.records]
             del without[self.random.randrange(len(without))]
             with suppress(MalformedPurseError):
-                keeper._keep(Own(Purse(liar.key, purse.era, purse.states[0], tuple(without)), keeper.own.evidence))
+                keeper._keep(OwnPurse(Purse(liar.key, purse.era, purse.states[0], tuple(without)), keeper.own.evidence))
         elif chance < 0.8:
             self._sham(liar)
         keeper = liar.keeper

@@ -13,7 +13,7 @@ import pytest
 from protocol.consensus.accounts import Account
 from protocol.consensus.settlements import End, Shown
 from protocol.node.purse import PurseKeeper
-from protocol.storage.purses import Met, Own, Purses
+from protocol.storage.purses import Met, OwnPurse, Purses
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Signed
@@ -97,7 +97,7 @@ def nothing_that_is_handed_back_is_taken() -> AbstractContextManager[None]:
 
 
 def purses_of_a_match_are_kept_in_memory_only() -> AbstractContextManager[None]:
-    def bad(purses: Purses, own: Own, match: bytes, players: object) -> None:
+    def bad(purses: Purses, own: OwnPurse, match: bytes, players: object) -> None:
         purses.keep(own)
 
     return replaced(Purses, Purses.bind, bad)
