@@ -88,7 +88,7 @@ class Match:
     :param party: a person and the programs they have seated, if any: a person against nobody else is in no hurry.
     :param host: roster index of the host, who signs last what forms the match, and may withdraw it before; None if that
         is not known.
-    :param purse: signs the entry that freezes this node's stake, and keeps it; None if its purse cannot. Without it
+    :param stake: keeps what this node's purse stakes, coins and run tickets; tells whether it may. Without it
         this node resigns from a match with purses when its stake is due.
     :raises MalformedGenesisError: for a malformed genesis.
     :raises RejectedMessageError: if a stored message or choice does not belong to this match.
@@ -104,7 +104,7 @@ class Match:
         *,
         party: Party | None = None,
         host: int | None = None,
-        purse: Callable[[Entry], bytes | None] | None = None,
+        stake: Callable[[int, int], bool] | None = None,
     ) -> None:
         self.may_commit: Callable[[], bool] = lambda: True
         """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal, or plays."""
@@ -125,7 +125,7 @@ class Match:
         self._links = Links(self.history, me, self._emit)
         self._catch_up = CatchUp(self.replica)
         self._signer = (
-            Signer(self.replica, me, seed, choices or {}, host == me, self._emit, purse) if me is not None else None
+            Signer(self.replica, me, seed, choices or {}, host == me, self._emit, stake) if me is not None else None
         )
         self._host = host
         self._is_called_off = self.is_called_off

@@ -47,7 +47,7 @@ from protocol.wire.frames import (
     Refuse,
     Say,
     Seat,
-    ShowPurse,
+    ShowLedger,
     Table,
     TableAim,
     WatchAim,
@@ -225,9 +225,9 @@ class Activities:
                 self.watching.take(identity, frame)
             elif identity in self.audience:
                 pass
-            elif isinstance(frame, ShowPurse) and self.hosting is not None:
-                self.hosting.take_purse(identity, frame)
-            elif isinstance(frame, Table | Propose | Seat | Refuse | ShowPurse):
+            elif isinstance(frame, ShowLedger) and self.hosting is not None:
+                self.hosting.ledgers.take(identity, frame)
+            elif isinstance(frame, Table | Propose | Seat | Refuse | ShowLedger):
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.formed is not None:
                     self.formed.refused(identity, frame.reason)

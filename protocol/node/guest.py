@@ -21,9 +21,8 @@ from protocol.node.runtime import Runtime
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.node.talking import Floor
 from protocol.storage.store import DamagedPurseError
-from protocol.wire.frames import Carried, Customs, JoinTable, Leave, Propose, Refuse, Seat, ShowPurse, Table, TableAim
+from protocol.wire.frames import Carried, Customs, JoinTable, Leave, Propose, Refuse, Seat, ShowLedger, Table, TableAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError, match_id
-from protocol.wire.purses import MalformedPurseError
 
 
 class Guest:
@@ -49,10 +48,8 @@ class Guest:
         self._seat: GuestTable | None = None
         self.has_begun = False
         """The match of this table is formed; the owner of this object says so."""
-        self._pace = Bucket(PURSE_RATE, PURSE_BURST, runtime.loop.time())
-        """Of purses that are looked at."""
-        self._unseen: deque[bytes] = deque(maxlen=PURSES_WAITING)
-        """What was shown of purses and is not looked at yet, as it came too fast."""
+        self._ledgers: TableLedgers | None = None
+        """The purses at a table with stakes."""
         self._proposed: Propose | None = None
         """The match that was proposed last, as long as it cannot be signed for the purses in it."""
         self._admission: asyncio.Future[None] | None = None
@@ -124,11 +121,10 @@ class Guest:
                 self._close(RefuseCode.REFUSED, "another table is open there")
                 self._runtime.mesh.disconnect(identity)
                 return
+            self._leave_ledgers()
             self._seat, self._proposed = GuestTable(aim.table, identity), None
-            self._handed_back.clear()
-            self._unseen.clear()
 
-    def take(self, identity: bytes, frame: Table | Propose | Seat | Refuse | ShowPurse) -> None:
+    def take(self, identity: bytes, frame: Table | Propose | Seat | Refuse | ShowLedger) -> None:
         """Take a frame from the host, until the match has begun; from others nothing."""
         seat = self._seat
         if seat is None or identity != seat.host or self.has_begun:
@@ -136,187 +132,93 @@ class Guest:
         try:
             if isinstance(frame, Refuse):
                 self._close(frame.code, frame.reason)
-                return
-            if isinstance(frame, ShowPurse):
-                self._take_purse(seat, frame.proof)
-                return
-            if isinstance(frame, Seat):
+            elif isinstance(frame, ShowLedger):
+                if self._ledgers is not None:
+                    self._ledgers.take(identity, frame)
+            elif isinstance(frame, Seat):
                 if frame.state and seat.own is not None and self._admission is not None and not self._admission.done():
                     self._admission.set_result(None)
-                return
-            seat.hear(self._runtime.loop.time())
-            if isinstance(frame, Propose):
-                self._consider(seat, frame)
             else:
-                before = seat.shown
-                assert self._wanted is not None
-                self._wanted.check_name(frame.name)
-                seat.update(frame)
-                if self._admission is None and before is not None and frame != before:
-                    self._runtime.tell(self._runtime.lobby_changed(before, frame))
-                self._sit_down(seat)
-
-    @contextmanager
-    def _closing_if_unacceptable(self) -> Iterator[None]:
-        """Give up the table if the host says something that is not right, or this player's purse cannot be shown."""
-        try:
-            yield
-        except (MalformedGenesisError, MalformedPurseError) as error:
+                seat.hear(self._runtime.loop.time())
+                if isinstance(frame, Propose):
+                    self._consider(seat, frame)
+                else:
+                    self._see(seat, frame)
+        except MalformedGenesisError as error:
             code = RefuseCode.RULES if isinstance(error, UnknownRulesError) else RefuseCode.REFUSED
             self._close(code, f"what the host says cannot be accepted: {error}")
         except DamagedPurseError as error:
             self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}")
 
     def _see(self, seat: GuestTable, frame: Table) -> None:
-        """Ask for a seat when the table is shown for the first time, then follow who sits there."""
+        """Follow who sits at the table, and ask for a seat when it is shown for the first time."""
         before = seat.shown
         assert self._wanted is not None
         self._wanted.check_name(frame.name)
         seat.update(frame)
-        if before is None:
-            self._sit(seat)
-        elif self._admission is not None and not self._admission.done():
-            if any(key == self._runtime.identity.public for _, key in frame.players):
-                self._admission.set_result(None)
-        elif frame != before:
+        if self._admission is None and before is not None and frame != before:
             self._runtime.tell(self._runtime.lobby_changed(before, frame))
-
-    def _sit(self, seat: GuestTable) -> None:
-        """Ask for a seat, at a table with stakes with the purse as it is now."""
-        assert seat.ruleset is not None
-        if seat.ruleset.stakes:
-            if self._ledgers is None:
-                acts = Acts(lambda *_: None, self._refuse_purse, self._sit_again, self._look_again)
-                self._ledgers = TableLedgers(self._runtime, acts, tuple, seat.host, has_stakes=True)
-            seat.renew(self._sign_on(seat.id, True))
-            self._runtime.post(seat.host, self._ledgers.own(seat.own))
-        self._runtime.post(seat.host, JoinTable(seat.own.wire))
-
-    def _sit_again(self) -> None:
-        if self._seat is not None and not self._has_begun:
-            self._sit(self._seat)
-
-    def _refuse_purse(self, identity: bytes, reason: str) -> None:
-        """Leave a table because of somebody's purse, perhaps this player's own."""
-        seat = self._seat
-        if seat is None or self._has_begun:
-            return
-        names = {key: name for name, key in (seat.shown.players if seat.shown is not None else ())}
-        own = identity == self._runtime.identity.public
-        who = "" if own or identity not in names else f"{names[identity]} cannot play here: "
-        self._runtime.post(seat.host, Leave("left the table"))
-        self._close(RefuseCode.REFUSED, f"{who}{reason}")
-
-    def _look_again(self) -> None:
-        if self._seat is not None and self._proposed is not None and not self._has_begun:
-            self._consider(self._seat, self._proposed)
-
-    def _leave_ledgers(self) -> None:
-        if self._ledgers is not None:
-            self._ledgers.close()
-            self._ledgers = None
+        if seat.own is None:
+            self._sit_down(seat)
 
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
         """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.
 
         :raises MalformedGenesisError: if it can never be signed, or nothing frees this node from the last one.
-        :raises PurseError: if this player's purse cannot be shown.
         """
         self._proposed = None
         if proposal.resignation and (former := self._proposals.signed_by(seat.host, proposal.resignation)) is not None:
             former.take(seat.host, Carried(*proposal.resignation))
         if seat.own is None or self._proposals.find(match_id(proposal.genesis)) is not None:
             return
-        self._sit_down(seat)  # the purse may have changed since, and then the proposal is stale
         with suppress(StaleProposalError):
             genesis = seat.check_proposal(proposal.genesis)
+            if genesis.ruleset.stakes and not genesis.has_purses:
+                raise UnknownRulesError("the match has stakes, but nobody brings a purse")
             if self._proposals.is_bound:
                 raise MalformedGenesisError("another match is proposed, though the last one may begin")
             if self._proposals.committed_with(seat.own.join.match_key) >= limits.PROPOSALS:
                 raise MalformedGenesisError("matches are proposed without end")
-            if self._are_in_order(seat, genesis):
+            if self._ledgers is None or self._ledgers.may_sign(genesis):
                 self._begin(proposal.genesis, genesis)
             else:
                 self._proposed = proposal
 
     def _sit_down(self, seat: GuestTable) -> None:
-        """Ask for a seat, as the table was shown; again if the purse for it has changed.
-
-        :raises PurseError: if it cannot be shown.
-        """
+        """Ask for a seat, as the table was shown; with stakes, with the purse as it is now."""
         assert seat.ruleset is not None
-        has_purse = seat.ruleset.stakes
-        if seat.own is None or (has_purse and seat.own.join.purse != self._runtime.purses.bring()[0]):
-            own = self._sign_on(seat.id, has_purse)
-            seat.sign_on(own)
-            self._runtime.post(seat.host, JoinTable(own.wire))
-            if has_purse:
-                self._runtime.post(seat.host, ShowPurse(self._runtime.purses.bring()[1]))
+        own = self._sign_on(seat.id, seat.ruleset.stakes)
+        seat.sign_on(own)
+        if seat.ruleset.stakes:
+            if self._ledgers is None:
+                acts = Acts(lambda *_: None, self._refuse_purse, self._sit_again, self._look_again)
+                self._ledgers = TableLedgers(self._runtime, acts, tuple, seat.host, has_stakes=True)
+            self._runtime.post(seat.host, self._ledgers.own(own))
+        self._runtime.post(seat.host, JoinTable(own.wire))
 
-    def _take_purse(self, seat: GuestTable, proof: bytes) -> None:
-        """Look at what the host shows of a purse, now or in its turn.
+    def _sit_again(self) -> None:
+        if self._seat is not None and not self.has_begun:
+            self._sit_down(self._seat)
 
-        :raises MalformedPurseError: if it is not right.
-        :raises PurseError: if this player's purse cannot be shown.
-        """
-        if seat.ruleset is None or not seat.ruleset.stakes or self._runtime.purses.knows(proof):
+    def _refuse_purse(self, identity: bytes, reason: str) -> None:
+        """Leave a table because of somebody's purse, perhaps this player's own."""
+        seat = self._seat
+        if seat is None or self.has_begun:
             return
-        if self._unseen or not self._pace.admits(self._runtime.loop.time()):
-            if not self._unseen:
-                self._runtime.loop.call_later(1 / PURSE_RATE, self._take_unseen, seat)
-            self._unseen.append(proof)
-            return
-        self._look_at_purse(seat, proof)
+        names = {key: name for name, key in (seat.shown.players if seat.shown is not None else ())}
+        is_own = identity == self._runtime.identity.public
+        who = "" if is_own or identity not in names else f"{names[identity]} cannot play here: "
+        self._runtime.post(seat.host, Leave("left the table"))
+        self._close(RefuseCode.REFUSED, f"{who}{reason}")
 
-    def _take_unseen(self, seat: GuestTable) -> None:
-        """Look at the next of what came too fast."""
-        if seat is not self._seat or self.has_begun or not self._unseen:
-            self._unseen.clear()
-            return
-        proof = self._unseen.popleft()
-        self._pace.take()
-        if self._unseen:
-            self._runtime.loop.call_later(1 / PURSE_RATE, self._take_unseen, seat)
-        with self._runtime.stopping_at_disk_errors(), self._closing_if_unacceptable():
-            self._look_at_purse(seat, proof)
+    def _look_again(self) -> None:
+        if self._seat is not None and self._proposed is not None and not self.has_begun:
+            self._consider(self._seat, self._proposed)
 
-    def _look_at_purse(self, seat: GuestTable, proof: bytes) -> None:
-        """Look at the purse of another player, or at newer entries of this player's own.
-
-        :raises MalformedPurseError: if it is not right.
-        :raises PurseError: if this player's purse cannot be shown.
-        """
-        taken = self._runtime.purses.take(proof)
-        for back in taken.back:
-            self._runtime.post(seat.host, ShowPurse(back))
-        self._sit_down(seat)
-        if taken.news and self._proposed is not None:
-            self._consider(seat, self._proposed)
-
-    def _are_in_order(self, seat: GuestTable, genesis: Genesis) -> bool:
-        """Tell whether the match can be signed with these purses; the host is told what their owners have to see.
-
-        :raises MalformedGenesisError: if one of them will never do.
-        """
-        if not genesis.ruleset.stakes:
-            return True
-        if not genesis.has_purses:
-            raise UnknownRulesError("the match has stakes, but nobody brings a purse")
-        purses, is_in_order = self._runtime.purses, True
-        for record in genesis.roster:
-            if flaw := purses.flaw(record.join):
-                is_in_order = False
-                differing = purses.differing(record.join)
-                if not differing and self._unseen:
-                    continue  # it may be among what was not looked at yet
-                if not differing:
-                    raise MalformedGenesisError(f"{record.join.nickname} cannot play for stakes here: {flaw}")
-                self._runtime.post(seat.host, ShowPurse(differing))
-            shown = {match for owner, match in self._handed_back if owner == record.join.identity}
-            for end in purses.ends(record.join, shown) if not flaw else ():
-                self._handed_back.add((record.join.identity, end.match))
-                self._runtime.post(seat.host, ShowPurse(end.encoded()))
-        return is_in_order
+    def _leave_ledgers(self) -> None:
+        if self._ledgers is not None:
+            self._ledgers.close()
+            self._ledgers = None
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down. Without the host the table is gone; but while a match forms, the host has time to come back,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 from typing import Final
 
 from protocol import limits
@@ -23,9 +22,8 @@ from protocol.node.spectators import Spectators
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
-from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, ShowPurse, TableAim, WatchAim
+from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord
-from protocol.wire.purses import MalformedPurseError
 
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""
@@ -104,6 +102,8 @@ class Host:
             raise NodeError(ErrorCode.FAILED, "the match has begun")
         if len(self.table.records) < 2:
             raise NodeError(ErrorCode.FAILED, "a match needs two players", "wait until somebody joins")
+        if self.ledgers.has_stakes and (reason := self._runtime.purses.hindrance):
+            raise NodeError(ErrorCode.FAILED, reason)
         self._attendance.is_started = True
         self._propose()
 
@@ -117,16 +117,11 @@ class Host:
     def _propose(self) -> None:
         """Propose a match, if one is wanted, none is proposed, and all purses are in order."""
         is_wanted = self.table.is_full or (self._attendance.is_closed and len(self.table.records) > 1)
-        if not is_wanted or self._proposal is not None or not self._show_purses():
+        if not is_wanted or self._proposal is not None or not self.ledgers.is_in_order:
             return
         if self._former:  # the same genesis would be the match that was withdrawn
-            self.table.renew(self._sign_on(self.table.id, self._purses.has_stakes))
-        if self.table.is_too_large:
-            raise NodeError(
-                ErrorCode.FAILED,
-                "the purses at this table hold too much for one match",
-                "it helps if fewer players sit here, or fewer stakes are frozen in the purses",
-            )
+            self.table.renew(self._sign_on(self.table.id, self.ledgers.has_stakes))
+            self._show_purses()
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
         proposal.watch = self._watch
@@ -313,8 +308,7 @@ class Host:
         if self.table.frame() != before:  # else they sit here with another join record, which concerns nobody else
             self._changed(joined=identity)
         self._runtime.post(identity, Seat(1))
-        self._purses.expect()
-        self._purses.hand_back(identity)
+        self.ledgers.show_to(identity)
         self._go_on()
 
     # Purses
@@ -333,63 +327,28 @@ class Host:
     def _renew(self) -> None:
         """Bring the purse as it is now: others have handed back what it lacked."""
         if not self.has_begun:
-            self._runtime.tell(Notice(f"{record.join.nickname} cannot play for stakes here: {flaw}"))
-            self._runtime.refuse(record.join.identity, RefuseCode.REFUSED, f"you cannot play for stakes here: {flaw}")
-            self._give_away(record.join.identity)
-
-    def _show_purses(self) -> bool:
-        """Show all purses to all guests if they are in order, so that the match can be proposed; tell whether they
-        are."""
-        own = self.table.records[0]
-        if self._purses.has_stakes and self._runtime.purses.flaw(own.join):  # it has changed since
-            self.table.renew(self._sign_on(self.table.id, True))
-        if not self._purses.are_in_order():
-            return False
-        self._purses.show()
-        return True
-
-    def take_purse(self, identity: bytes, frame: ShowPurse) -> None:
-        """Look at a guest's purse, or at what a guest knows of somebody else's, now or in its turn."""
-        self._follow_purse(identity, partial(self._purses.take, identity, frame.proof))
-
-    def _look_at_purse(self, identity: bytes, proof: bytes) -> None:
-        self._follow_purse(identity, partial(self._purses.judge, identity, proof))
-
-    def _follow_purse(self, identity: bytes, take: Callable[[], Taken | None]) -> None:
-        """Do what follows from a purse that a guest shows."""
-        if self.has_begun or not self._is_guest(identity):
-            return
-        try:
-            taken = take()
-        except MalformedPurseError as error:
-            self._runtime.refuse(identity, RefuseCode.REFUSED, f"what you show of a purse cannot be accepted: {error}")
-            self._give_away(identity)
-            return
-        if taken is None:
-            return
-        if taken.news:
-            self._hand_on(identity, taken.key, ShowPurse(taken.news))
-        if not self._purses.are_in_order():
-            self.withdraw()  # its players could only stay silent
-        self._purses.expect()
-        if self._proposal is None:
-            self._purses.hand_back(identity)
-        self._go_on()
-
-    def _hand_on(self, identity: bytes, key: bytes, news: ShowPurse) -> None:
-        """Show the owner of a purse what somebody else knows of it; the match is proposed again then."""
-        for record in self.table.records:
-            join = record.join
-            if join.purse is None or join.purse.key != key or join.identity == identity:
-                continue
             self.withdraw()
-            if join.identity != self._runtime.identity.public:
-                self._runtime.post(join.identity, news)
+            self.table.renew(self._sign_on(self.table.id, True))
+            self._show_purses()
+            self._go_on()
+
+    def _show_purses(self) -> None:
+        for record in self.table.records[1:]:
+            self.ledgers.show_to(record.join.identity)
+
+    def _follow_purses(self) -> None:
+        """Withdraw a proposal whose purses are not in order, and propose a match when they are."""
+        if not self.has_begun:
+            if not self.ledgers.is_in_order:
+                self.withdraw()
+            self._go_on()
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
         self._asking.pop(identity, None)
         self.code_desk.lost(identity)
+        if not self._is_guest(identity):
+            self.ledgers.release(identity)
         if self.has_begun or not self._is_guest(identity):
             return
         if reason == LEFT or self._proposal is None:
@@ -404,7 +363,7 @@ class Host:
             return
         self.withdraw()
         names = {record.join.identity: record.join.nickname for record in self.table.records}
-        self._purses.release(identity)
+        self.ledgers.release(identity)
         self._attendance.release(identity)
         self.table.release(identity)
         self._changed(left=self._runtime.player(names[identity], identity))

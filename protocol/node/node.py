@@ -12,7 +12,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -551,7 +551,8 @@ class Node:
             self._store.add_seed(match_key, seed)
             self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table, host)
 
-        match = Match(data, me, seed, party=self.party, host=host, purse=self._runtime.purses.freeze)
+        stake = self._stake(match_id(data), genesis)
+        match = Match(data, me, seed, party=self.party, host=host, stake=stake)
         playing = self._active.playing = PlayerSession(self._runtime, match, occasion, self._active.audience, store)
         self._active.proposals.add(playing)
         if hosting is None:
@@ -570,7 +571,7 @@ class Node:
                 *(stored.genesis, archive.roster_index(stored), stored.seed, messages, choices),
                 party=self.party,
                 host=stored.host,
-                purse=self._runtime.purses.freeze,
+                stake=self._stake(stored.match, parse_genesis(stored.genesis)),
             )
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
@@ -578,6 +579,9 @@ class Node:
         playing = PlayerSession(self._runtime, match, occasion, self._active.audience, is_given_up=stored.given_up)
         self._active.proposals.add(playing)
         return playing
+
+    def _stake(self, match: bytes, genesis: Genesis) -> Callable[[int, int], bool]:
+        return lambda bet, tickets: self._runtime.purses.open_stake(match, genesis, (bet, tickets))
 
     def _serve_given_up(self, but: bytes = b"") -> None:
         """Answer in the proposals that this home has signed and does not play: others may have formed them.

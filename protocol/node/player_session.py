@@ -269,6 +269,7 @@ class PlayerSession(Session):
                 self._runtime.store.mark_formed(self.match.id)
                 self.proposals.formed(self)
             case CalledOff():
+                self._runtime.purses.give_up(self.match.id)
                 self.is_given_up = self._is_retired = True
                 if self._store is None:
                     self._runtime.store.mark_given_up(self.match.id)

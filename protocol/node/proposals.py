@@ -81,7 +81,7 @@ class Proposals:
 
     def _may_commit(self, playing: PlayerSession) -> bool:
         others = (each for each in self.sessions if each is not playing and not each.is_given_up)
-        return playing.has_purse and not any(each.match.is_bound or each.match.is_formed for each in others)
+        return playing.has_purses_in_order and not any(each.match.is_bound or each.match.is_formed for each in others)
 
     def _drop(self, playing: PlayerSession) -> None:
         playing.close()

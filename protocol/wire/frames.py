@@ -238,7 +238,7 @@ class Unknown(NamedTuple):
     fields: tuple[Value, ...]
 
 
-Lobbying = JoinTable | Table | Propose | Seat | ShowPurse | CodeElement | CodeProof
+Lobbying = JoinTable | Table | Propose | Seat | ShowLedger | CodeElement | CodeProof
 Known = Hello | Welcome | Refuse | Lobbying | Carried | Need | Page | Leave | Cut | Say | Have
 Frame = Known | Unknown
 

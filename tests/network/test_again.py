@@ -34,7 +34,7 @@ from protocol.limits import Limits
 from protocol.match.effects import Ended, Formed, Over, Show
 from protocol.node.node import TableSettings
 from protocol.storage.archive import roster_index
-from protocol.wire.frames import Carried, Frame, JoinTable, Page, Propose, Refuse, Seat, ShowPurse, Table
+from protocol.wire.frames import Carried, Frame, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
 from protocol.wire.genesis import parse_genesis
 from tests.network.company import HOST, Company, Player, in_mid_match
 from tests.owners import Quitter
@@ -353,7 +353,7 @@ async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: 
     joining = guest.node._active.joining
     take = joining.take
 
-    def give_up(identity: bytes, frame: Table | Propose | Seat | Refuse | ShowPurse) -> None:
+    def give_up(identity: bytes, frame: Table | Propose | Seat | Refuse | ShowLedger) -> None:
         take(identity, frame)
         if isinstance(frame, Seat):
             waiting.cancel()

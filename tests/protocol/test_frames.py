@@ -27,7 +27,7 @@ from protocol.wire.frames import (
     Refuse,
     Say,
     Seat,
-    ShowPurse,
+    ShowLedger,
     Table,
     TableAim,
     Unknown,

@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS
 from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.keys import Identity, MatchKey, PurseKey
-from protocol.limits import FROZEN, PURSE, SOUL_BYTES, SOULS, STAKES_GENESIS, UNSIGNED
+from protocol.crypto.keys import Identity, MatchKey
+from protocol.limits import UNSIGNED
 from protocol.match.lobby import Attendance, GuestTable, HostedTable, Lobby, NotAdmittedError, TableSettings
-from protocol.wire.canonical import Value, encode
+from protocol.wire.canonical import Value
 from protocol.wire.frames import Customs, Table, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, Patience, make_join_record
 from protocol.wire.table_id import private_table_id
@@ -61,59 +61,6 @@ def test_a_guest_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
     again = join_record(b"lobby", 1, nickname="ann again")
     hosted.admit(ANN.join.identity, again.wire)
     assert hosted.records == (HOST, again)
-
-
-def test_nobody_gets_a_seat_by_whom_a_match_for_stakes_could_not_be_settled() -> None:
-    """Nine strangers with full purses kept the stake of an honest player frozen for ever."""
-    rules = CLASSIC.with_options({"stakes": "yes"})
-    souls = tuple((f"{number:02}".ljust(SOUL_BYTES, "x"), MAX_COINS) for number in range(SOULS))
-    frozen = tuple(Frozen(bytes((number,)) * 32, 10**10, 10**10, 2**31) for number in range(FROZEN - 1))
-    largest = [
-        join_record(
-            b"lobby",
-            number,
-            purse=Purse(PurseKey(bytes((number,)) * 32).public, 2**31, bytes(32), MAX_COINS, frozen, MAX_COINS, souls),
-        )
-        for number in range(10)
-    ]
-    hosted = HostedTable(TableSettings("Friday", rules, 10), TABLE, largest[0], "")
-    refused = []
-    for record in largest[1:]:
-        try:
-            hosted.admit(record.join.identity, record.wire)
-        except NotAdmittedError as error:
-            refused.append(str(error))
-    assert refused
-    assert "hold too much" in refused[0]
-    assert len(hosted.genesis().encoded()) <= STAKES_GENESIS
-    assert not hosted.is_too_large
-    hosted.release(largest[-2].join.identity)
-    hosted.renew(join_record(b"lobby", 0, purse=Purse(PurseKey(bytes(32)).public, 1, bytes(32), 1)))
-    for record in largest[-2:]:  # there is room for both, as long as the host's purse is small
-        hosted.admit(record.join.identity, record.wire)
-    hosted.renew(largest[0])
-    assert hosted.is_too_large
-    guest = GuestTable(TABLE, largest[0].join.identity)
-    guest.sign_on(largest[1])
-    guest.update(hosted.frame())
-    roster = tuple(sorted(largest, key=lambda record: record.join.identity))
-    with pytest.raises(MalformedGenesisError, match="could not be settled"):
-        guest.check_proposal(Genesis(TABLE, rules, Patience(), roster).encoded())
-
-
-def test_the_longest_genesis_for_stakes_leaves_room_for_its_settlement() -> None:
-    full = 10**12
-    account = encode((((full, full),) * 10, tuple(range(10)), tuple(range(10)), "x" * SOUL_BYTES))
-    last = 2**32 - 1
-    evidence = Evidence(
-        *(bytes(STAKES_GENESIS), last, bytes(32), bytes(32), account, (bytes(64),) * 10),
-        results=((9, bytes(64)),) * 10,
-        resignations=((9, last, bytes(32), bytes(64)),) * 9,
-    )
-    bodies = Freeze(bytes(32), full, full), Settled(bytes(32), bytes(32), -full, -full, "x" * SOUL_BYTES, full, full)
-    entries = [Entry(bytes(32), last, bytes(32), body) for body in bodies]
-    signed = [SignedEntry(entry.encoded(), bytes(64), entry, b"") for entry in entries]
-    assert len(encode_proof(signed, (evidence.encoded(),))) <= PURSE
 
 
 def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:

@@ -84,7 +84,7 @@ class Process:
     def may_commit(self, machine: Machine) -> bool:
         """Tell whether COMMIT of the first roll may be signed in a proposal: nothing else binds or is played."""
         others = [each.match for each in self._machines if each is not machine and each.match is not None]
-        return machine.has_purse and not any(each.is_bound or each.is_formed for each in others)
+        return machine.has_purses_in_order and not any(each.is_bound or each.is_formed for each in others)
 
     def called_off(self, machine: Machine) -> None:
         """A proposal is dead: now another may bind."""
@@ -177,9 +177,9 @@ class Machine:
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
         if self._home is not None:
             self._home.play_on(self.disk)
-        purse = {"purse": self._home.keeper.freeze} if self._home is not None else {}
-        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, host=world.host, **purse)
-        self._books = None
+        self.match = self.make_match(
+            *(self.data, self.author, world.seeds[self.author], *known), host=world.host, stake=self._open_stake
+        )
         self._is_over = False
         self.process.add(self)
         self._run(lambda: self._feed(Ticked()))
