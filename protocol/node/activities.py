@@ -226,8 +226,8 @@ class Activities:
             elif identity in self.audience:
                 pass
             elif isinstance(frame, ShowLedger) and self.hosting is not None:
-                self.hosting.ledgers.take(identity, frame)
-            elif isinstance(frame, Table | Propose | Seat | Refuse | ShowLedger):
+                self.hosting.take_ledger(identity, frame)
+            elif isinstance(frame, Table | Propose | Refuse | ShowLedger):
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.formed is not None:
                     self.formed.refused(identity, frame.reason)

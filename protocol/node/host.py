@@ -22,8 +22,8 @@ from protocol.node.spectators import Spectators
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
-from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, TableAim, WatchAim
-from protocol.wire.genesis import Genesis, JoinRecord
+from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, ShowLedger, TableAim, WatchAim
+from protocol.wire.genesis import Genesis, JoinRecord, match_id
 
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""
@@ -267,7 +267,15 @@ class Host:
 
     def take_join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, once its purse is in order, if there are stakes."""
-        self.ledgers.take(identity, frame)
+        if self.has_begun:
+            self._join(identity, frame)
+        else:
+            self.take_ledger(identity, frame)
+
+    def take_ledger(self, identity: bytes, frame: ShowLedger | JoinTable) -> None:
+        """Look at a purse that a peer shows, as long as the table is open."""
+        if not self.has_begun and not isinstance(self._runtime.mesh.aim(identity), CodeAim):  # it showed no token
+            self.ledgers.take(identity, frame)
 
     def _join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, or say why not; at once, unless seats have changed hands too often of late."""

@@ -312,12 +312,12 @@ class PurseKeeper:
         return evidence is not None
 
     def give_up(self, match: bytes) -> None:
-        """Forget a match that this node is bound to, as it does not form."""
-        if self._live.pop(match, None) is not None:
-            own = self.own
-            own = own._replace(busy=b"") if own.busy == match and own.stake is None else own
-            self._kept.unbind(own, match)
-            self._own = own
+        """Forget a match that this node was bound to, as it does not form, or without this node."""
+        self._live.pop(match, None)
+        own = self.own
+        own = own._replace(busy=b"") if own.busy == match and own.stake is None else own
+        self._kept.unbind(own, match)
+        self._own = own
 
     def release(self, match: bytes) -> None:
         """Follow a match no more: it can still form, or be resumed."""

@@ -225,6 +225,13 @@ async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent
     assert "full" in (await guest.until(Stopped)).reason
 
 
+async def test_no_purse_is_looked_at_once_the_match_has_begun(people: Company) -> None:
+    host, guest = (await people.table(2, "AB", WAITING, STAKES))[0]
+    await guest.until(MatchStarted)
+    host.node._active.peer_frame(guest.node.identity.public, ShowLedger((), (), (), ()))
+    await finish([host, guest])
+
+
 async def test_a_table_without_stakes_asks_for_no_purse(people: Company) -> None:
     players, _ = await people.table(2, "AB", WAITING)
     end = await players[0].until(MatchResult)
