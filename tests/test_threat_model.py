@@ -29,7 +29,7 @@ CLAIMS = {
     "Several seats run by one person": "Not promised",
     "A majority that conspires": "Not promised",
     "Which of two went silent": "Not promised",
-    "Nobody bets a coin twice, or one that is not theirs": "Promised",
+    "Nobody bets a coin twice before the same eyes": "Promised",
     "Coins are worth what their keys are worth": "Not promised",
 }
 """What the design claims, or expressly does not."""
