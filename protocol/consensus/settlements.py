@@ -104,7 +104,7 @@ def gather(history: History) -> Value | None:
         for signed in each.entries.values()
         if signed.message.kind == Kind.RESIGN and signed.message.author not in results
     }
-    if len(results) <= (history.roster_size - len(resigned)) // 2:
+    if 2 * len(results) <= history.roster_size - len(resigned):
         return None
     account = account_of(position.seats, position.state)
     # A stake that was opened in a step that never closed is in no bet.
@@ -164,11 +164,33 @@ def read_evidence(value: Value) -> End:
     def check(author: int, step: int, tip: bytes, kind: int, body: Value, signature: bytes) -> None:
         said = Message(match, step, tip, author, kind, body)
         if not keys[author].verifies(signature, said.encoded()):
-            raise MalformedPurseError("a settlement with a result that was not signed")
-    staying = set(range(players)) - set(gone)
-    if len(staying & set(signed)) <= len(staying) // 2:
-        raise MalformedPurseError("a settlement that too few players of its match have signed")
-    return Ended(genesis, match, account, result, tuple(map(bool, evidence.freezes)))
+            raise MalformedPurseError("the end of a match with a signature that is wrong")
+
+    signed = _by_author(results, players, (bytes,))
+    if not end:
+        if len(signed) < players:
+            raise MalformedPurseError("a match is void only if all its players have signed so")
+        for author, (signature,) in signed.items():
+            said = void_message(match, author)
+            check(author, said.step, said.tip, said.kind, said.body, signature)
+        return End(genesis, match, None, _read_stakes(genesis, stakes, check))
+    bets = _read_stakes(genesis, stakes, check)
+    step, tip, state, account_data = parts(end, "the end of a match", is_number, is_id, is_id, _is_byte_string)
+    account = parse_account(account_data, players)
+    for author, bet in enumerate(account.bets):
+        if bets.get(author, (0, 0)) != bet:
+            raise MalformedPurseError("the end of a match with a bet that nobody has signed")
+    gone = _by_author(resignations, players, (int, bytes, bytes))
+    for author, (left, place, signature) in gone.items():
+        if not (left >= _FIRST_RESIGN and is_number(left) and is_id(place)):
+            raise MalformedPurseError("the end of a match with a resignation before it was formed")
+        check(author, left, place, Kind.RESIGN, (), signature)
+    for author, (signature,) in signed.items():
+        check(author, step, tip, Kind.RESULT, result_hash(state, account_data), signature)
+    staying = set(range(players)) - gone.keys()
+    if 2 * len(staying & signed.keys()) <= len(staying):
+        raise MalformedPurseError("the end of a match that too few of its players have signed")
+    return End(genesis, match, account, bets)
 
 
 def _read_stakes(genesis: Genesis, value: tuple[Value, ...], check: Any) -> dict[int, tuple[int, int]]:

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from typing import Any, Final
 
 from protocol import limits
-from protocol.consensus.accounts import account_of
+from protocol.consensus.accounts import SOUL_NAMES, account_of
 from protocol.consensus.branches import Outcome
 from protocol.consensus.departures import voters
 from protocol.consensus.errors import MisconductError, RejectedMessageError

@@ -46,7 +46,6 @@ from protocol.wire.frames import (
     Propose,
     Refuse,
     Say,
-    Seat,
     ShowLedger,
     Table,
     TableAim,

@@ -22,8 +22,8 @@ from protocol.node.spectators import Spectators
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
-from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, ShowLedger, TableAim, WatchAim
-from protocol.wire.genesis import Genesis, JoinRecord, match_id
+from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, ShowLedger, TableAim, WatchAim
+from protocol.wire.genesis import Genesis, JoinRecord
 
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""

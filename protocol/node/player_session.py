@@ -213,7 +213,7 @@ class PlayerSession(Session):
         self._keep_books()
 
     def _keep_books(self) -> None:
-        if not self._runtime.is_silent:
+        if not (self._runtime.is_silent or self.is_given_up):
             with self._runtime.stopping_at_disk_errors():
                 self._runtime.purses.follow(self.match, is_over=self.is_over)
 

@@ -27,8 +27,7 @@ from protocol.wire.purses import (
     parse_head,
     parse_purse,
 )
-from tests.protocol.histories import until
-from tests.simulation.world import IDENTITIES, World, identity_of
+from tests.simulation.world import genesis, identity_of
 
 OWNER = identity_of(b"owner", 0).public
 STAKES = PRESETS["classic"].with_options({"stakes": "yes"})
@@ -200,50 +199,19 @@ LONGER = BASE.with_record(won(4))
 OTHER = after(won(1), won(2), won(3, change=6)).with_record(won(4))
 
 
-def test_a_stake_with_a_wrong_signature_of_its_purse_is_misconduct() -> None:
-    world = evening()
-    history = world.machines[0].match.history
-    step = staked(world, 0).message.step
-    for change in (
-        lambda body: body[:3],
-        lambda body: (*body[:3], bytes(64)),
-        lambda body: (*body[:3], staked(world, 1).message.body[3]),  # type: ignore[index]
-    ):
-        right = staked(world, 0).message
-        wrong = sign(right._replace(body=change(right.body)), MatchKey(world.seeds[0]))
-        fork = until(history, step)
-        assert fork.weigh(staked(world, 0)) is Outcome.ADDED
-        with pytest.raises(MisconductError, match="stake"):
-            fork.weigh(wrong)
-
-
-def test_a_match_without_purses_takes_no_signature_of_one() -> None:
-    world = World(ONE_DIE, 2, 80)
-    world.run()
-    history = world.machines[0].match.history
-    right = staked(world, 0)
-    body = right.message.body
-    assert isinstance(body, tuple)
-    wrong = sign(right.message._replace(body=(*body, bytes(64))), MatchKey(world.seeds[0]))
-    with pytest.raises(MisconductError, match="other purses"):
-        until(history, right.message.step).weigh(wrong)
-
-
-def test_a_stake_that_came_too_late_comes_back() -> None:
-    """Its author froze it, and was voted absent without it: the account has no bet."""
-    owners = [Owner(name) for name in ("u", "v", "w")]
-    world = World(ONE_DIE, 3, 84, owners=[owner.seat for owner in owners])
-    late = world.purses[0]
-    while stage(world, 1) != (Purpose.STAKES, Kind.STAKE):
-        assert world.step()
-    world.run()
-    history = world.machines[1].match.history
-    right = evidence_of(world, 1)
-    bets = list(read_evidence(right.encoded()).account.bets)
-    assert bets[0] == late.purse.frozen[0][1:3]
-    account = read_evidence(right.encoded()).account._replace(bets=((0, 0), *bets[1:]))
-    result = result_hash(right.state, account.encoded())
-    signatures = tuple(
+@pytest.mark.parametrize(
+    ("known", "shown", "relation"),
+    [
+        (BASE, BASE, Relation.SAME),
+        (BASE, LONGER, Relation.LONGER),
+        (LONGER, BASE, Relation.OLDER),
+        (BASE, folded(LONGER, 3), Relation.LONGER),
+        (BASE, folded(LONGER, 4), Relation.FOLDED),
+        (folded(LONGER, 4), BASE, Relation.OLDER),
+        (BASE, OTHER, Relation.FORK),
+        (OTHER, BASE, Relation.FORK),
+        (BASE, Purse.new(OWNER, 1), Relation.LONGER),
+        (Purse.new(OWNER, 1), LONGER, Relation.OLDER),
         (
             BASE,
             Purse(OWNER, 0, BASE.states[1]._replace(balance=BASE.states[1].balance + 1), BASE.records[1:]),

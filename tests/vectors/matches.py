@@ -10,11 +10,11 @@ from protocol.consensus.branches import Outcome
 from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
-from protocol.crypto.keys import MatchKey, PurseKey
+from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value, encode
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
-from protocol.wire.purses import Entry, Frozen, Opening, Purse, sign_entry
+from protocol.wire.purses import Head, Purse
 from tests.protocol.scribe import due, signed_by
 from tests.simulation.world import genesis, identity_of
 
