@@ -46,6 +46,7 @@ from protocol.wire.frames import (
     Propose,
     Refuse,
     Say,
+    Seat,
     ShowLedger,
     Table,
     TableAim,
@@ -226,7 +227,7 @@ class Activities:
                 pass
             elif isinstance(frame, ShowLedger) and self.hosting is not None:
                 self.hosting.take_ledger(identity, frame)
-            elif isinstance(frame, Table | Propose | Refuse | ShowLedger):
+            elif isinstance(frame, Table | Propose | Seat | Refuse | ShowLedger):
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.formed is not None:
                     self.formed.refused(identity, frame.reason)
