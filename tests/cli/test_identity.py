@@ -116,7 +116,7 @@ def test_restoring_a_purse_says_that_it_is_old(here: Run, home: Home, tmp_path: 
     assert "your purse" not in here("identity", "backup", str(tmp_path / "before")).stdout
     assert "Its purse is" not in here("identity", "restore", str(tmp_path / "before"), "--home", new).stdout
     with closing(Store(home.store)) as store:
-        assert PurseKeeper(store, OWNER.public, lambda _: None).own.purse.balance == 1000
+        store.purses.keep(OwnPurse(Purse.new(OWNER.public)))
     assert "your key, your purse, " in here("identity", "backup", str(made)).stdout
     said = here("identity", "restore", str(made), "--home", new).stdout
     assert "Its purse is as it was then." in said
@@ -148,25 +148,6 @@ def test_whoever_restores_a_key_is_told_which_one_and_which_one_is_here(here: Ru
     here("identity", "passphrase", **NEW)
     shutil.copy(home.identity, tmp_path / "key")
     assert "Its key is protected by a passphrase." in asked(here, tmp_path / "key", new)
-
-
-def test_a_newcomers_coins_are_spoken_of_where_there_is_no_purse_of_the_restored_key(
-    here: Run, home: Home, tmp_path: Path
-) -> None:
-    made, new = tmp_path / "made", Home(tmp_path / "new")
-    with closing(Store(home.store)) as store:
-        assert PurseKeeper(store, OWNER.public, lambda _: None).own
-    here("identity", "backup", str(made))
-    assert "newcomer's coins" not in asked(here, made, home)
-    new.path.mkdir()
-    with closing(Store(new.store)) as store:
-        fill(store)
-    assert "newcomer's coins" in asked(here, made, new)
-    here("identity", "passphrase", **NEW)
-    here("identity", "backup", str(tmp_path / "protected"))
-    said = asked(here, tmp_path / "protected", home)
-    assert "your purse" in said
-    assert "newcomer's coins" not in said
 
 
 @pytest.mark.parametrize("folder", ["", "."])

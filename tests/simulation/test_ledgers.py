@@ -137,10 +137,10 @@ class Bug(NamedTuple):
 
 
 BUGS = (
-    Bug(own_matches_are_not_looked_at, WronglyTakenError, 19),
+    Bug(own_matches_are_not_looked_at, WronglyTakenError, 6),
     Bug(an_older_purse_is_taken, WronglyTakenError, 2),
-    Bug(heights_are_compared_alone, WronglyTakenError, 11),
-    Bug(stakes_are_forgotten, WronglyTakenError, 1),
+    Bug(heights_are_compared_alone, WronglyTakenError, 13),
+    Bug(stakes_are_forgotten, WronglyTakenError, 2),
     Bug(nothing_that_is_handed_back_is_taken, WronglyRefusedError, 5),
     Bug(purses_of_a_match_are_kept_in_memory_only, WronglyTakenError, 2),
     Bug(what_a_busy_purse_has_staked_is_not_written, WronglyRefusedError, 0),
