@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -148,24 +148,16 @@ class MatchKey:
     """The signing key of one match, derived from the match seed; lost with it."""
 
     __slots__ = ("_secret", "_sign", "public")
-    purpose: ClassVar[str] = "match-key"
 
     def __init__(self, seed: bytes) -> None:
         from nacl.bindings import crypto_sign, crypto_sign_seed_keypair
 
-        self.public, self._secret = crypto_sign_seed_keypair(tagged_hash(self.purpose, seed))
+        self.public, self._secret = crypto_sign_seed_keypair(tagged_hash("match-key", seed))
         self._sign = crypto_sign
 
     def sign(self, data: bytes) -> bytes:
         """Return the 64-byte signature over ``data``."""
         return self._sign(data, self._secret)[:SIGNATURE_BYTES]
-
-
-class PurseKey(MatchKey):
-    """The signing key of one purse, derived from a seed that is kept with it."""
-
-    __slots__ = ()
-    purpose = "purse-key"
 
 
 def _check_character(text: str) -> str:

@@ -164,10 +164,7 @@ class HostedTable:
 
     def genesis(self) -> Genesis:
         """Return the genesis for the players who sit here now."""
-        return self._genesis_of(self.records)
-
-    def _genesis_of(self, records: Iterable[JoinRecord]) -> Genesis:
-        roster = tuple(sorted(records, key=lambda record: record.join.identity))
+        roster = tuple(sorted(self.records, key=lambda record: record.join.identity))
         return Genesis(self.id, self.settings.ruleset, self.settings.patience, roster)
 
 
