@@ -18,19 +18,21 @@ from unittest.mock import patch
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
 from protocol import limits
 from protocol.consensus import verifier
+from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import MisconductError
-from protocol.consensus.history import History, Outcome
+from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.commit import COMMITMENTS
-from protocol.consensus.kinds.lock import carried
-from protocol.consensus.position import Position, Purpose
+from protocol.consensus.kinds.witness import CARRIED
+from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
+from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import Context, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Genesis, Patience
-from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from protocol.wire.purses import Head
 from tests.fuzz.mutation import encode_loosely
 from tests.protocol.histories import fork
@@ -59,8 +61,8 @@ class FairMatch:
     """Encodings of messages of another match."""
 
     def step(self, place: int) -> int:
-        """Return the step of a message, or the last one behind them all."""
-        return self.messages[place].message.step if place < len(self.messages) else max(self.histories)
+        """Return the step of a message, that which a vote closes, or the last one behind them all."""
+        return step_of(self.messages[place].message) if place < len(self.messages) else max(self.histories)
 
     def position(self, place: int) -> Position:
         """Return the step of a message as a position."""
@@ -79,6 +81,14 @@ class FairMatch:
         """Return a message in the transcript's encoding, signed by its author."""
         changed = message._replace(**changes)
         return encode(sign(changed, self.keys[changed.author]).wire)
+
+
+def step_of(message: Message) -> int:
+    """Return the step of a message, or that which a vote closes."""
+    if message.kind not in VOTES:
+        return message.step
+    _, value, *_ = cast("tuple[int, tuple[int, bytes, Value], *tuple[int, ...]]", message.body)
+    return value[0]
 
 
 PATIENCE: Final = Patience(30, 15)
@@ -283,46 +293,56 @@ def other_states(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def changed_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """Of another round, for other entries, of another kind, or by who has no vote."""
+    """Of another round, for another value, of another kind, of no value, or by who has no vote."""
     message, position, rest = played.messages[place].message, played.position(place), played.rest(place + 1)
     if message.kind is not Kind.CLOSE:
         return
-    number, entries = cast("tuple[int, tuple[bytes, ...]]", message.body)
-    yield played.sign(message, body=(number + 1, entries)) + rest
-    for index, entry in enumerate(entries):
-        for other in {b"", rng.randbytes(32)} - {entry}:
-            yield played.sign(message, body=(number, (*entries[:index], other, *entries[index + 1 :]))) + rest
-    yield played.sign(message, body=(number, entries[1:] or (b"",) * 2)) + rest
-    yield played.sign(message, kind=Kind.ABSENT, body=(number, entries, -1)) + rest
+    number, (step, tip, entries) = cast("tuple[int, tuple[int, bytes, tuple[bytes, ...] | bytes]]", message.body)
+    changed: list[Value] = [bytes(32)]
+    if isinstance(entries, tuple):
+        changed.append(entries[1:] or (b"",) * 2)
+        for index, entry in enumerate(entries):
+            others = {b"", rng.randbytes(32)} - {entry}
+            changed += [(*entries[:index], other, *entries[index + 1 :]) for other in others]
+    else:
+        changed.append((b"",) * len(position.owed))
+    for value in changed:
+        yield played.sign(message, body=(number, (step, tip, value))) + rest
+    for body in ((number + 1, (step, tip, entries)), (number, (step, rng.randbytes(32), entries)), (number, ())):
+        yield played.sign(message, body=body) + rest
+    yield played.sign(message, kind=Kind.ABSENT, body=(number, (step, tip, entries), -1)) + rest
     for author in set(range(len(played.keys))) - set(position.base):
         yield played.sign(message, author=author) + rest
 
 
 def more_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """One more than a majority; or one on a step that needs none."""
-    message, position = played.messages[place].message, played.position(place)
-    step = played.messages[played.starts[message.step] : played.starts[message.step + 1]]
+    message, position, number = played.messages[place].message, played.position(place), played.step(place)
+    end = played.starts[number + 1]
+    step = played.messages[played.starts[number] : end]
     if message.kind is Kind.CLOSE:
         for author in set(position.base) - {each.message.author for each in step if each.message.kind is Kind.CLOSE}:
             vote = played.sign(message, author=author)
             yield vote + played.rest(place)
-            end = played.starts[message.step + 1]
             yield b"".join(played.encodings[place:end]) + vote + played.rest(end)
-    elif message.step > 0:
-        ids = {each.message.author: each.id for each in step if each.message.kind is not Kind.CLOSE}
-        entries = tuple(ids.get(author, b"") for author in position.owed)
+    elif number >= FORMED and message.kind not in VOTES:
+        ids = {each.message.author: each.id for each in step if each.message.kind not in VOTES}
+        entries: Value = tuple(ids.get(author, b"") for author in position.owed)
+        value = (number, position.tip, position.lock or entries)
+        root = message._replace(step=position.root, tip=position.root_tip, kind=Kind.CLOSE, body=(0, value))
         for author in position.base:
-            yield played.sign(message, author=author, kind=Kind.CLOSE, body=(0, entries)) + played.rest(place)
+            yield played.sign(root, author=author) + played.rest(place)
 
 
 def unnamed(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A message of who was voted absent, in its place among those of the step, and behind the votes."""
-    message, position = played.messages[place].message, played.position(place)
-    first, end = played.starts[message.step], played.starts[message.step + 1]
-    given = [each.message.author for each in played.messages[first:end] if each.message.kind is not Kind.CLOSE]
+    position, number = played.position(place), played.step(place)
+    first, end = played.starts[number], played.starts[number + 1]
+    given = [each.message.author for each in played.messages[first:end] if each.message.kind not in VOTES]
+    kind, body = (Kind.LOCK, position.lock) if position.kind is Kind.LOCK else (Kind.RESIGN, ())
     for author in set(position.owed) - set(given):
         if place == first + sum(other < author for other in given):
-            late = played.sign(message, author=author, kind=Kind.RESIGN, body=())
+            late = played.sign(Message(played.histories[0].match, number, position.tip, author, kind, body))
             yield late + played.rest(place)
             yield b"".join(played.encodings[place:end]) + late + played.rest(end)
 
@@ -330,7 +350,7 @@ def unnamed(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 def early_receipts(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A RESULT before the end: a receipt of nothing, which proves that a program is wrong, not that a player is."""
     message = played.messages[place].message
-    if message.kind is not Kind.CLOSE:
+    if message.kind not in VOTES:
         receipt = played.sign(message, kind=Kind.RESULT, body=rng.randbytes(32))
         for after in (played.rest(place), played.rest(place + 1), b""):
             yield receipt + after
@@ -339,7 +359,7 @@ def early_receipts(played: FairMatch, place: int, rng: Random) -> Iterator[bytes
 def more_than_proofs(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A proof of misconduct with something behind it that is none: the rest of the match, or anything at all."""
     message = played.messages[place].message
-    if message.kind is Kind.CLOSE:
+    if message.kind in VOTES:
         return
     kind = Kind.MOVE if message.kind is not Kind.MOVE else Kind.LOCK
     second = played.sign(message, kind=kind, body=_BODIES[kind])
@@ -407,7 +427,7 @@ _BODIES: Final[Mapping[int, Value]] = {
     Kind.LOCK: bytes(32),
     Kind.REVEAL: bytes(32),
     Kind.MOVE: "liar",
-    Kind.OPEN: (bytes(32),) * 3,
+    Kind.OPEN: (bytes(32), bytes(32), bytes(32), b""),
     Kind.RESIGN: (),
     Kind.RESULT: bytes(32),
     Kind.STAKE: (0, 0, bytes(32)),
@@ -423,6 +443,7 @@ _NO_MOVES: Final = ("concede", "no move", " 1x2", "1X2", "dudo", "\x1b[2J", "9" 
 def other_kinds(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A message of a kind that is not due: an early reveal, an early opening, a move out of season."""
     message, position = played.messages[place].message, played.position(place)
+    message = message._replace(step=position.step, tip=position.tip)
     for kind, body in _BODIES.items():
         if kind not in (position.kind, Kind.RESIGN, Kind.RESULT):
             yield played.sign(message, kind=kind, body=body), message.author
@@ -442,7 +463,7 @@ def early_reveals(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[
 def out_of_turn(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """By somebody who owes the step nothing."""
     message, position = played.messages[place].message, played.position(place)
-    if message.kind is Kind.CLOSE:
+    if message.kind in VOTES:
         return  # votes are nobody's turn
     for author in set(range(len(played.keys))) - set(position.owed):
         yield played.sign(message, author=author), author
@@ -471,11 +492,22 @@ def wrong_openings(played: FairMatch, place: int, rng: Random) -> Iterator[tuple
     match message.body:
         case bytes() if message.kind is Kind.REVEAL:
             yield played.sign(message, body=other), message.author
-        case (_, one, two) if message.kind is Kind.OPEN:
-            yield played.sign(message, body=(other, one, two)), message.author
+        case (_, *others) if message.kind is Kind.OPEN:
+            yield played.sign(message, body=(other, *others)), message.author
         case (int() as bet, tickets, salt):
             for body in ((bet + 1, tickets, salt), (bet, tickets, other), (NEWCOMER_COINS + 1, tickets, salt)):
                 yield played.sign(message, body=body), message.author
+
+
+def false_witnesses(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """A carried signature that nobody made, or of a player."""
+    message = played.messages[place].message
+    match message.body:
+        case bytes() if message.kind is Kind.REVEAL:
+            for author in range(len(played.keys)):
+                yield played.sign(message, body=message.body[:32] + bytes((author,)) + bytes(64)), message.author
+        case (*others, _) if message.kind is Kind.OPEN:
+            yield played.sign(message, body=(*others, bytes((0,)) + rng.randbytes(64))), message.author
 
 
 def wrong_counts(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -489,7 +521,7 @@ def wrong_counts(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
 def contradictions(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A second message for one slot, beside the first and anywhere behind it; then perhaps the first once more."""
     message = played.messages[place].message
-    if message.kind is Kind.CLOSE:
+    if message.kind in VOTES:
         return  # a vote against a vote: see proofs
     # A RESULT stands outside the history, in a slot of its own.
     kind = rng.choice([kind for kind in _BODIES if kind not in (message.kind, Kind.RESULT)])
@@ -526,7 +558,7 @@ def resigned(played: FairMatch, place: int, bend: Bend) -> bytes:
     parts = []
     for index in range(played.starts[step], len(played.messages)):
         message = played.messages[index].message
-        body = bend(message) if index >= place else message.body
+        body = _carrying(played, history.position, bend(message) if index >= place else message.body)
         message = message._replace(tip=history.position.tip, body=body)
         signed = sign(message, played.keys[message.author])
         if index >= place:
@@ -536,6 +568,19 @@ def resigned(played: FairMatch, place: int, bend: Bend) -> bytes:
         except MisconductError:
             break
     return b"".join(parts)
+
+
+def _carrying(played: FairMatch, position: Position, body: Value) -> Value:
+    """Return a body with the signatures that it carries made anew, for the LOCK on this history."""
+    carried = body[32:] if isinstance(body, bytes) else body[-1] if isinstance(body, tuple) and len(body) == 4 else b""
+    if position.kind not in (Kind.REVEAL, Kind.OPEN) or not isinstance(carried, bytes) or not carried:
+        return body
+    step, tip, lock = position.locks[0]
+    again = b""
+    for author in carried[::CARRIED]:
+        witness = Message(played.histories[0].match, step, tip, author, Kind.WITNESS, lock)
+        again += bytes((author,)) + sign(witness, played.keys[author]).signature
+    return body[:32] + again if isinstance(body, bytes) else (*cast("tuple[Value, ...]", body)[:-1], again)
 
 
 def _secrets(played: FairMatch, place: int, author: int) -> tuple[Message | None, Message | None]:
@@ -555,7 +600,7 @@ def copied_commitments(played: FairMatch, place: int, rng: Random) -> Iterator[t
     message = played.messages[place].message
     if message.kind not in (Kind.COMMIT, Kind.OPEN) or played.has_votes:
         return  # votes name messages by their ids, which would be others
-    places = range(played.starts[message.step], played.starts[message.step + 1])
+    places = range(played.starts[played.step(place)], played.starts[played.step(place) + 1])
     victims = [each for each in places if each != place and played.messages[each].message.kind is message.kind]
     share, _ = _secrets(played, place, message.author)
     for victim in victims[:1]:
@@ -564,7 +609,9 @@ def copied_commitments(played: FairMatch, place: int, rng: Random) -> Iterator[t
         if share is None or known is None:
             continue  # out in the showdown that the commitments came with
         own, others = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
-        bodies = {message: (*own[:-1], others[-1]), share: known.body}
+        index = 2 if message.kind is Kind.OPEN else len(own) - 1
+        revealed = known.body[:32] if isinstance(known.body, bytes) else known.body
+        bodies = {message: (*own[:index], others[index], *own[index + 1 :]), share: revealed}
         yield resigned(played, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
@@ -576,13 +623,19 @@ def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
         return
     later = [each.message for each in played.messages[place:] if each.message.step > message.step]
     end = next((each.step for each in later if each.kind is Kind.OPEN), None)
-    before = [each for each in later if end is not None and each.step < end]
-    if any(each.kind is Kind.COMMIT for each in before):
+    if any(each.kind is Kind.COMMIT and end is not None and each.step < end for each in later):
         return  # a public die, which falls otherwise on another history
-    if any(each.kind is Kind.LOCK and carried(cast("bytes", each.body)) for each in before):
-        return  # a signature of somebody else, who does not sign the other history
+    is_carried = (
+        any(
+            each.kind is Kind.REVEAL and len(cast("bytes", each.body)) > HASH_BYTES for each in later if each.step < end
+        )
+        if end is not None
+        else False
+    )
+    if is_carried:
+        return  # a signature of a witness, who does not sign the other history
     opened = {each.author: each for each in later if each.step == end}
-    places = range(played.starts[message.step], played.starts[message.step + 1])
+    places = range(played.starts[played.step(place)], played.starts[played.step(place) + 1])
     others = [played.messages[each].message for each in places if each != place]
     for copied in others[:1]:
         if message.author not in opened or copied.author not in opened:
@@ -590,7 +643,9 @@ def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
         own, theirs = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
         mine = cast("tuple[bytes, ...]", opened[message.author].body)
         key = cast("tuple[bytes, ...]", opened[copied.author].body)[0]
-        bodies = {message: (*own[:-2], theirs[-2], own[-1]), opened[message.author]: (key, *mine[1:])}
+        index = 1 if message.kind is Kind.OPEN else 0
+        bent = (*own[:index], theirs[index], *own[index + 1 :])
+        bodies = {message: bent, opened[message.author]: (key, *mine[1:])}
         yield resigned(played, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
@@ -614,10 +669,10 @@ def votes_against_closes(played: FairMatch, place: int, rng: Random) -> Iterator
     message = played.messages[place].message
     if message.kind is not Kind.CLOSE:
         return
-    number, entries = cast("tuple[int, tuple[bytes, ...]]", message.body)
-    others = tuple(rng.randbytes(32) for _ in entries)
-    for end in (played.starts[message.step + 1], len(played.messages)):
-        vote = played.sign(message, kind=Kind.ABSENT, body=(number + 1, others, -1))
+    number, (step, tip, entries) = cast("tuple[int, tuple[int, bytes, tuple[bytes, ...] | bytes]]", message.body)
+    other = rng.randbytes(32) if isinstance(entries, bytes) else tuple(rng.randbytes(32) for _ in entries)
+    for end in (played.starts[step + 1], len(played.messages)):
+        vote = played.sign(message, kind=Kind.ABSENT, body=(number + 1, (step, tip, other), -1))
         yield b"".join(played.encodings[place:end]) + vote, message.author
 
 
@@ -627,6 +682,7 @@ OFFENCES: Final[Mapping[str, Offence]] = {
     "a message out of turn": out_of_turn,
     "an illegal move": illegal_moves,
     "a wrong opening": wrong_openings,
+    "a false witness": false_witnesses,
     "a wrong number of commitments": wrong_counts,
     "two messages in one slot": contradictions,
     "a message after the end": after_the_end,
@@ -647,7 +703,7 @@ def _proof(played: FairMatch, *messages: bytes) -> bytes:
 def _pairs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
     """Two messages; an honest player signs only one of them."""
     for signed in rng.sample(played.messages, 6):
-        if signed.message.kind is not Kind.CLOSE:
+        if signed.message.kind not in VOTES:
             kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN
             yield encode(signed.wire), played.sign(signed.message, kind=kind, body=_BODIES[kind])
     lock = rng.choice([signed for signed in played.messages if signed.message.kind is Kind.LOCK])
@@ -655,14 +711,22 @@ def _pairs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
     yield encode(lock.wire), false[0]
     yield false[0], false[1]
     message = rng.choice(played.messages[len(played.keys) :]).message
+    one, other = _values(message)
     for kind, first, second in (
-        (Kind.CLOSE, (0, (b"",)), (0, (bytes(32),))),
-        (Kind.ABSENT, (1, (b"",), -1), (1, (b"",), 0)),
-        (Kind.ABSENT, (1, (b"",), -1), (1, (b"", b""), -1)),
+        (Kind.CLOSE, (0, one), (0, other)),
+        (Kind.CLOSE, (0, one), (0, ())),
+        (Kind.ABSENT, (1, one, -1), (1, one, 0)),
+        (Kind.ABSENT, (1, one, -1), (1, other, -1)),
+        (Kind.RESULT, bytes(32), b"\1" * 32),
     ):
         yield played.sign(message, kind=kind, body=first), played.sign(message, kind=kind, body=second)
-    close = played.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
-    yield close, played.sign(message, kind=Kind.ABSENT, body=(3, (bytes(32),), 1))
+    close = played.sign(message, kind=Kind.CLOSE, body=(2, one))
+    yield close, played.sign(message, kind=Kind.ABSENT, body=(3, other, 1))
+
+
+def _values(message: Message) -> tuple[Value, Value]:
+    """Return two values that votes may be for."""
+    return (message.step, message.tip, (b"",)), (message.step, message.tip, (bytes(32),))
 
 
 def proofs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -706,14 +770,16 @@ def altered_proofs(played: FairMatch, rng: Random) -> Iterator[bytes]:
     )
     for changes in ({"step": message.step + 1}, {"tip": rng.randbytes(32)}, {"match": rng.randbytes(32)}):
         yield _proof(played, played.encodings[place], played.sign(message, **changes))
-    receipts = [played.sign(message, kind=Kind.RESULT, body=body) for body in (bytes(32), b"\1" * 32)]
+    receipts = [played.sign(message, kind=Kind.RESULT, body=bytes(32), step=step) for step in (7, 8)]
     yield _proof(played, *receipts)
     # Votes that an honest player may well cast: in another round, for the same, or after a newer majority.
-    close = played.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
+    one, two = _values(message)
+    close, nil = (played.sign(message, kind=Kind.CLOSE, body=(2, value)) for value in (one, ()))
     for kind, body in (
-        (Kind.CLOSE, (3, (bytes(32),))),
-        (Kind.ABSENT, (3, (b"",), 1)),
-        (Kind.ABSENT, (3, (bytes(32),), 2)),
-        (Kind.ABSENT, (2, (bytes(32),), 1)),
+        (Kind.CLOSE, (3, two)),
+        (Kind.ABSENT, (3, one, 1)),
+        (Kind.ABSENT, (3, two, 2)),
+        (Kind.ABSENT, (2, two, 1)),
     ):
         yield _proof(played, close, played.sign(message, kind=kind, body=body))
+    yield _proof(played, nil, played.sign(message, kind=Kind.ABSENT, body=(3, two, 1)))
