@@ -113,8 +113,8 @@ class TableLedgers:
     def own(self, record: JoinRecord) -> ShowLedger:
         """Return what a guest shows before it asks for a seat with this record. If the purse is not idle, the guest
         stands up after a while."""
-        if reason := self._purses.hindrance:
-            self._wait(self._runtime.identity.public, reason)
+        if self._purses.hindrance:
+            self._wait(self._runtime.identity.public)
         elif (timer := self._patience.pop(self._runtime.identity.public, None)) is not None:
             timer.cancel()
         return ShowLedger(*self._purses.show(record).wire)  # type: ignore[arg-type]
@@ -232,17 +232,19 @@ class TableLedgers:
                 timer.cancel()
             self._acts.changed()
 
-    def _wait(self, owner: bytes, reason: str = "") -> None:
+    def _wait(self, owner: bytes) -> None:
         if owner not in self._patience:
-            self._patience[owner] = self._runtime.loop.call_later(PATIENCE, self._stop_waiting, owner, reason)
+            self._patience[owner] = self._runtime.loop.call_later(PATIENCE, self._stop_waiting, owner)
 
-    def _stop_waiting(self, owner: bytes, reason: str) -> None:
+    def _stop_waiting(self, owner: bytes) -> None:
         self._patience.pop(owner, None)
-        shown = self._purses.shown.get(owner)
+        is_own, shown = owner == self._runtime.identity.public, self._purses.shown.get(owner)
         with self._runtime.stopping_at_disk_errors():
-            flaw = reason or (self._purses.judge(shown).flaw if shown is not None else "")
+            flaw = self._purses.hindrance if is_own else self._purses.judge(shown).flaw if shown is not None else ""
             if flaw:
                 self._lose(owner, flaw)
+            elif is_own:
+                self._acts.again()  # the match that it was busy with is settled by now
 
     def _lose(self, identity: bytes, reason: str) -> None:
         self.release(identity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable, Sequence
 
@@ -155,6 +156,19 @@ async def test_a_busy_owner_is_told_and_sits_at_no_table(people: Company) -> Non
     keeper(host).forfeit()
     await host.node.join(opened.join_line)
     await finish([other, host])
+
+
+async def test_a_purse_that_is_settled_while_its_owner_sits_is_shown_again(people: Company) -> None:
+    other = await people.sit("A")
+    opened = await other.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    guest = await people.sit("B")
+    keeper(guest)._keep(keeper(guest).own._replace(busy=bytes(32), stake=(10, 0)))
+    joining = asyncio.create_task(guest.node.join(opened.join_line))
+    await guest.until_true(lambda: guest.node._active.joining._ledgers is not None)
+    keeper(guest).forfeit()
+    await joining
+    await finish([other, guest])
+    assert purse(guest).end.height == 2
 
 
 async def test_the_words_of_a_guest_move_no_host(people: Company) -> None:
