@@ -129,7 +129,9 @@ class Evening:
                 break
         changes = {"stakes": "yes"} if drawn.preset == "motes" else {"stakes": "yes", "dice": "1"}
         faults = (*drawn.faults, *(self._crash(players) for _ in range(self.random.randrange(4))))
-        core = "dead node" if self.random.random() < 0.3 else drawn.core  # then a match of two is suspended
+        # Then a match of two is suspended. Who is back from a backup does not vote, so no other can be missing there.
+        may_die = all(fault.kind != "restored backup" for fault in faults)
+        core = "dead node" if may_die and self.random.random() < 0.3 else drawn.core
         return replace(
             drawn, ruleset=drawn.ruleset.with_options(changes), is_on_real_store=False, core=core, faults=faults
         )
