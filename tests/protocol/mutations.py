@@ -27,7 +27,6 @@ from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
-from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import Context, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.wire.canonical import Value, decode, encode
@@ -625,15 +624,6 @@ def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
     end = next((each.step for each in later if each.kind is Kind.OPEN), None)
     if any(each.kind is Kind.COMMIT and end is not None and each.step < end for each in later):
         return  # a public die, which falls otherwise on another history
-    is_carried = (
-        any(
-            each.kind is Kind.REVEAL and len(cast("bytes", each.body)) > HASH_BYTES for each in later if each.step < end
-        )
-        if end is not None
-        else False
-    )
-    if is_carried:
-        return  # a signature of a witness, who does not sign the other history
     opened = {each.author: each for each in later if each.step == end}
     places = range(played.starts[played.step(place)], played.starts[played.step(place) + 1])
     others = [played.messages[each].message for each in places if each != place]
