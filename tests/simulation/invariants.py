@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from hashlib import sha256
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 

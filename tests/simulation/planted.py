@@ -29,10 +29,10 @@ from protocol.consensus.replica import Replica
 from protocol.consensus.steps import advance, next_step
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
+from protocol.match import match as match_module
 from protocol.match import signer as signer_module
 from protocol.match.catch_up import CatchUp
 from protocol.match.effects import Effect, MatchInput, Over, StoreChoice
-from protocol.match import match as match_module
 from protocol.match.match import Match
 from protocol.match.timeouts import Timeouts
 from protocol.match.voter import Voter
@@ -402,18 +402,6 @@ def a_lock_after_a_vote(plant: Plant) -> AbstractContextManager[None]:
     return replaced_value(Ballot, may_lock, property(bad))
 
 
-def a_close_at_once(plant: Plant) -> AbstractContextManager[None]:
-    """A node closes a round as soon as it has seen a polka."""
-    ripe_close = Voter._ripe_close
-
-    def bad(voter: Voter, now: float) -> Any:
-        if voter._replica.ballot.close is not None:
-            plant.runs()
-        return ripe_close(voter, now) or voter._replica.ballot.close
-
-    return replaced(Voter, Voter._ripe_close, bad)
-
-
 def a_culprits_message_is_taken(plant: Plant) -> AbstractContextManager[None]:
     """A player who is proven to have cheated plays on."""
 
@@ -526,43 +514,42 @@ def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
 
 
 PLANTED: Final[Mapping[str, Bug]] = {
-    "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 13),
-    "a CLOSE at once": Bug(a_close_at_once, Check.ONE_HISTORY, 0),
-    "a LOCK after a vote": Bug(a_lock_after_a_vote, Check.EVERY_MATCH_ENDS, 0),
+    "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 371),
+    "a LOCK after a vote": Bug(a_lock_after_a_vote, Check.EVERY_MATCH_ENDS, 364),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
-    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 106),
-    "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 116),
-    "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 79),
-    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 266),
-    "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_ACCEPTS, 2),
+    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 659),
+    "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 156),
+    "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 768),
+    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 613),
+    "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 0),
     "every duplicate is an equivocation": Bug(
         every_duplicate_is_an_equivocation, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 2
     ),
-    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 3),
+    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 37),
     "every vote is stored": Bug(every_vote_is_stored, Check.THE_STORE_GROWS_WITH_THE_MATCH, 177),
-    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 18),
-    "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 332),
+    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 11),
+    "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 514),
     "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
-    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 219),
+    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 72),
     "no LOCK before REVEAL": Bug(no_lock_before_reveal, Check.NO_SECRET_BEFORE_A_LOCK, 0),
     "nobody asks who holds more": Bug(nobody_asks_who_holds_more, Check.EVERY_MATCH_ENDS, 2),
     "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 10),
     "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
     "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
-    "pages are believed": Bug(pages_are_believed, Check.ONE_MESSAGE_PER_SLOT, 55),
+    "pages are believed": Bug(pages_are_believed, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 153),
     "rounds take no time": Bug(rounds_take_no_time, Check.VOTES_TAKE_THEIR_TIME, 6),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
-    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 27),
+    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 523),
     "signing before anybody answered": Bug(signing_before_anybody_answered, Check.NOBODY_IS_BOUND_TWICE, 663),
     "silence is misconduct": Bug(silence_is_misconduct, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 6),
-    "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 193),
-    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 245),
-    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 205),
-    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 29),
+    "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 818),
+    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 285),
+    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 38),
+    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 44),
     "voted absent before it is formed": Bug(
         voted_absent_before_it_is_formed, Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, 266
     ),
-    "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 73),
+    "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 10),
 }
 """Every bug by its name."""
 
