@@ -224,6 +224,7 @@ class Checks:
         is_foreign = message.step <= history.position.step and not history.goes_through(message)
         is_past = message.kind in VOTES and message.step < history.position.root
         is_early = message.kind == Kind.RESULT and history.position.kind is not None
+        is_past = is_past or (message.kind in VOTES and message.author in history.root.left)
         if me is None or is_foreign or is_past or is_early or message.match != history.match:
             return
         if not self.world.is_honest(me) or self.world.is_honest(message.author):

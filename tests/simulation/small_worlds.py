@@ -476,7 +476,9 @@ class Node:
     def _begin(self, root: Position) -> None:
         table = self.table
         self.ballot = table.rule(self.me, root, table, self.convicted)
-        for number in bits(self.known):
+        votes = [(vote, number) for number in bits(self.known) if (vote := table.votes[number]) is not None]
+        votes.sort(key=lambda each: (each[0].round, not each[0].is_close))  # as a store has them
+        for number in (*bits(self.known & ~table.is_vote), *(number for _, number in votes)):
             if table.messages[number].message.step >= root.step:
                 self.ballot.take(table.messages[number], is_mine=number in self.said)
 

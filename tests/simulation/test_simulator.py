@@ -18,6 +18,7 @@ from tests.simulation.misbehaviour import (
     OneKeyTwoMachines,
     OutOfTurn,
     Proposal,
+    VotesBeforeWhatIsMissing,
 )
 from tests.simulation.plant import Plant
 from tests.simulation.planted import own_messages_are_not_stored
@@ -78,7 +79,8 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str) -> None:
         if made.is_proven or made is OutOfTurn:
             assert world.checks.blamed == {2}
         else:
-            may_contradict = made in (OneKeyTwoMachines, FloodOfVotes) or issubclass(made, BadVote)
+            may_contradict = made in (OneKeyTwoMachines, FloodOfVotes, VotesBeforeWhatIsMissing)
+            may_contradict = may_contradict or issubclass(made, BadVote)
             assert world.checks.blamed <= ({2} if may_contradict else set())
         if issubclass(made, Proposal):
             assert world.figures.refused == 1

@@ -245,16 +245,6 @@ class OnlyCleanLead(Ballot):
         return False
 
 
-class CleanIsHalf(Ballot):
-    """Asks that half of those who stay are unconvicted, too."""
-
-    def _is_clean(self, polka: Polka) -> bool:
-        position = self.branches.positions[polka.value.tip]
-        backers = {vote.author for vote in self.votes() if not vote.is_close and vote.value == polka.value}
-        stay = set(position.live) - (self._leaving(polka.value) or set())
-        return super()._is_clean(polka) and 2 * len((stay & backers) - self._convicted) >= len(stay)
-
-
 class RoundsOfItsOwn(Ballot):
     """Leaves a round when it has closed it, whatever others have."""
 
@@ -415,20 +405,6 @@ PLANTED = {
         "nobody honest contradicts themselves", {"script": "j,L", "rounds": 3}, 459, FirstPolkaLeads
     ),
     "only clean polkas lead": Planted("nobody honest contradicts themselves", CHEAT, 3484, OnlyCleanLead),
-    "clean is half of the unconvicted": Planted(
-        "live",
-        {
-            "live": (0, 1),
-            "witnesses": (2, 3),
-            "script": "t0,L,j,L",
-            "liar": 0,
-            "connected": (1, 2, 3),
-            "lies": 6,
-            "rounds": 4,
-        },
-        368,
-        CleanIsHalf,
-    ),
     "rounds of one's own": Planted("live", {**CHEAT, "rounds": 4}, 52, RoundsOfItsOwn),
     "never nil": Planted("live", TURN, rule=NeverNil),
     "closes any round": Planted("nobody honest contradicts themselves", TURN, rule=ClosesAnyRound),
