@@ -219,7 +219,11 @@ class Ballot:
                     backers.setdefault(vote.value, {}).setdefault(vote.author, vote)
         found = []
         for (each, value), votes in sorted(absents.items(), key=lambda item: (item[0][0], item[0][1].order())):
-            voters = {vote.author for vote in votes if vote.newest < 0 or vote.newest < number - 1 or (vote.newest, value) in self._polkas}
+            voters = {
+                vote.author
+                for vote in votes
+                if vote.newest < 0 or vote.newest < number - 1 or (vote.newest, value) in self._polkas
+            }
             support = {*backers[value], *(vote.author for vote in closes.get((each, value), ()))}
             if each <= number and self._elect(value, voters, support):
                 self._polkas.add((each, value))
