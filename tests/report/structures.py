@@ -6,7 +6,7 @@ Inputs come from whole matches of the real program, and from bounds that hardly 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, legal_moves
 from protocol.consensus.kinds import parse_signed
-from protocol.consensus.position import Position
+from protocol.consensus.position import FORMED, Position
 from protocol.consensus.transcript import PROOF_TAG
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SMALL_ORDER, MatchKey, PublicKey
@@ -30,7 +30,7 @@ from protocol.wire.nicknames import UNSEEN
 from protocol.wire.purses import Head, Purse
 from tests.fuzz.mutation import mutate, mutate_bytes, mutate_value
 from tests.fuzz.targets.verifier import mutate as change_arrays
-from tests.protocol.mutations import FairMatch, play
+from tests.protocol.mutations import FairMatch, play, step_of
 from tests.report.corpus import changes
 from tests.report.readers import Answer, Ask
 from tests.simulation.world import IDENTITIES, TABLE, identity_of, join_record, match_seed
@@ -511,31 +511,52 @@ def _match_keys() -> dict[bytes, MatchKey]:
 
 MATCH: Final = bytes(32)
 HASH: Final = bytes(range(32))
-_WITNESSES: Final = [b"".join(bytes([number]) + bytes(64) for number in range(size)) for size in range(15)]
+_CARRIED: Final = [
+    *(b"".join(bytes([number]) + bytes(64) for number in range(size)) for size in (0, 1, 2, 9, 15)),
+    bytes(65) * 2,
+    b"\1" + bytes(64) + bytes(65),
+    bytes(64),
+    bytes(66),
+]
+"""Signatures of witnesses, the first five in the right form."""
+_NUMBERS: Final = (-1, 0, 2**32 - 1, 2**32)
+_ENTRIES: Final[tuple[Value, ...]] = (
+    (),
+    (b"",),
+    (b"", HASH),
+    *((HASH,) * size for size in (10, 11)),
+    *(HASH[:size] for size in (0, 31, 32)),
+    (HASH[1:],),
+    (0,),
+    ((),),
+    HASH + b"\0",
+    0,
+)
+_VALUES: Final[tuple[Value, ...]] = (
+    *((7, HASH, entries) for entries in _ENTRIES),
+    *((step, HASH, (b"",)) for step in _NUMBERS),
+    *((7, tip, (b"",)) for tip in (b"", HASH[1:], 7)),
+    *((), (7,), (7, HASH), (7, HASH, (b"",), 0), b"", HASH),
+)
+"""What votes may be for, or may not."""
 BODIES: Final[tuple[Value, ...]] = (
-    *(bytes(size) for size in (0, 31, 32, 33, 97)),
-    *(HASH + witnesses for witnesses in _WITNESSES),
-    HASH + bytes(65) * 2,
-    HASH + b"\1" + bytes(64) + bytes(65),
+    *(bytes(size) for size in (0, 31, 32, 33)),
+    *(HASH + carried for carried in _CARRIED),
     *((HASH,) * size for size in range(5)),
     *((HASH,) * size + (HASH[1:],) + (HASH,) * more for size in range(3) for more in range(3 - size)),
+    *((HASH, HASH, HASH, carried) for carried in (*_CARRIED, HASH)),
+    (HASH, HASH, HASH, 0),
+    *((HASH,) * size + (HASH[1:],) + (HASH,) * (2 - size) + (b"",) for size in range(3)),
     *("", "a", "a" * 200, "a" * 201, "🎲" * 200, "🎲" * 201, 0, -1, 1),
     *(
         (bet, tickets, HASH, *rest)
         for bet, tickets in ((0, 0), (-1, 0), (0, -1), (2**63 - 1, 0), (2**63, 0), (0, 2**63 - 1), (0, 2**63))
-        for rest in ((), (bytes(64),), (bytes(63),), (bytes(64), bytes(64)))
+        for rest in ((), (bytes(64),))
     ),
     (0, 0, HASH[1:]),
-    *((number, (b"",)) for number in (-1, 0, 2**32 - 1, 2**32)),
-    *((0, entries) for entries in ((), (HASH,) * 10, (HASH,) * 11, (HASH[1:],), (HASH, b""), (0,), b"")),
-    *(
-        (number, (b"", HASH), newest)
-        for number in (0, 1, 2, 2**32 - 1, 2**32)
-        for newest in (-2, -1, 0, 1, 2, 2**32 - 1)
-    ),
-    (1, (), 0),
-    (1, (HASH,) * 10, 0),
-    (1, (HASH,) * 11, 0),
+    *((1, value, *polka) for value in _VALUES for polka in ((), (0,))),
+    *((number, value) for number in _NUMBERS for value in (_VALUES[1], ())),
+    *((number, _VALUES[1], newest) for number in (0, 1, *_NUMBERS[2:]) for newest in (-2, -1, 0, 1, 2**32 - 1)),
 )
 """Of all kinds, most at a bound or beyond it."""
 
@@ -571,11 +592,11 @@ def _change_message(rng: Random, data: bytes) -> bytes:
 
 @cache
 def pairs() -> tuple[bytes, ...]:
-    """Return pairs of messages, most of one author for one step: also votes of all rounds about each other."""
-    entries: tuple[Value, ...] = ((b"",), (HASH,))
-    bodies: list[tuple[Kind, Value]] = [(Kind.CLOSE, (number, each)) for number in range(4) for each in entries]
+    """Return pairs of messages, most of one author for one step: also votes of all rounds beside each other."""
+    values: tuple[Value, ...] = ((7, HASH, (b"",)), (7, HASH, HASH))
+    bodies: list[tuple[Kind, Value]] = [(Kind.CLOSE, (number, each)) for number in range(4) for each in (*values, ())]
     bodies += [
-        (Kind.ABSENT, (number, each, newest)) for number in range(4) for newest in range(-1, number) for each in entries
+        (Kind.ABSENT, (number, each, newest)) for number in range(4) for newest in range(-1, number) for each in values
     ]
     bodies += [
         (kind, bytes([number]) * 32)
@@ -585,7 +606,7 @@ def pairs() -> tuple[bytes, ...]:
     usual = Message(MATCH, 7, HASH, 1, Kind.MOVE, "liar")
     found = [usual._replace(kind=kind, body=body) for kind, body in (*bodies, (Kind.RESIGN, ()))]
     found += [usual, usual._replace(step=8), usual._replace(tip=bytes(32)), usual._replace(author=0)]
-    found += [each._replace(step=8) for each in found[:3]]
+    found += [each._replace(step=8) for each in found if each.kind is Kind.RESULT or each in found[:3]]
     return tuple(encode((one.encoded(), other.encoded())) for one, other in product(found, repeat=2))
 
 
@@ -728,28 +749,44 @@ def _change_certificate(names: tuple[str, ...], rng: Random, data: bytes) -> byt
     if not rng.randrange(6):
         return change_arrays(rng, data)
     played = _played(rng.choice(names))
-    step = rng.randrange(1, max(played.histories))
+    step = rng.randrange(FORMED - 1, max(played.histories))
     position = played.histories[step].position
-    sent = [each for each in played.messages if each.message.step == step and each.message.kind not in VOTES]
-    given = {each.message.author: each.message for each in sent if rng.randrange(3)}
+    sent = [each.message for each in played.messages if each.message.step == step and each.message.kind not in VOTES]
+    is_lock = position.kind is Kind.LOCK and rng.randrange(4)
+    given = {} if is_lock else {message.author: message for message in sent if rng.randrange(3)}
     usual = Message(played.messages[0].message.match, step, position.tip, 0, Kind.RESIGN, ())
-    if not rng.randrange(4):
+    if not is_lock and not rng.randrange(4):
         author = rng.choice(position.owed)
         given[author] = usual._replace(author=author)
     signed = [given[author] for author in sorted(given)]
-    entries = tuple(message_id(given[author].encoded()) if author in given else b"" for author in position.owed)
+    value = _value(rng, position, {author: message_id(message.encoded()) for author, message in given.items()}, 12)
     number = rng.randrange(2)
+    ballot = usual._replace(step=position.root, tip=position.root_tip)
     votes = []
     for kind, share in ((Kind.ABSENT, 5), (Kind.CLOSE, 2)):
         for author in range(len(played.keys)):
             if rng.randrange(6) < share:
                 continue
-            named = entries if rng.randrange(12) else tuple(rng.choice((each, b"")) for each in entries)
-            body: Value = (number, named) if kind is Kind.CLOSE else (number, named, -1)
-            votes.append(usual._replace(author=author, kind=kind, body=body))
+            votes.append(ballot._replace(author=author, kind=kind, body=_vote(rng, kind, number, value)))
     if not rng.randrange(4):
         rng.shuffle(votes)
     return _before(played, played.starts[step]) + b"".join(map(played.sign, (*signed, *votes)))
+
+
+def _value(rng: Random, position: Position, ids: Mapping[int, bytes], often: int) -> Value:
+    """Return the value that closes a step with some of its messages; once in so many times one that does not."""
+    if not rng.randrange(often):
+        return rng.choice((*_VALUES[:4], (position.step, position.tip, HASH), (position.step, position.tip, (b"",))))
+    if position.kind is Kind.LOCK:
+        return position.step, position.tip, position.lock
+    return position.step, position.tip, tuple(ids.get(author, b"") for author in position.owed)
+
+
+def _vote(rng: Random, kind: Kind, number: int, value: Value) -> Value:
+    """Return the body of a vote, seldom one of a later polka."""
+    if kind is Kind.CLOSE:
+        return number, value
+    return number, value, -1 if rng.randrange(6) else rng.randrange(-1, number)
 
 
 def _change_proof(rng: Random, data: bytes) -> bytes:
@@ -767,19 +804,19 @@ def _message(rng: Random, played: FairMatch, place: int) -> bytes:
     near = range(max(0, place - 6), min(len(played.messages), place + 6))
     message = played.messages[rng.choice(near)].message
     position = played.position(place)
-    step = {each.message.author: each.id for each in played.messages if each.message.step == position.step}
+    step = {each.message.author: each.id for each in played.messages if step_of(each.message) == position.step}
     here: dict[str, Any] = {"step": position.step, "tip": position.tip, "author": rng.randrange(len(played.keys))}
     changed: Message
     match rng.randrange(8):
         case 0:
             changed = message
         case 1 | 2:
-            entries = tuple(rng.choice((step.get(author, b""), step.get(author, b""), b"")) for author in position.owed)
-            number = rng.randrange(3)
-            if rng.randrange(3):
-                changed = message._replace(**here, kind=Kind.CLOSE, body=(number, entries))
-            else:
-                changed = message._replace(**here, kind=Kind.ABSENT, body=(number, entries, rng.randrange(-1, number)))
+            ids = {author: each for author, each in step.items() if rng.randrange(3)}
+            value = _value(rng, position, ids, 6)
+            kind = rng.choice((Kind.CLOSE, Kind.CLOSE, Kind.ABSENT))
+            body = _vote(rng, kind, rng.randrange(3), value if kind is Kind.ABSENT or rng.randrange(8) else ())
+            root = {"step": position.root, "tip": position.root_tip}
+            changed = message._replace(**(here | root | {"kind": kind, "body": body}))
         case 3:
             changed = message._replace(**here, kind=Kind.RESIGN, body=())
         case 4:
@@ -797,15 +834,18 @@ def _message(rng: Random, played: FairMatch, place: int) -> bytes:
 def _messages_of_all_kinds() -> Iterator[Structure]:
     planted = {
         Kind.COMMIT: ("isList(body, is32) || isList(body, is32, is32)", "isList(body, is32) || is32(body[1])"),
-        Kind.LOCK: ("if (body[at] <= body[at - WITNESS_SIZE])", "if (body[at] < body[at - WITNESS_SIZE])"),
-        Kind.REVEAL: ("[REVEAL]: is32", "[REVEAL]: (body) => isBytes(body)"),
-        Kind.MOVE: ("Array.from(body).length <= 200", "body.length <= 200"),
-        Kind.OPEN: ("isList(body, is32, is32, is32)", "isList(body, is32, is32, (each) => isBytes(each))"),
+        Kind.LOCK: ("[LOCK]: is32", "[LOCK]: (body) => isBytes(body)"),
+        Kind.REVEAL: ("all[at - 1][0] < author", "all[at - 1][0] <= author"),
+        Kind.MOVE: ("isText(body, 1, 200)", "isText(body, 1, 201)"),
+        Kind.OPEN: (
+            "isList(body, is32, is32, is32, isCarried)",
+            "isList(body, is32, is32, is32, (each) => isBytes(each))",
+        ),
         Kind.RESIGN: ("[RESIGN]: (body) => isList(body)", "[RESIGN]: (body) => Array.isArray(body)"),
         Kind.RESULT: ("[RESULT]: is32", "[RESULT]: (body) => isBytes(body)"),
         Kind.STAKE: ("isInteger(value, 0, 2n ** 63n - 1n)", "isInteger(value, 0, 2n ** 63n)"),
         Kind.ABSENT: (" && body[2] < body[0]", ""),
-        Kind.CLOSE: ("[CLOSE]: (body) => isList(body, isRound, isEntries)", "[CLOSE]: (body) => isEntries(body[1])"),
+        Kind.CLOSE: ("isValue(value) || isList(value)", "isValue(value)"),
         Kind.WITNESS: ("[WITNESS]: is32", "[WITNESS]: (body) => isBytes(body)"),
     }
     for kind in Kind:
@@ -831,7 +871,13 @@ STRUCTURES: Final = (
     ),
     Structure("genesis", "genesis", geneses, _change_genesis, ("isInteger(each, 5, 3600)", "isInteger(each, 5, 3601)")),
     Structure("join record", "genesis", joins, _change_record, ("addresses.length > 8", "addresses.length > 9")),
-    Structure("purse", "genesis", purses, partial(_change_record, part=8), ("funds < 0 || owned < 0", "funds < 0")),
+    Structure(
+        "purse",
+        "genesis",
+        purses,
+        partial(_change_record, part=8),
+        ("isInteger(value, 0, MOST_COINS)", "isInteger(value, 0, MOST_COINS + 1)"),
+    ),
     *_messages_of_all_kinds(),
     Structure(
         "contradiction",
