@@ -302,7 +302,7 @@ class _Reading:
             if error is None and not reason and (after is None or not contradiction(signed, after)):
                 return None
             if error is None and before is not None and reason:
-                error = MisconductError(signed.message.author, signed.message.step, reason, (before, signed))
+                error = MisconductError(before.message.author, before.message.step, reason, (before, signed))
             if error is not None:
                 proven.setdefault(error.author, error)
         return proven

@@ -141,6 +141,12 @@ const CASES = {
       const maker = await played(4, is(LOCK));
       return push(maker, absent(maker, 1, 3, 2), close(maker, 1), close(maker, 2, 4));
     },
+    "a vote at the first root, which is behind the first LOCK": async () => {
+      const maker = await played(4, (each) => each.chronicle.number === 2);
+      const pair = close(maker, 1);
+      assert.equal(maker.parse(pair).step, 1);
+      return push(maker, pair);
+    },
     "a part of the votes on OPENs, for two values": async () => {
       const maker = await played(4, is(OPEN));
       const [step, tip, [, ...others]] = maker.value;
@@ -333,6 +339,10 @@ const CASES = {
     "a vote that leaves nobody out": async () => {
       const maker = await played(4, is(MOVE));
       return push(maker, close(maker, 1, 0, otherValue(maker.value)));
+    },
+    "a vote at the tip behind step 1, which is no root": async () => {
+      const maker = await played(4, (each) => each.chronicle.number === 2);
+      return push(maker, maker.sign(1, CLOSE, [0, maker.value]));
     },
     "a vote at the root before the last decision": async () => {
       const maker = await played(4, is(MOVE));

@@ -428,7 +428,7 @@ class Maker {
       [WITNESS]: () => chances.bytes(),
     };
     const kind = 1 + chances.below(11);
-    if ((kind === ABSENT || kind === CLOSE) && chronicle.root && chances.happens(70))
+    if ((kind === ABSENT || kind === CLOSE) && chances.happens(70))
       return this.ballot(author, kind, bodies[kind]());
     if (chances.happens(60) && step === chronicle.number && chronicle.step.kind && chronicle.step.owed.length) {
       const owed = chances.one(chronicle.step.owed);

@@ -1,6 +1,6 @@
 // The history of a match: which messages each step takes, and what follows from them (SPEC.md, II.5).
 
-const FORMED = 2; // the first step after the match is formed, and the first root
+const FORMED = 2; // the first step after the match is formed, and the first that takes votes
 
 const SCRIPTS = {
   forming: [LOCK],
@@ -38,7 +38,7 @@ class Chronicle {
     this.playing = this.everybody; // in the game when the latest LOCK was closed
     this.carried = []; // authors of the WITNESSes that have been carried since
     this.base = this.everybody;
-    this.root = null; // { step, tip }
+    this.root = { step: 0, tip: genesis.match };
     this.tips = [genesis.match];
     this.entries = []; // of each closed step: author to id, those of LOCKs too
     this.ended = false;
@@ -188,7 +188,7 @@ class Chronicle {
     const { base, left, owed, votes, given, state } = this.step;
     const { author, kind, body } = message;
     const { root } = this;
-    if (!root || message.step !== root.step || !sameBytes(message.tip, root.tip)) return false;
+    if (this.number < FORMED || message.step !== root.step || !sameBytes(message.tip, root.tip)) return false;
     if (!base.has(author) || left.has(author)) return false;
     const entries = state || owed.map((each) => given.get(each)?.id || NO_ID);
     const value = [this.number, this.tip, entries];
@@ -236,8 +236,7 @@ class Chronicle {
     if (kind === LOCK) this.closeLock();
     const context = [this.genesis.match, this.number, this.tip];
     this.entries.push(ids);
-    if (this.number >= FORMED && (kind === LOCK || votes.length || !this.root))
-      this.root = { step: this.number, tip: this.tip };
+    if (kind === LOCK || votes.length) this.root = { step: this.number, tip: this.tip };
     this.tally.add("history");
     const kept = new Map([...given].filter(([, message]) => message.kind === kind));
     for (const { body } of kept.values()) {

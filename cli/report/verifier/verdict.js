@@ -166,7 +166,7 @@ async function judgeProof(reader, found, tally) {
   if (messages.length !== 2 || !reader.done || !contradict(...messages)) throw new Altered("proofs", "it is no proof");
   tally.add("proofs");
   if (reader.genesis.purses) found.purses = describePurses(new Chronicle(reader.genesis, tally));
-  const { author, step } = messages[1];
+  const { author, step } = messages[0];
   convict(
     found,
     reader.genesis,
