@@ -20,6 +20,7 @@ from protocol.consensus.transcript import TRANSCRIPT_TAG, MalformedTranscriptErr
 from protocol.match.effects import Conceded
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Patience
+from protocol.wire.purses import Purse
 from tests.protocol.mutations import (
     ALTERATIONS,
     OFFENCES,
@@ -29,7 +30,7 @@ from tests.protocol.mutations import (
     play,
     proofs,
 )
-from tests.simulation.world import Machine, World
+from tests.simulation.world import Machine, World, identity_of
 
 VECTORS = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("*.p2pdice"))
 PATIENCE = Patience(30, 15)
@@ -65,6 +66,8 @@ def mixed(seed: int) -> Iterator[Sample]:
             short = _short(ruleset)
             yield from _one_of_each(changes(name, play(short, rng.choice((2, 2, 3)), rng.randrange(2**32)), rng), rng)
             yield from _one_of_each(changes(f"{name} votes", _voted(short, rng), rng), rng)
+            yield from _one_of_each(changes(f"{name} witnesses", _with_witnesses(short, rng), rng), rng)
+        yield from _one_of_each(changes("purses", _with_purses(rng), rng), rng)
 
 
 def _voted(ruleset: Ruleset, rng: random.Random) -> FairMatch:
@@ -72,6 +75,20 @@ def _voted(ruleset: Ruleset, rng: random.Random) -> FairMatch:
     while True:
         with suppress(MalformedTranscriptError):
             return play(ruleset, 3, rng.randrange(2**32), leaves_after=rng.randrange(40, 200))
+
+
+def _with_witnesses(ruleset: Ruleset, rng: random.Random) -> FairMatch:
+    """Return a match of four, in which those who go out first sign for long."""
+    return play(ruleset, 4, rng.randrange(2**32), leaves_after=rng.choice((None, rng.randrange(150, 500))))
+
+
+def _with_purses(rng: random.Random) -> FairMatch:
+    """Return a match in which players stake coins out of their purses."""
+    rules = _short(rng.choice([rules.with_options({"stakes": "yes"}) for rules in PRESETS.values()]))
+    people = [identity_of(rng.randbytes(4), 0) for _ in range(rng.choice((2, 3)))]
+    return play(
+        rules, len(people), rng.randrange(2**32), owners=[(each, Purse.new(each.public).head) for each in people]
+    )
 
 
 def _one_of_each(given: Iterable[Sample], rng: random.Random) -> Iterator[Sample]:
