@@ -152,7 +152,7 @@ class Purses:
         return decode(rows[0][0]) if rows else ()
 
     def open_ends(self) -> tuple[bytes, ...]:
-        """Return the matches of which no end is noted."""
+        """Return the matches without a noted end."""
         rows = self._read("SELECT DISTINCT match FROM purses_met WHERE outcome = x''", (), (bytes,))
         return tuple(match for (match,) in rows)
 

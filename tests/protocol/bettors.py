@@ -1,4 +1,4 @@
-"""People with real purses in real stores, and matches of theirs of which only what concerns purses is signed."""
+"""People with real purses in real stores, and matches of theirs with signatures only for what concerns purses."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Evening:
                 break
         changes = {"stakes": "yes"} if drawn.preset == "motes" else {"stakes": "yes", "dice": "1"}
         faults = (*drawn.faults, *(self._crash(players) for _ in range(self.random.randrange(4))))
-        # Then a match of two is suspended. Who is back from a backup does not vote, so no other can be missing there.
+        # Then a match of two is suspended. A player who is back from a backup does not vote: no other can be missing.
         may_die = all(fault.kind != "restored backup" for fault in faults)
         core = "dead node" if may_die and self.random.random() < 0.3 else drawn.core
         return replace(

@@ -87,9 +87,9 @@ class Table:
     bases: Sequence[Sequence[int]] = ()
     """The base of each segment, the last one for all that follow; everybody if not given."""
     falls: Mapping[int, Collection[int]] = field(default_factory=dict)
-    """Who goes out of the game when a step of the script closes in which nobody leaves."""
+    """By step of the script, the authors who go out of the game when it closes and nobody leaves in it."""
     resigns: Mapping[int, int] = field(default_factory=dict)
-    """Who resigns at this step of the script, or as soon after it as they may."""
+    """By step of the script, the author who resigns there, or as soon after it as they may."""
     liar: int | None = None
     connected: Collection[int] = ()
     lies: int = 1000
