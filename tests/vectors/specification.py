@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from protocol.consensus.verifier import examine
+from protocol.wire.messages import VOTES, Kind, Message
 from tests.vectors.connection import printed
 from tests.vectors.matches import FILES
 
@@ -17,6 +19,9 @@ PATH: Final = FOLDER.parents[1] / "SPEC.md"
 _HEAD: Final = "| file | SHA-256 | verdict | names | steps | last T |\n| --- | --- | --- | --- | --- | --- |\n"
 _TABLE: Final = re.compile(re.escape(_HEAD) + r"(?:\|.*\n)*")
 _TRACE: Final = re.compile(r"(```trace\n).*?(?=```)", re.DOTALL)
+_DECIDED: Final = re.compile(r"(```decided\n).*?(?=```)", re.DOTALL)
+_LOCK: Final = 10
+"""The step of `votes.p2pdice` with a LOCK that votes decide."""
 
 
 def with_vectors(text: str) -> str:
@@ -24,8 +29,31 @@ def with_vectors(text: str) -> str:
     table = _HEAD + "".join(_row(name, make()) for name, make in FILES.items())
     text, tables = _TABLE.subn(lambda _: table, text)
     text, traces = _TRACE.subn(lambda found: found[1] + printed(), text)
-    assert (tables, traces) == (1, 1)
+    text, decisions = _DECIDED.subn(lambda found: found[1] + _decided(), text)
+    assert (tables, traces, decisions) == (1, 1, 1)
     return text
+
+
+def _decided() -> str:
+    """Return what is signed from a root to the decision on the LOCK before the next root, line by line."""
+    history = examine(FILES["votes.p2pdice"]()).history
+    assert history is not None
+    lines = []
+    for before, after in pairwise(history.chain[history.chain[_LOCK].root : _LOCK + 2]):
+        lines.append(f"T_{before.step} = {before.tip.hex()}")
+        for signed in (*after.entries.values(), *after.certificate):
+            message = signed.message
+            lines.append(f"  step {message.step}, author {message.author}, {Kind(message.kind).name}: {_told(message)}")
+            lines += [] if message.kind in VOTES else [f"    id {signed.id.hex()}"]
+        lines += [f"  state hash {before.lock.hex()}"] if before.lock else []
+    return "\n".join((*lines, f"T_{after.step} = {after.tip.hex()}", ""))
+
+
+def _told(message: Message) -> str:
+    if message.kind not in VOTES:
+        return str(message.body)
+    number, (step, _, _) = cast("tuple[int, tuple[int, bytes, bytes]]", message.body)
+    return f"[{number}, [{step}, T_{step}, state hash]]"
 
 
 def _row(name: str, data: bytes) -> str:
