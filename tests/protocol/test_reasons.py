@@ -23,12 +23,13 @@ from protocol.events import MatchStarted, TableClosed
 from protocol.limits import Limits
 from protocol.net.link import _how_it_ended
 from protocol.node.node import NodeError, TableSettings
-from protocol.wire.frames import Frame, Leave, MatchAim, Refuse, Table, TableAim, Welcome, encode_frame
+from protocol.wire.frames import Frame, Leave, MatchAim, Refuse, Seat, Table, TableAim, Welcome, encode_frame
 from tests.network.company import CLASSIC, HOST, Company
 from tests.protocol.test_node import FakeHost
 
 TABLE = bytes(16)
 WELCOME = Welcome(TableAim(TABLE, ""))
+SEATED = Seat(1)
 SHORT = Limits(handshake=0.5, keepalive=0.1, silence=0.4, started_frame=0.4)
 BREACH = "the other program does not keep to the protocol"
 
@@ -90,7 +91,7 @@ async def test_why_a_table_is_closed_is_said_in_plain_words(
 ) -> None:
     host = FakeHost(WELCOME)
     line = await host.open()
-    host.answers = (WELCOME, shown(host))
+    host.answers = (WELCOME, shown(host), SEATED)
     guest = await people.sit("Ben", bounds=SHORT)
     await guest.node.join(str(line))
     await happens(host)
@@ -110,7 +111,7 @@ async def test_a_spectator_hears_that_the_host_has_left(people: Company) -> None
 async def test_a_bot_escapes_the_words_of_a_host(people: Company) -> None:
     host = FakeHost(WELCOME)
     line = await host.open()
-    host.answers = (WELCOME, shown(host))
+    host.answers = (WELCOME, shown(host), SEATED)
     guest = await people.sit("Ben")
     await guest.node.join(str(line))
     await says(Refuse("full", "\x1b[2Jgone"))(host)
