@@ -152,10 +152,11 @@ class Signer:
         """
         history, position, me = self._history, self._history.position, self._me
         ballot = self._replica.ballot
+        if position.kind is None:
+            is_silent = me in position.resigned or ballot.has_resigned or me in history.results
+            return None if is_silent else self._produce(Kind.RESULT, position)
         if me in position.left or ballot.has_resigned:
             return None
-        if position.kind is None:
-            return self._produce(Kind.RESULT, position) if me not in history.results else None
         if self._replica.signed_at(position) is not None:
             return None
         if position.step < FORMED and self._holds_back(position, may_commit):

@@ -17,18 +17,19 @@ from protocol.crypto.keys import MatchKey
 from protocol.limits import STEPS
 from protocol.match.effects import Conceded
 from protocol.wire.canonical import Value, decode, encode
+from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, sign
 from protocol.wire.purses import MalformedPurseError, Purse
-from tests.simulation.world import World, identity_of
+from tests.simulation.world import UNHURRIED, World, identity_of
 
 ONE_DIE = PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"})
 PLAYERS = 5
 
 
-def world(players: int, seed: int, ruleset: Ruleset = ONE_DIE) -> World:
+def world(players: int, seed: int, ruleset: Ruleset = ONE_DIE, patience: Patience = UNHURRIED) -> World:
     """Let newcomers sit down with their purses."""
     owners = [identity_of(f"settling {number}".encode(), 0) for number in range(players)]
-    return World(ruleset, players, seed, owners=[(each, Purse.new(each.public).head) for each in owners])
+    return World(ruleset, players, seed, patience=patience, owners=[(each, Purse.new(each.public).head) for each in owners])
 
 
 @cache
@@ -331,3 +332,21 @@ def test_who_may_not_stake_resigns_when_the_stake_is_due() -> None:
     seat = position.seats.index(0)
     assert [exit.reason for exit in position.state.exits if seat in exit.seats] == ["conceded"]
     assert position.state.wagers[seat].bet == 0
+
+
+def test_players_who_were_voted_absent_confirm_the_end_when_they_are_back() -> None:
+    played = world(4, 21, PRESETS["classic"].with_options({"stakes": "yes"}), Patience(30, 10))
+    played.first_turn()
+    played.crash(3)
+    while 3 in played.machines[0].match.history.position.base:  # until then one more would be too many
+        assert played.step()
+    played.crash(2)
+    played.run()
+    history = played.machines[0].match.history
+    assert history.position.left == (2, 3)
+    assert gather(history) is None  # two of four have signed, which is half
+    played.restart(2)
+    played.run()
+    found = gather(played.machines[0].match.history)
+    assert found is not None
+    assert [author for author, _ in cast("Any", found)[3]] == [0, 1, 2]

@@ -25,8 +25,8 @@ class Result(Rule[bytes]):
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
         if position.purpose is not Purpose.END:
             raise RejectedMessageError("a RESULT before the end of the match")
-        if signed.message.author in position.left:
-            raise RejectedMessageError("a RESULT of a player who has left")
+        if signed.message.author in position.resigned:
+            raise RejectedMessageError("a RESULT of a player who has resigned")
         if body != position.lock:
             raise OtherStateError
 
