@@ -22,7 +22,7 @@ from protocol.wire.framing import frame_header
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 
 TABLE: Final = bytes((0, *range(1, 16)))
-COLUMNS: Final = 100
+COLUMNS: Final = 118
 
 
 class Player(NamedTuple):
