@@ -345,7 +345,7 @@ class Checks:
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
-        """What the host has withdrawn is formed by nobody (SPEC.md §5, "Forming")."""
+        """What the host has withdrawn is formed by nobody (SPEC.md §9, "Proposals")."""
         self._hold(
             Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
             self._declined.isdisjoint(place.tip for place in chain[:FORMED]),
@@ -422,7 +422,7 @@ class Checks:
         self._resigns_only_when_asked(machine, signed.message)
 
     def _forms(self, machine: Machine, message: Message) -> None:
-        """The COMMIT of the first roll binds, in one proposal at a time (SPEC.md §5, "Forming")."""
+        """The COMMIT of the first roll binds, in one proposal at a time (SPEC.md §9, "Proposals")."""
         if message.kind is Kind.RESIGN and machine.author == self.world.host:
             self._declined.add(message.tip)
         if message.kind is not Kind.COMMIT:
@@ -511,7 +511,7 @@ class Checks:
         )
 
     def _questions_are_bounded(self, machine: Machine, author: int) -> None:
-        """What a peer answers costs a node no more than it has to bear (SPEC.md §8)."""
+        """What a peer answers costs a node no more than it has to bear (SPEC.md §10)."""
         second = machine.node, author, int(self.world.scheduler.now)
         self._questions[second] += 1
         asked = self._questions[second]
@@ -533,7 +533,7 @@ class Checks:
         return False
 
     def _buffers_are_bounded(self, machine: Machine) -> None:
-        """Whatever peers send, what a node keeps of it is bounded (SPEC.md §6, §8)."""
+        """Whatever peers send, what a node keeps of it is bounded (SPEC.md §6, §10)."""
         match = machine.match
         assert match is not None
         replica, ballot = match.replica, match.replica.ballot

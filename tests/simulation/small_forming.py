@@ -1,7 +1,7 @@
 """How a match is formed, in worlds of a few whole nodes: a host or guests lie, leave and come back, links break.
 
 Each seed is a world. In half of them the host is honest, and some guests keep the match from forming; in the others
-the host lies to honest guests. What SPEC.md promises (§8, *Proposals*) is checked in each; :class:`ViolationError` says
+the host lies to honest guests. What SPEC.md promises (§9, *Proposals*) is checked in each; :class:`ViolationError` says
 what does not hold.
 """
 

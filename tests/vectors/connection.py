@@ -1,5 +1,5 @@
 """The link of a table of two, from the certificates to the message that forms the match: real bytes, each frame with a
-line about it. SPEC.md, §10, prints them."""
+line about it. SPEC.md, §20, prints them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ _EXPLAINED: Final = (
     "votes. The guest does not know this match yet and ignores that.",
     "The genesis, and no RESIGN, as nothing was proposed before. Its hash is the match id and T_0. The guest comes "
     "before the host in it, as its key is smaller.",
-    "LOCK of step 0 by author 0: the hash of no state, and no signatures of witnesses after it.",
+    "LOCK of step 0 by author 0: the hash of no state.",
     "The guest holds one message for step 0, its own, and no votes.",
     "The host sends the whole step to all: the LOCK by author 0 again.",
     "LOCK of step 0 by author 1, the host, who signs last. Step 0 is closed.",

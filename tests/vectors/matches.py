@@ -1,4 +1,4 @@
-"""Matches as files: short ones, in which somebody resigns, is voted out or breaks a rule. SPEC.md, §10, names them."""
+"""Matches as files: short ones, in which somebody resigns, is voted out or breaks a rule. SPEC.md, §19, names them."""
 
 from __future__ import annotations
 

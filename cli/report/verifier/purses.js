@@ -1,5 +1,5 @@
 // Purses as a transcript shows them: what players bring, and what the match changes (SPEC.md, I, Stakes, II.3 and
-// II.11).
+// III.17).
 
 const NEWCOMERS_FUNDS = 1000;
 const MOST_COINS = 10 ** 12;
