@@ -35,7 +35,7 @@ def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) 
     :param version: version of the protocol, for data that outlives one.
 
     >>> tagged_hash("example", b"a", 1).hex()
-    '3668d587ad2e4b11209d53d43929aa9c023f3e69bb5a8bec0ccad86029a632d9'
+    '765858bd612cedf5f59d568ab4bb2dfad99a4af30ae5ebfe02e5220344652268'
     """
     spelled = _head(tag, len(parts), version)
     for part in parts:  # so few and short that adding them up is faster than joining them
