@@ -115,7 +115,8 @@ def narrate_ending(event: Ending, state: State, seating: Seating) -> str:
             paid = []
             for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
                 received = f"paid {coins:,}" if coins else ""
-                added = bonus(state.wagers[seat]) if seat in state.winners else 0
+                # There are no wagers if the match ended before the stakes were opened.
+                added = bonus(state.wagers[seat]) if state.wagers and seat in state.winners else 0
                 of_it = f"with a bonus of {added:,}" if added else ""
                 tickets = ticket_change(event.ticket_delta[seat])
                 beside = ", ".join(filter(None, (received, of_it, tickets)))

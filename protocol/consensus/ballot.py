@@ -324,11 +324,11 @@ class Ballot:
             return Closed(position, {author: slots[author][0] for author in position.owed}, ())
         return None
 
-    def goes_on_without(self, authors: Collection[int] = ()) -> bool:
-        """Tell whether the others can go on without these authors, those who are missing and those who resign."""
+    def goes_on_without(self, authors: Collection[int]) -> bool:
+        """Tell whether the others can go on without these authors and those who resign."""
         position, held = self.line[-1], self.held
         resigning = (author for author, signed in held.items() if signed.message.kind is Kind.RESIGN)
-        return is_possible(position, {*authors, *self.missing, *resigning})
+        return is_possible(position, {*authors, *resigning})
 
     # What the node does
 

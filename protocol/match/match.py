@@ -236,7 +236,7 @@ class Match:
         allowed = self._timeouts.allowed(missing, position.witnesses)
         remaining = allowed if self._has_slept(now) else due - now
         awaited = in_order(self.history, self.info, set(missing))
-        return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.replica.ballot.goes_on_without())
+        return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.replica.ballot.goes_on_without(missing))
 
     # Inputs
 

@@ -119,7 +119,7 @@ class StallNotices:
         due = self._timeouts.due(missing, self._history.position.witnesses)
         if now < due - WARNING:
             return due - WARNING
-        if self._replica.ballot.goes_on_without():
+        if self._replica.ballot.goes_on_without(missing):
             self._continue(missing, now)
             if stage_of(self._history.position) is Stage.CHOOSE:
                 self._warn(missing, now)

@@ -561,3 +561,14 @@ def test_a_timer_that_is_a_little_early_is_set_again() -> None:
     again = [effect for effect in match.handle(Ticked(), due - 0.01) if isinstance(effect, WakeAt)]
     assert again
     assert again[-1].time <= due
+
+
+@pytest.mark.parametrize("after", range(40, 640, 60))
+def test_no_match_of_three_is_said_to_wait_while_two_are_there(after: int) -> None:
+    world = World(CLASSIC, 3, 5, patience=Patience(30, 10))
+    for _ in range(after):
+        assert world.step()
+    world.crash(2)
+    world.run()
+    assert [world.told(me, Suspended) for me in (0, 1)] == [[], []]
+    assert any(isinstance(event.event, events.PlayerOut) for event in world.told(0, Happened))
