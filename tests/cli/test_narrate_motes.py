@@ -177,6 +177,12 @@ def test_a_bonus_is_told_beside_what_was_paid() -> None:
     assert narrate(node.Happened(paid, state), ADA) == "Coins won and lost: you +0 (paid 5), Ben +0."
 
 
+def test_a_match_that_ends_before_the_stakes_are_opened_pays_nothing() -> None:
+    state, happened = apply(new_match(rules("classic", stakes="yes"), 2), Play(1, Concede()))
+    (paid,) = [event for event in happened if isinstance(event, game.StakesPaid)]
+    assert narrate(node.Happened(paid, state), ADA) == "Coins won and lost: you +0, Ben +0."
+
+
 def test_a_power_that_can_be_played_at_night_is_offered_beside_the_bid() -> None:
     state = play(after_a_round(), "lose red@0")
     state, _ = apply(state, Rolled())
