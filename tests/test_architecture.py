@@ -218,7 +218,7 @@ def test_what_sets_a_kind_of_message_apart_is_in_its_module_alone() -> None:
     }
     assert found == {
         ("protocol/match/match.py", "COMMIT"),  # that of the first roll forms the match
-        ("protocol/consensus/settlements.py", "STAKE"),  # a purse shows it to others than the players
+        ("protocol/consensus/ends.py", "STAKE"),  # a purse shows it to others than the players
         ("protocol/node/purse.py", "STAKE"),
     }
 

@@ -16,9 +16,9 @@ from spake2.parameters.ed25519 import ParamsEd25519
 
 from p2pdice import PRESETS, new_match
 from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
+from protocol.consensus.ends import void_message
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.lock import state_hash
-from protocol.consensus.settlements import void_message
 from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import (

@@ -143,7 +143,7 @@ def forget(
         if not is_sure and archive.is_staked(store, stored.match):
             say(
                 "Your purse is busy with it. Once the match is forgotten, it stays so until another"
-                " player shows you how the match ended, or you give it up."
+                " player shows you how the match ended, or you give your stake up."
             )
         if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0], home):
             print(f"{name} is kept.")

@@ -141,7 +141,7 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
     yield f"Matches with stakes, {end.height:,} in all, the last first{left_out}:"
     for height, record in reversed(list(enumerate(purse.records, purse.states[0].height + 1))[-RECORDS:]):
         soul = f"  {_soul(record.soul)}" if record.soul else ""
-        yield f"  {height:>5}  {record.change:>+10,d} of {record.bet:,d} staked  {_name(names, record.match)}{soul}"
+        yield f"  {height:>5}  {record.change:>+10,d}, {record.bet:,d} staked  {_name(names, record.match)}{soul}"
     yield WORTH
 
 
@@ -165,7 +165,7 @@ def _json(account: _Account | None) -> dict[str, Any]:
     bet, tickets = stake or (0, 0)
     busy_with = {"match": busy.hex(), "name": names.get(busy[:MATCH_BYTES]), "bet": bet, "tickets": tickets}
     return {
-        "purse": end.id.hex(),
+        "head": end.id.hex(),
         "era": purse.era,
         "height": end.height,
         "balance": end.balance,
@@ -273,8 +273,8 @@ def void(
 def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) -> None:
     """Forget the purse of somebody, as you knew it from matches with them.
 
-    You refuse a purse from which everything that you knew is folded away, as after five hundred matches with others.
-    If you believe its owner all the same, forget it: then you take it as a stranger's.
+    A purse is refused if it no longer shows any record that you know, as after five hundred matches with others. If
+    you believe its owner all the same, forget it: then you take it as a stranger's.
     """
     from protocol import Home
     from protocol.storage import archive
@@ -283,10 +283,12 @@ def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) ->
     with _opened(home) as store:
         person, name = find(store.people.everybody(), " ".join(who), home)
         called = escape(name) or person.fingerprint
+        known = archive.met(store, person.fingerprint)
+        if known is None:
+            raise Failure(f"You have not played for stakes with {called}.")
         command = command_line("purse", "forget", person.fingerprint, "--yes", *home_words(home.path))
         confirm(f"Take any purse that {called} shows from now on?", is_sure, command)
-        if not archive.forget_purse(store, person.fingerprint):
-            raise Failure(f"You have not played for stakes with {called}.")
+        store.purses.forget(known)
     print(f"The purse of {called} is forgotten.")
 
 

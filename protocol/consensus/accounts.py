@@ -44,11 +44,11 @@ class Account(NamedTuple):
         """
         wagers = []
         for each, (bet, tickets) in enumerate(self.bets):
-            funds, owned = genesis.holdings(each)
+            funds, owned = genesis.funds(each)
             wagers.append(Wager(bet, funds, tickets, owned))
         paid = pay(wagers, self.winners, self.earners)
         changes = (paid.delta[author], paid.ticket_delta[author])
-        kept = (min(change, MAX_COINS - held) for change, held in zip(changes, genesis.holdings(author), strict=True))
+        kept = (min(change, MAX_COINS - held) for change, held in zip(changes, genesis.funds(author), strict=True))
         soul = SOUL_NAMES.index(self.soul) if author == self.winners[0] else 0
         coins, runs = kept
         return Record(match[:MATCH_BYTES], *stake, coins, runs, soul)

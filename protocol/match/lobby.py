@@ -1,7 +1,8 @@
 """The lobby: how players come to sign one genesis. Sans-I/O.
 
 The host keeps a :class:`HostedTable`, and in an :class:`Attendance` what keeps a match from forming. Every other player
-keeps a :class:`GuestTable`. The host only decides which players may sign.
+keeps a :class:`GuestTable`. The host decides which players may sign, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -263,7 +264,7 @@ class Lobby:
         self._pace = Bucket(limits.LOBBY_RATE, limits.LOBBY_BURST, now=0)
 
     def hear(self, now: float) -> None:
-        """Count a frame of the host: a TABLE, or a PROPOSE. Each is stored or told here.
+        """Count a frame of the host: a TABLE, or a PROPOSE. Each is told here, or may be signed.
 
         :param now: monotonic time in seconds.
         :raises MalformedGenesisError: if they come too fast.

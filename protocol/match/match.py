@@ -128,7 +128,7 @@ class Match:
             Signer(self.replica, me, seed, choices or {}, host == me, self._emit, stake) if me is not None else None
         )
         self._host = host
-        self._is_called_off = self.is_called_off
+        self._is_told_called_off = self.is_called_off
         """The owner was told, or knows from before."""
         self._voter = Voter(self.replica, self._timeouts, self._emit)
         self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
@@ -454,8 +454,8 @@ class Match:
         if self._signer is not None and not self.is_formed:
             if self._host in self.history.withdrawals:
                 self._signer.concede()
-            if self.is_called_off and not self._is_called_off:
-                self._is_called_off = True
+            if self.is_called_off and not self._is_told_called_off:
+                self._is_told_called_off = True
                 self._emit(CalledOff())
 
     def _check_divergence(self) -> None:

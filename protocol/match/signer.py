@@ -139,7 +139,7 @@ class Signer:
 
     def _view(self, position: Position) -> View:
         assert position.state is not None
-        holdings = self._history.genesis.holdings(self._me)
+        holdings = self._history.genesis.funds(self._me)
         return view(position.state, position.seats.index(self._me), self.hand(position), holdings)
 
     # The next message

@@ -47,11 +47,11 @@ class Guest:
         self._wanted: Target | None = None
         self._seat: GuestTable | None = None
         self.has_begun = False
-        """The match of this table is formed; the owner of this object says so."""
+        """The match of this table is formed. Set by the owner of this object."""
         self._ledgers: TableLedgers | None = None
         """The purses at a table with stakes."""
         self._proposed: Propose | None = None
-        """The match that was proposed last, as long as it cannot be signed for the purses in it."""
+        """The match that was proposed last, as long as the purses in it are not in order."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._gone = ""

@@ -27,7 +27,7 @@ from protocol.wire.genesis import Genesis, JoinRecord
 
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""
-SILENT: Final = "the match begins without you, as you kept it from forming"
+KEPT_FROM_FORMING: Final = "the match begins without you, as you kept it from forming"
 
 
 class Host:
@@ -96,14 +96,14 @@ class Host:
     def propose(self) -> None:
         """Propose a match to all who sit here, and seat nobody new from now on.
 
-        :raises NodeError: if there are no guests, the match has begun, or this player's purse cannot be shown.
+        :raises NodeError: if there are no guests, the match has begun, or this player's purse is busy.
         """
         if self.has_begun:
             raise NodeError(ErrorCode.FAILED, "the match has begun")
         if len(self.table.records) < 2:
             raise NodeError(ErrorCode.FAILED, "a match needs two players", "wait until somebody joins")
-        if self.ledgers.has_stakes and (reason := self._runtime.purses.hindrance):
-            raise NodeError(ErrorCode.FAILED, reason)
+        if self.ledgers.has_stakes and (reason := self._runtime.purses.find_hindrance()):
+            raise NodeError(ErrorCode.FAILED, reason, choices=(("p2pdice purse", "What you can do"),))
         self._attendance.is_started = True
         self._propose()
 
@@ -170,9 +170,9 @@ class Host:
             return
         with self._runtime.stopping_at_disk_errors():
             for identity in identities:
-                if self._is_guest(identity) and self._proposal is not None:
+                if identity in self.seated and self._proposal is not None:
                     self._attendance.fail(identity)
-                    self._runtime.refuse(identity, RefuseCode.CLOSED, SILENT)
+                    self._runtime.refuse(identity, RefuseCode.CLOSED, KEPT_FROM_FORMING)
                 self._give_away(identity)
             self._watch()
 
@@ -214,7 +214,7 @@ class Host:
 
     def welcome_to_desk(self, identity: bytes, aim: CodeAim) -> TableAim | Refuse:
         """Answer a peer that wants to prove that it knows the short code."""
-        if self._is_guest(identity):
+        if identity in self.seated:
             seat = "in this match: resume it" if self.has_begun else "at this table"
             return Refuse(RefuseCode.REFUSED, f"you already have a seat {seat}")
         if self._proposal is not None and self.has_begun and aim.number == self.code_desk.number:
@@ -235,7 +235,7 @@ class Host:
             self.table.check_aim(aim)
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
-        if self._is_guest(identity):
+        if identity in self.seated:
             return Refuse(RefuseCode.REFUSED, "you already have a seat at this table, so you cannot watch it too")
         if len(self._audience) >= limits.SPECTATORS_OF_A_LOBBY:
             return Refuse(RefuseCode.FULL, "there is no room for more spectators before the match begins")
@@ -250,20 +250,17 @@ class Host:
         room from others. A guest who is back is shown the match that is proposed."""
         if not isinstance(self._runtime.mesh.aim(identity), CodeAim):
             self._runtime.post(identity, self.table.frame())
-        if self._is_guest(identity):
+        if identity in self.seated:
             self._attendance.linked(identity)
             self._show_proposal(identity)
             self._watch()
         self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
-        if self._is_guest(identity) or identity in self._audience:
+        if identity in self.seated or identity in self._audience:
             return
         if not self.code_desk.expire(identity):
             self._runtime.mesh.disconnect(identity)
-
-    def _is_guest(self, identity: bytes) -> bool:
-        return any(record.join.identity == identity for record in self.table.records)
 
     def take_join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, once its purse is in order, if there are stakes."""
@@ -304,7 +301,7 @@ class Host:
             if self.has_begun:
                 raise NotAdmittedError(RefuseCode.NO_TABLE, NO_TABLE)
             self._attendance.check(identity, self.seated)
-            if self._proposal is not None and self._is_guest(identity) and not self._attendance.returns(identity):
+            if self._proposal is not None and identity in self.seated and not self._attendance.returns(identity):
                 self._fail([identity])
                 return
             self.table.admit(identity, frame.record)
@@ -355,9 +352,9 @@ class Host:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
         self._asking.pop(identity, None)
         self.code_desk.lost(identity)
-        if not self._is_guest(identity):
+        if identity not in self.seated:
             self.ledgers.release(identity)
-        if self.has_begun or not self._is_guest(identity):
+        if self.has_begun or identity not in self.seated:
             return
         if reason == LEFT or self._proposal is None:
             self._fail([identity])
@@ -367,7 +364,7 @@ class Host:
 
     def _give_away(self, identity: bytes) -> None:
         """Free the seat of a guest; a match that was proposed with them is withdrawn, and another one proposed."""
-        if not self._is_guest(identity):
+        if identity not in self.seated:
             return
         self.withdraw()
         names = {record.join.identity: record.join.nickname for record in self.table.records}

@@ -208,8 +208,8 @@ class Node:
         port, so the join line stays good, unless ``private`` changes. A restarted node, or a former guest, opens
         another table. Players come back by :meth:`rejoin`; spectators go on watching by themselves.
 
-        :raises NodeError: if the name cannot be advertised, this node can listen nowhere, its table is already open,
-            or its match is not over.
+        :raises NodeError: if the name cannot be one, this node can listen nowhere, its table is already open, its match
+            is not over, or this player's purse is busy.
         """
         if problem := table_name_flaw(settings.name):
             raise NodeError(
@@ -235,8 +235,8 @@ class Node:
         await self._locator.withdraw()
         is_found = await self._locator.start()
         code = new_short_code(self._locator.numbers()) if is_found else None
-        if settings.ruleset.stakes and (reason := self._runtime.purses.hindrance):
-            raise NodeError(ErrorCode.FAILED, reason)
+        if settings.ruleset.stakes and (reason := self._runtime.purses.find_hindrance()):
+            raise NodeError(ErrorCode.FAILED, reason, choices=(("p2pdice purse", "What you can do"),))
         hosted = HostedTable(settings, table, self._sign_on(table, settings.ruleset.stakes), token)
         returning = self._active.former.authors if self._active.former is not None else ()
         self._active.hosting = Host(
@@ -295,7 +295,8 @@ class Node:
     def start_match(self) -> None:
         """Propose a match to all who sit at this node's table.
 
-        :raises NodeError: if this node hosts no table or nobody else is there.
+        :raises NodeError: if this node hosts no table, nobody else is there, the match has begun, or this player's
+            purse is busy.
         """
         if self._active.hosting is None:
             raise NodeError(ErrorCode.FAILED, "only the host of a table starts the match")

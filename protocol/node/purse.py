@@ -15,8 +15,7 @@ from typing import Final, NamedTuple, cast
 
 from p2pdice.plurals import plural
 from protocol.consensus.accounts import SOUL_NAMES
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.settlements import (
+from protocol.consensus.ends import (
     End,
     Shown,
     end_of,
@@ -27,6 +26,7 @@ from protocol.consensus.settlements import (
     stakes_of,
     void_evidence,
 )
+from protocol.consensus.kinds import parse_signed
 from protocol.errors import NodeError
 from protocol.match.match import Match
 from protocol.storage import archive
@@ -55,7 +55,7 @@ class Verdict(NamedTuple):
     @property
     def flaw(self) -> str:
         """Why it is not in order; empty if it is."""
-        known = "a stake or a match of it is known here that it lacks, and its owner has not taken that over"
+        known = "a stake or a match is missing from it that is known here, and its owner's program has not added it"
         return self.refusal or (known if self.back is not None else "")
 
 
@@ -110,10 +110,12 @@ class PurseKeeper:
         self._kept.keep(own)
         self._own = own
 
-    @property
-    def hindrance(self) -> str:
-        """Why the purse cannot be brought to another match; empty if it is idle. What can be settled is settled
-        first."""
+    def find_hindrance(self) -> str:
+        """Return why the purse cannot be brought to another match; empty if it is idle. What can be settled is settled
+        first.
+
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        """
         self._settle_late()
         own = self.own
         if own.busy and own.stake is None and own.busy not in self._live:
@@ -124,12 +126,18 @@ class PurseKeeper:
         return f"your purse is busy with {name} until that match is over, or you give up what you staked there"
 
     def show(self, record: JoinRecord) -> Shown:
-        """Return one's own purse as a table is shown it, for this join record."""
+        """Return one's own purse as a table is shown it, for this join record.
+
+        :raises StoreError: as :attr:`own`.
+        """
         return Shown(record, self.own.purse, self.own.evidence)
 
     def open_stake(self, match: bytes, genesis: Genesis, stake: tuple[int, int]) -> bool:
         """Keep what is staked in a match, before that is signed; tell whether it may be signed. Once more with the same
-        stake it may."""
+        stake it may.
+
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        """
         own = self.own
         author = next((each.join for each in genesis.roster if each.join.identity == self._identity), None)
         if author is None or author.head != own.purse.head or own.busy != match or own.stake not in (None, stake):
@@ -139,7 +147,10 @@ class PurseKeeper:
         return True
 
     def forfeit(self) -> None:
-        """Give up what is staked in the match that the purse is busy with."""
+        """Give up what is staked in the match that the purse is busy with.
+
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        """
         own = self.own
         if own.stake is not None:
             self._write(loss(own.busy, *own.stake))
@@ -151,6 +162,7 @@ class PurseKeeper:
 
         :param signatures: under the RESULTs that say so, by roster index.
         :raises MalformedPurseError: if they have not.
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
         """
         evidence = void_evidence(genesis, signatures)
         self.take_end(read_evidence(evidence), evidence)
@@ -187,6 +199,8 @@ class PurseKeeper:
 
         All of it is signed by this identity. What goes further was lost here. What contradicts this purse was signed
         after an old backup was put back: then the next era begins, without coins.
+
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
         """
         before, purse, stake = self.own, self.own.purse, shown.stake
         relation = purse.relation_of(shown.purse)
@@ -269,7 +283,10 @@ class PurseKeeper:
 
     def bind(self, match: bytes, genesis: Genesis) -> None:
         """Keep that this node is bound to a match, with what the others have shown, before COMMIT of the first roll is
-        sent. After a restart it is known."""
+        sent. After a restart it is known.
+
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        """
         self._live[match] = _Written()
         if any(each.match == match for each in self._kept.met(self._identity)):
             return
@@ -295,6 +312,7 @@ class PurseKeeper:
         it.
 
         :param evidence: None as long as too few have signed the end.
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
         """
         outcomes = [
             (each.join.identity, _outcome(end.record(author, end.stakes.get(author, (0, 0)))))
@@ -312,7 +330,10 @@ class PurseKeeper:
         return evidence is not None
 
     def give_up(self, match: bytes) -> None:
-        """Forget a match that this node was bound to, as it does not form, or without this node."""
+        """Forget a match that this node was bound to, as it does not form, or without this node.
+
+        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        """
         self._live.pop(match, None)
         own = self.own
         own = own._replace(busy=b"") if own.busy == match and own.stake is None else own
@@ -356,7 +377,7 @@ class PurseKeeper:
             if relation in (Relation.OLDER, Relation.FORK):
                 return Verdict(back=self._with_end(each))
             if relation is Relation.FOLDED:
-                return Verdict("all that is known of the purse here is folded away in it")
+                return Verdict("it no longer shows the records that are known here, so the two cannot be compared")
             if each.stake is not None and each.purse.era == purse.era:
                 record = purse.record_after(each.purse.end.height)
                 if record is None or not _is_of(record, each.stake.message.match, stake_in(each.stake)):

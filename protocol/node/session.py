@@ -160,7 +160,7 @@ class Session(ABC):
         runtime = self._runtime
         if runtime.is_silent:
             return
-        with runtime.stopping_at_disk_errors():  # a stake is frozen in the store while the match handles its input
+        with runtime.stopping_at_disk_errors():  # purses are written while the match handles its input
             for effect in self.match.handle(item, runtime.loop.time()):
                 self._begin(effect)
 

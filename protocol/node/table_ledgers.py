@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from protocol import limits
-from protocol.consensus.settlements import Shown, read_shown
+from protocol.consensus.ends import Shown, read_shown
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import JoinTable, ShowLedger
@@ -87,8 +87,7 @@ class TableLedgers:
     def release(self, identity: bytes) -> None:
         """Forget somebody who leaves the table, or has not come to sit there."""
         self._queues.pop(identity, None)
-        if (timer := self._patience.pop(identity, None)) is not None:
-            timer.cancel()
+        self._stop_patience(identity)
         self._purses.shown.pop(identity, None)
         self._purses.handed.pop(identity, None)
         self._sent = {each for each in self._sent if each[0] != identity}
@@ -113,10 +112,10 @@ class TableLedgers:
     def own(self, record: JoinRecord) -> ShowLedger:
         """Return what a guest shows before it asks for a seat with this record. If the purse is not idle, the guest
         stands up after a while."""
-        if self._purses.hindrance:
+        if self._purses.find_hindrance():
             self._wait(self._runtime.identity.public)
-        elif (timer := self._patience.pop(self._runtime.identity.public, None)) is not None:
-            timer.cancel()
+        else:
+            self._stop_patience(self._runtime.identity.public)
         return ShowLedger(*self._purses.show(record).wire)  # type: ignore[arg-type]
 
     def show_to(self, identity: bytes) -> None:
@@ -211,8 +210,7 @@ class TableLedgers:
         """Show an owner what is known here and lacks in the purse, if there is something; tell whether there is."""
         back = self._purses.judge(self._purses.shown[owner]).back
         if back is None:
-            if (timer := self._patience.pop(owner, None)) is not None:
-                timer.cancel()
+            self._stop_patience(owner)
             return False
         self._post(owner, back)
         self._wait(owner)
@@ -228,19 +226,24 @@ class TableLedgers:
         if verdict.flaw:
             self._wait(owner)
         else:
-            if (timer := self._patience.pop(owner, None)) is not None:
-                timer.cancel()
+            self._stop_patience(owner)
             self._acts.changed()
 
     def _wait(self, owner: bytes) -> None:
         if owner not in self._patience:
             self._patience[owner] = self._runtime.loop.call_later(PATIENCE, self._stop_waiting, owner)
 
+    def _stop_patience(self, owner: bytes) -> None:
+        if (timer := self._patience.pop(owner, None)) is not None:
+            timer.cancel()
+
     def _stop_waiting(self, owner: bytes) -> None:
         self._patience.pop(owner, None)
         is_own, shown = owner == self._runtime.identity.public, self._purses.shown.get(owner)
         with self._runtime.stopping_at_disk_errors():
-            flaw = self._purses.hindrance if is_own else self._purses.judge(shown).flaw if shown is not None else ""
+            flaw = (
+                self._purses.find_hindrance() if is_own else self._purses.judge(shown).flaw if shown is not None else ""
+            )
             if flaw:
                 self._lose(owner, flaw)
             elif is_own:
@@ -248,4 +251,5 @@ class TableLedgers:
 
     def _lose(self, identity: bytes, reason: str) -> None:
         self.release(identity)
-        self._acts.lose(identity, f"no stakes with that purse: {reason}")
+        is_own = identity == self._runtime.identity.public
+        self._acts.lose(identity, reason if is_own else f"the purse cannot be used: {reason}")

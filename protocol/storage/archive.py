@@ -88,8 +88,8 @@ def rules_names(home: Home) -> dict[bytes, str]:
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     """Return the matches that their owner can return to, newest first.
 
-    A proposal that binds the owner is among them, as the others may have formed it: the last, if no match was begun
-    since.
+    The others may have formed a proposal that binds the owner. Of such proposals only the newest is among them, and
+    only if no match was stored after it.
     """
     newest = max((stored.number for stored in matches), default=0)
     open_ones = [each for each in matches if not (each.over or each.void or each.given_up or is_old(each))]
@@ -364,7 +364,10 @@ def purse_owner(home: Home, store: Store) -> bytes:
 
 
 def with_stakes(store: Store, name: str) -> bytes | None:
-    """Return the match with stakes that a person names; None if there is none."""
+    """Return the match with stakes that a person names; None if there is none.
+
+    :raises NodeError: if several matches have that name, or it is empty.
+    """
     kept = [each.match for each in store.matches() if (genesis := _genesis(each)) and genesis.has_purses]
     return meant(name, [(match, store.name(match)) for match in kept])
 
@@ -376,14 +379,14 @@ def _genesis(stored: StoredMatch) -> Genesis | None:
         return None
 
 
-def forget_purse(store: Store, owner: str) -> bool:
-    """Forget what somebody brought to matches, by their fingerprint; tell whether there was anything."""
-    met = set(store.purses.everybody()) - set(store.purses.owners())
-    return any(store.purses.forget(each) for each in met if fingerprint(each) == owner)
+def met(store: Store, owner: str) -> bytes | None:
+    """Return the identity of somebody else who brought a purse to matches, by their fingerprint; None if nobody did."""
+    others = set(store.purses.everybody()) - set(store.purses.owners())
+    return next((each for each in others if fingerprint(each) == owner), None)
 
 
 def is_staked(store: Store, match: bytes) -> bool:
-    """Tell whether a purse of the store is busy with a match. A damaged purse is passed over."""
+    """Tell whether a purse of the store has a stake open in a match. A damaged purse is passed over."""
     for owner in store.purses.owners():
         with suppress(MalformedPurseError):
             own = store.purses.own(owner)

@@ -10,7 +10,7 @@ from base64 import b32decode, b32encode
 from collections.abc import Iterable
 from typing import Final
 
-from protocol.consensus.settlements import gather, void_message
+from protocol.consensus.ends import gather, void_message
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, PublicKey
 from protocol.errors import ErrorCode, NodeError
@@ -55,7 +55,7 @@ def _parse(line: str) -> tuple[bytes, bytes]:
 class Voiding:
     """A match that its players make void.
 
-    :raises NodeError: if the match is not kept here, can be settled, or could be by what its owner has signed.
+    :raises NodeError: if the match is not kept here or is over, or if its owner has signed RESIGN or RESULT in it.
     :raises StoreError: if what is kept of it is damaged.
     """
 

@@ -146,7 +146,7 @@ class Seat(NamedTuple):
     """The host's answer to a wish for a seat."""
 
     state: int
-    """0: the host's person is asked; 1: seated."""
+    """1: seated. 0, the host's person is asked, is reserved: this program sends only 1."""
 
 
 class Carried(NamedTuple):
@@ -223,7 +223,7 @@ class CodeProof(NamedTuple):
 
 
 class ShowLedger(NamedTuple):
-    """A purse, not parsed yet: :func:`protocol.consensus.settlements.read_shown` reads it."""
+    """A purse, not parsed yet: :func:`protocol.consensus.ends.read_shown` reads it."""
 
     record: tuple[Value, ...]
     ledger: tuple[Value, ...]

@@ -96,7 +96,7 @@ class Genesis(NamedTuple):
         """The stakes come from purses that are kept from match to match."""
         return self.roster[0].join.head is not None
 
-    def holdings(self, author: int) -> tuple[int, int]:
+    def funds(self, author: int) -> tuple[int, int]:
         """Return the coins that a player can bet, and the run tickets that they can stake.
 
         :param author: roster index.

@@ -20,8 +20,8 @@ from protocol.wire.canonical import Value, encode
 
 MATCH_BYTES: Final = 16
 """Bytes of a match id that a record holds, the first ones."""
-NUMBERS: Final = 2**32
-"""Eras and heights are below this."""
+NUMBER_LIMIT: Final = 2**32
+"""Eras, heights and steps are below this."""
 
 
 class MalformedPurseError(PeerError, ValueError):
@@ -195,7 +195,7 @@ def _after(before: State, record: Record) -> State:
         before.tickets + record.ticket_change,
         tuple(sorted(souls.items())),
     )
-    if not (is_amount(after.balance) and is_amount(after.tickets) and after.height < NUMBERS):
+    if not (is_amount(after.balance) and is_amount(after.tickets) and after.height < NUMBER_LIMIT):
         raise MalformedPurseError("no purse holds so much")
     return after
 
@@ -279,4 +279,4 @@ def is_amount(value: object) -> TypeGuard[int]:
 
 def is_number(value: object) -> TypeGuard[int]:
     """Tell whether a value can be an era, a height or a step."""
-    return type(value) is int and 0 <= value < NUMBERS
+    return type(value) is int and 0 <= value < NUMBER_LIMIT

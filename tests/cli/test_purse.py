@@ -65,15 +65,17 @@ def test_it_shows_what_there_is_and_where_it_came_from(here: Run, home: Home) ->
     assert "    p2pdice resume " in told
     assert "    p2pdice purse forfeit" in told
     lines = [line.split() for line in told.splitlines() if "staked  " in line]
-    assert [line[:5] for line in lines] == [
-        ["2", "-300", "of", "300", "staked"],
-        ["1", "+10", "of", "10", "staked"],
+    assert [line[:4] for line in lines] == [
+        ["2", "-300,", "300", "staked"],
+        ["1", "+10,", "10", "staked"],
     ]
     assert "only among people who know each other's keys" in " ".join(told.split())
 
 
 def test_as_data(here: Run, home: Home) -> None:
     found = read(here)
+    assert len(found["head"]) == 64
+    assert "purse" not in found
     assert (found["era"], found["height"], found["balance"], found["tickets"]) == (0, 2, 710, 0)
     assert found["busy"]["bet"] == 70
     assert found["busy"]["can_resume"]
@@ -108,7 +110,7 @@ def test_somebodys_purse_can_be_forgotten(here: Run, home: Home) -> None:
     assert "is forgotten" in here("purse", "forget", fingerprint(ann), "--yes").stdout
     with closing(Store(home.store)) as store:
         assert store.purses.met(ann) == ()
-    assert "have not played for stakes" in here("purse", "forget", fingerprint(ann), "--yes").stderr
+    assert "have not played for stakes" in here("purse", "forget", fingerprint(ann)).stderr  # before any question
 
 
 def test_a_damaged_purse_is_called_that(here: Run, home: Home) -> None:

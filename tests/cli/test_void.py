@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from protocol.consensus.settlements import stake_in, stakes_of
+from protocol.consensus.ends import stake_in, stakes_of
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
@@ -22,7 +22,7 @@ from protocol.wire.messages import Kind, Signed, sign
 from protocol.wire.purses import MalformedPurseError
 from tests.programs import Done, run_here
 from tests.protocol.test_backup import OWNER, fill
-from tests.protocol.test_settlements import ONE_DIE
+from tests.protocol.test_ends import ONE_DIE
 from tests.simulation.world import World, identity_of
 
 NAMES = "abc"
@@ -180,7 +180,7 @@ def test_a_match_that_is_over_is_called_that(at: Command, tmp_path: Path) -> Non
     match = kept_by_three(tmp_path, lambda messages, *_: messages)
     with closing(Store(Home(tmp_path / "a").store)) as store:
         store.mark_over(match)
-        assert not keeper(store, "a").hindrance  # it is settled by that
+        assert not keeper(store, "a").find_hindrance()  # it is settled by that
     refused = at("a", "purse", "void", match.hex(), "--yes")
     assert "match is over" in refused.stderr
     assert "VOID-" not in refused.stdout

@@ -112,7 +112,7 @@ async def test_an_owner_who_declines_is_refused_and_both_sides_are_told(
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
     guest = await people.sit("B")
-    with pytest.raises(NodeError, match="is known here that it lacks"):
+    with pytest.raises(NodeError, match="is missing from it that is known here"):
         await guest.node.join(opened.join_line)
     assert len(host.node._active.hosting.table.records) == 1  # type: ignore[union-attr]
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from p2pdice import PRESETS
 from protocol.consensus.accounts import Account, result_hash
-from protocol.consensus.settlements import End, Shown, read_evidence, read_shown, stake_in, void_message
+from protocol.consensus.ends import End, Shown, read_evidence, read_shown, stake_in, void_message
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import PurseKeeper, Verdict

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from protocol.consensus.settlements import Shown, read_evidence, read_shown
+from protocol.consensus.ends import Shown, read_evidence, read_shown
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import _read
 from protocol.storage.purses import OwnPurse
@@ -122,14 +122,14 @@ def test_an_honest_program_opens_one_stake_on_one_head(people: People) -> None:
     assert owner.keeper.open_stake(one.id, one.genesis, (500, 0))
     owner.restart()
     assert owner.keeper.own.stake == (500, 0)
-    assert owner.keeper.hindrance
+    assert owner.keeper.find_hindrance()
 
 
 def test_no_stake_is_opened_once_the_purse_is_free_of_the_match(people: People) -> None:
     owner, other = people("OX")
     played = Played(owner, other)
     owner.restart()
-    assert not owner.keeper.hindrance
+    assert not owner.keeper.find_hindrance()
     played.stake({owner: 1})
     assert not played.stakes
 
@@ -179,7 +179,7 @@ def test_what_is_folded_away_is_refused_until_a_person_forgets_it(people: People
         for _ in range(12):
             sham(owner)
         assert owner.purse.states[0].height > 1
-        assert "folded" in other.judge(owner.sit()).refusal
+        assert "no longer shows" in other.judge(owner.sit()).refusal
         assert stranger.takes(owner.sit())
         other.store.purses.forget(owner.key)
         assert other.takes(owner.sit())
@@ -378,7 +378,7 @@ def test_what_was_shown_for_a_match_that_does_not_form_is_forgotten(people: Peop
     again = Played(owner, other, shown=shown)
     for each in (owner, other):
         each.keeper.give_up(again.id)
-        assert not each.keeper.hindrance
+        assert not each.keeper.find_hindrance()
     assert [each.match for each in other.store.purses.met(owner.key)] == [each.match for each in before]
 
 

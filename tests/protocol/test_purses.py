@@ -245,10 +245,10 @@ def test_all_bring_a_purse_or_none_and_only_to_stakes() -> None:
     head = Purse.new(OWNER).head
     brought = parse_genesis(sitting(head, head._replace(balance=7, tickets=3)))
     assert brought.has_purses
-    assert {brought.holdings(0), brought.holdings(1)} == {(1000, 0), (7, 3)}
+    assert {brought.funds(0), brought.funds(1)} == {(1000, 0), (7, 3)}
     without = parse_genesis(sitting(None, None))
     assert not without.has_purses
-    assert without.holdings(0) == (1000, 0)
+    assert without.funds(0) == (1000, 0)
     for wrong in (
         sitting(head, None),
         parse_genesis(sitting(head, head))._replace(ruleset=PRESETS["classic"]).encoded(),

@@ -136,7 +136,7 @@ class _Readers:
         for author, record in enumerate(genesis.roster):
             join, head = record.join, record.join.head
             named = join.identity, join.match_key, join.nickname, join.pledge, fingerprint(join.identity)
-            roster.append((*named, *genesis.holdings(author), () if head is None else tuple(head)))
+            roster.append((*named, *genesis.funds(author), () if head is None else tuple(head)))
         return match_id(data), genesis.ruleset.options(), genesis.has_purses, roster
 
     def ruleset(self, data: bytes) -> Any:

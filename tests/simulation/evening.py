@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from protocol.consensus.settlements import End, Shown, end_of, gather, read_shown, stakes_of, void_message
+from protocol.consensus.ends import End, Shown, end_of, gather, read_shown, stakes_of, void_message
 from protocol.crypto.keys import MatchKey
 from protocol.match.match import Match
 from protocol.wire.genesis import JoinRecord
@@ -99,10 +99,10 @@ class Evening:
     def _sit_down(self) -> list[PurseHome]:
         """Let people with idle purses show them to each other. If too few are idle, all give up what they wait for."""
         sample = self.random.sample(self.homes, self.random.randint(2, PEOPLE))
-        players = [home for home in sample if not home.keeper.hindrance]
+        players = [home for home in sample if not home.keeper.find_hindrance()]
         if len(players) < 2:
             for home in self.homes:
-                if home.keeper.hindrance:
+                if home.keeper.find_hindrance():
                     self.given_up.add((home.identity.public, home.keeper.own.busy[:MATCH_BYTES]))
                     home.keeper.forfeit()
             return self._sit_down()

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
-from protocol.consensus.settlements import Shown
+from protocol.consensus.ends import Shown
 from protocol.crypto.keys import Identity
 from protocol.node.purse import PurseKeeper
 from protocol.storage.purses import Purses

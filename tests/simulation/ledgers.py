@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from protocol.consensus.settlements import Shown, read_shown, stake_in
+from protocol.consensus.ends import Shown, read_shown, stake_in
 from protocol.storage.purses import OwnPurse
 from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Purse, Record, loss
 from tests.protocol.bettors import Bettor, Played, settle
@@ -44,7 +44,7 @@ def brought(played: Played, author: int, stake: tuple[int, int]) -> Record:
     bets = [bet for bet, _ in account.bets]
     change = -bets[author]
     if account.winners == (author,):
-        funds, _ = played.genesis.holdings(author)
+        funds, _ = played.genesis.funds(author)
         change += sum(bets) + (bets[author] ** 2 // funds if funds else 0)
     return Record(played.id[:MATCH_BYTES], *stake, change, 0, 0)
 
@@ -128,13 +128,13 @@ class Evening:
         for who in (host, *guests):
             if who.is_liar:
                 self._trick(who)
-            elif who.keeper.hindrance and self.random.random() < 0.4:
+            elif who.keeper.find_hindrance() and self.random.random() < 0.4:
                 who.keeper.forfeit()
                 self.count["given up"] += 1
             who.keeper.shown.clear()
             who.keeper.handed.clear()
             shown[who] = who.sit(self.table)
-        if host.keeper.hindrance:
+        if host.keeper.find_hindrance():
             return {}
         self._spam(host, shown)
         for _ in range(12):
@@ -144,7 +144,7 @@ class Evening:
                 return {}
         else:
             raise WronglyRefusedError("purses are handed back for ever")
-        return {} if any(each.keeper.hindrance for each in shown) else shown
+        return {} if any(each.keeper.find_hindrance() for each in shown) else shown
 
     def _spam(self, host: Bettor, shown: dict[Bettor, Shown]) -> None:
         """Let liars hand back what they find, to the host."""
@@ -174,7 +174,7 @@ class Evening:
                     self._hand_back(who, owner, host, shown, read_shown(*verdict.back.wire))
                     return True
         for who in list(shown):
-            if who.keeper.hindrance:  # nobody knew the end
+            if who.keeper.find_hindrance():  # nobody knew the end
                 del shown[who]
                 return True
         return False

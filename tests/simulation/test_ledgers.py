@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from protocol.consensus.accounts import Account
-from protocol.consensus.settlements import End, Shown
+from protocol.consensus.ends import End, Shown
 from protocol.node.purse import PurseKeeper
 from protocol.storage.purses import Met, OwnPurse, Purses
 from protocol.wire.canonical import Value

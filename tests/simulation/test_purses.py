@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from protocol.consensus.settlements import End
+from protocol.consensus.ends import End
 from protocol.node.purse import PurseKeeper
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis

@@ -65,5 +65,5 @@ class Stake(Rule[Body]):
 
 def _wager(genesis: Genesis, author: int, body: Body) -> Wager:
     """Return a player's stake with the holdings that it comes from, unchecked."""
-    funds, owned = genesis.holdings(author)
+    funds, owned = genesis.funds(author)
     return Wager(body[0], funds, body[1], owned)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from protocol.consensus.settlements import read_evidence, read_shown
+from protocol.consensus.ends import read_evidence, read_shown
 from protocol.wire.canonical import NotCanonicalError, decode, encode
 from protocol.wire.purses import MalformedPurseError, parse_head
 from tests.fuzz.target import Target

@@ -200,7 +200,7 @@ def _read_stakes(genesis: Genesis, value: tuple[Value, ...], check: Any) -> dict
     step, tip, each = parts(value, "the stakes of a match", is_number, is_id, is_array)
     stakes = _by_author(each, len(genesis.roster), (int, int, bytes, bytes))
     for author, (bet, tickets, salt, signature) in stakes.items():
-        held = genesis.holdings(author)
+        held = genesis.funds(author)
         if not (is_amount(bet) and is_amount(tickets) and bet <= held[0] and tickets <= held[1]):
             raise MalformedPurseError("the end of a match with a stake above funds")
         check(author, step, tip, Kind.STAKE, (bet, tickets, salt), signature)

@@ -12,7 +12,7 @@ import pytest
 from p2pdice import PRESETS, Ruleset
 from p2pdice.moves import MAX_COINS
 from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
-from protocol.consensus.settlements import end_of, gather, read_evidence, stakes_of, void_evidence, void_message
+from protocol.consensus.ends import end_of, gather, read_evidence, stakes_of, void_evidence, void_message
 from protocol.crypto.keys import MatchKey
 from protocol.limits import STEPS
 from protocol.match.effects import Conceded
@@ -29,7 +29,9 @@ PLAYERS = 5
 def world(players: int, seed: int, ruleset: Ruleset = ONE_DIE, patience: Patience = UNHURRIED) -> World:
     """Let newcomers sit down with their purses."""
     owners = [identity_of(f"settling {number}".encode(), 0) for number in range(players)]
-    return World(ruleset, players, seed, patience=patience, owners=[(each, Purse.new(each.public).head) for each in owners])
+    return World(
+        ruleset, players, seed, patience=patience, owners=[(each, Purse.new(each.public).head) for each in owners]
+    )
 
 
 @cache
