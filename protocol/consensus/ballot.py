@@ -37,7 +37,7 @@ from protocol.consensus.votes import Value, Vote, elect, is_possible, leavers, r
 from protocol.wire.messages import VOTES, Kind, Signed
 
 _JUDGE = -1
-"""Stands for the author of a message that convicts by itself, among those who have signed behind a step."""
+"""Counts as one more author behind a step whose message convicts its author by itself."""
 
 
 class Polka(NamedTuple):
@@ -99,7 +99,7 @@ class Ballot:
     def take(self, signed: Signed, *, is_mine: bool = False) -> Outcome:
         """Take a message with a right signature: of a step, or a vote on this root.
 
-        The caller convicts first an author whom it contradicts.
+        If it contradicts an earlier message, the caller convicts the author first.
 
         :param is_mine: this node has signed it.
         :raises RejectedMessageError: if it does not belong here; nothing changes.
@@ -143,7 +143,8 @@ class Ballot:
             history by which it is judged stands.
         """
         self._convicted.add(author)
-        self._judged_at.add(tip)
+        if tip:
+            self._judged_at.add(tip)
         self._changed()
 
     def _changed(self) -> None:
@@ -156,7 +157,8 @@ class Ballot:
         return {value.tip for value in values} | ids if values else ids
 
     def _forget(self) -> None:
-        """Drop votes that nothing rests on any more: a liar adds a few a round, and a round takes an honest CLOSE."""
+        """Drop votes that nothing rests on any more. A liar can add only a few in each round, and no round ends without
+        an honest CLOSE."""
         counted = self._counted
         later: dict[tuple[int, bool], list[int]] = {}
         for number, author, is_close in sorted(self._votes):
@@ -236,8 +238,9 @@ class Ballot:
         for (_, value), votes in sorted(closes.items(), key=lambda item: (-item[0][0], item[0][1].order())):
             by_author = {vote.author: vote for vote in votes}
             elected = self._elect(value, by_author, backers.get(value, ()))
-            if elected and decided is None:
+            if elected:
                 decided = value, tuple(by_author.get(author) or backers[value][author] for author in elected)
+                break
         return _Count(
             number,
             min((each for each in leading if each.round == last), key=lambda each: each.value.order(), default=None),
@@ -274,12 +277,13 @@ class Ballot:
 
     @property
     def round(self) -> int:
-        """The current round: one more than the newest that a majority has closed, and none before the node's own."""
+        """The current round: one more than the newest that a majority has closed, and never below one in which this
+        node has voted."""
         return self._counted.round
 
     @property
     def leading(self) -> Polka | None:
-        """The polka that leads: the value of all wishes, as long as it does."""
+        """The polka that leads. As long as there is one, this node wishes for its value."""
         return self._counted.leading
 
     @property
@@ -325,7 +329,7 @@ class Ballot:
         return None
 
     def goes_on_without(self, authors: Collection[int]) -> bool:
-        """Tell whether the others can go on without these authors and those who resign."""
+        """Tell whether the others can go on without these authors, and without those who resign."""
         position, held = self.line[-1], self.held
         resigning = (author for author, signed in held.items() if signed.message.kind is Kind.RESIGN)
         return is_possible(position, {*authors, *resigning})

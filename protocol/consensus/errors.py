@@ -11,7 +11,8 @@ class RejectedMessageError(PeerError, ValueError):
 
 
 class OtherStateError(RejectedMessageError):
-    """A LOCK signs another state than the one that follows from this history: one of the two programs has a bug."""
+    """A LOCK, WITNESS or RESULT signs another state than the one that follows from this history: one of the two
+    programs has a bug."""
 
     def __init__(self) -> None:
         super().__init__("another state: one of the two programs has a bug")

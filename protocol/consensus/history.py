@@ -310,7 +310,7 @@ class History:
             raise RejectedMessageError("a vote on a step that takes none")
         vote = read_vote(self.check_signature(signed))
         value, is_lock = vote.value, position.kind is Kind.LOCK
-        is_here = (message.step, message.tip) == (position.root, position.root_tip) and value is not None
+        is_here = (message.step, message.tip) == (position.root, position.root_tip)
         if not is_here or value is None or value[:2] != (position.step, position.tip):
             raise RejectedMessageError("a vote on another history, or on another step")
         if isinstance(value.entries, bytes) is not is_lock or (is_lock and self.held):
@@ -331,7 +331,7 @@ class History:
         vote = self.check_vote(signed)
         if self._is_known(vote.signed):
             return Outcome.DUPLICATE
-        closes = [*self.closes, self.check_signature(signed)]
+        closes = [*self.closes, vote.signed]
         if sum(each.message.kind is Kind.CLOSE for each in closes) >= self.position.majority:
             self.close_by(closes)
         else:
@@ -419,7 +419,7 @@ class History:
         return True
 
     def settle(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
-        """Close the open step for good, or as all who owe it have signed."""
+        """Close the open step with these messages; a certificate says that votes have closed it."""
         before = self.position
         if certificate:
             self.certificates[before.root_tip] = certificate

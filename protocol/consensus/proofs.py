@@ -1,7 +1,7 @@
 """Contradictions: two signed messages that prove misconduct without any history.
 
 An honest player signs one message for each *slot*. The slot of a vote is (match, step, T, author, kind, n), that of
-any other message in the history (match, step, T, author). Also, the author of a CLOSE never votes ABSENT for other
+any other message in the history (match, step, T, author). Also, the author of a CLOSE never votes ABSENT for another
 value in a later round, unless that vote names a newer polka. And a player signs one RESULT in a match. SPEC.md, §5 has
 the rules.
 """
@@ -36,4 +36,5 @@ def contradiction(first: Signed, second: Signed) -> str:
     said, also = statement(one), statement(other)
     if said == also:  # they differ only in bytes that the statements leave out
         said, also = f"{said} (message {short(first.id)})", f"{also} (message {short(second.id)})"
-    return f"{reason}: {said}, and in the same place {also}"
+    joint = " and" if one.kind is Kind.RESULT else ", and in the same place"
+    return f"{reason}: {said}{joint} {also}"

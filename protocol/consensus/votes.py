@@ -45,7 +45,7 @@ class Vote(NamedTuple):
     newest: int = -1
     """In an ABSENT, the round of the polka that makes its author vote so; -1 for none."""
     source: Signed | None = None
-    """The signed message that carries the vote."""
+    """None in a vote that is not signed yet."""
 
     @property
     def signed(self) -> Signed:

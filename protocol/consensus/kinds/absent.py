@@ -10,8 +10,7 @@ Body = tuple[int, tuple[int, bytes, tuple[bytes, ...] | bytes], int]
 
 class Absent(Rule[Body]):
     """(round, value, newest): what its author would go on with; ``newest`` is the round of the majority that makes it,
-    or
-    -1. See :mod:`protocol.consensus.ballot`."""
+    or -1. See :mod:`protocol.consensus.ballot`."""
 
     kind = Kind.ABSENT
     slot = Slot.VOTE

@@ -21,4 +21,4 @@ class Close(Rule[Body]):
         return body[1] == () or is_value(body[1])
 
     def statement(self, body: Body) -> str:
-        return f"voted to go on as {told(body[1])} in round {body[0]}" if body[1] else f"ended round {body[0]} of votes"
+        return f"closed round {body[0]} of votes: {told(body[1])}" if body[1] else f"ended round {body[0]} of votes"
