@@ -300,7 +300,7 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """The last events are void: a majority has agreed on another course of this round, and play goes on from here."""
+    """The last events are void: the history goes on otherwise from an earlier step."""
 
     state: State
 

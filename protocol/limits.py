@@ -1,8 +1,8 @@
 """All numbers that bound the work and the memory that peers cost this node, each with its reason.
 
 Subjects, in this order: how many links a stranger may hold; the handshake; bytes and messages of a link; dialling;
-messages and histories; votes; catching up; patience; spoken words; spectators; lengths of texts; lobbies; short codes;
-discovery; disk. Each heading names the modules that enforce its limits.
+messages and histories; going on without somebody; catching up; patience; spoken words; spectators; lengths of texts;
+lobbies; short codes; discovery; purses; disk. Each heading names the modules that enforce its limits.
 
 Lengths are in bytes unless a name says characters. Times are in seconds of a monotonic clock. A RATE is a number a
 second in the long run; a BURST is a number at once (see :mod:`protocol.rate_limit`).
@@ -307,14 +307,15 @@ storage/store.py."""
 # Lobbies, and forming a match. Enforced by node/host.py, node/guest.py, node/proposals.py and match/lobby.py.
 
 JOIN_RATE: Final = 2.0
-"""Seats a second that a host gives to guests, newcomers or not. Each may end a proposed match and begin another, which
-all players at the table store. A guest who asks too soon waits, with the latest request only. So a guest who asks
+"""Seats a second that a host gives to guests, newcomers or not. Each may end a proposed match and begin another, in
+which all players at the table sign. A guest who asks too soon waits, with the latest request only. So a guest who asks
 without end keeps nobody out."""
 JOIN_BURST: Final = 20
 """Seats given at once: everybody sits down, and some of them twice."""
 LOBBY_RATE: Final = 6.0
 """Changes of a table and proposals a second that a guest or a spectator takes from a host. An honest host sends three
-for each seat that it gives. Above the rate the table is left: each frame is told to the owner or stored."""
+for each seat that it gives. Above the rate the table is left: each frame costs signatures or is told to the
+owner."""
 LOBBY_BURST: Final = 100
 """Such frames at once: those of an honest host for :data:`JOIN_BURST` seats, and after a silence of the link."""
 
@@ -404,7 +405,7 @@ KNOWN_ANSWERS: Final = 20
 RECORDS: Final = 1024
 """Records in a purse, as many as an array holds. What is older is folded into one state."""
 LEDGER: Final = 44 * KIB
-"""Bytes of them: a record has some 26, the longest 56."""
+"""Bytes of a purse: a record has some 26, the longest 56."""
 SHOWN_LEDGER: Final = 60 * KIB
 """Bytes of a frame with a purse: the evidence of a match of ten players with eight addresses each takes some nine
 thousand."""

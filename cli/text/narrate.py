@@ -280,7 +280,7 @@ def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBa
             names = seating.named(event.awaited)
             return f"Waiting for {names}. In {seconds} the others may go on without them."
         case node.TakenBack():
-            void = "The last moves are void: most players have agreed on another course."
+            void = "The last moves are void: the match goes on from an earlier point."
             return f"{void} {standing(event.state, seating)}"
 
 

@@ -55,8 +55,8 @@ class RoundSummary:
         self.ending = ""
         """The result of the match, as a sentence; empty before the end."""
         self.events: list[dict[str, Any]] = []
-        """The events of the game, as the engine writes them. After ``taken-back`` the last of them are void, because
-        the players agreed on another course."""
+        """The events of the game, as the engine writes them. After ``taken-back`` the last of them are void: the
+        match goes on from an earlier point."""
         self.latest = ""
         """The last event, as a sentence."""
         self._paragraphs = Paragraphs()
