@@ -20,6 +20,7 @@ from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.commit import COMMITMENTS
 from protocol.consensus.news import Learned, Proven
 from protocol.consensus.position import Position, Purpose
+from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
@@ -347,3 +348,11 @@ def test_a_restarted_node_that_forgot_half_of_a_proof_is_shown_both_messages() -
     assert author in other.replica.proven
     show(restarted, other)
     assert author in restarted.replica.proven
+
+
+def test_two_ends_contradict_each_other_wherever_they_stand() -> None:
+    key = MatchKey(bytes(32))
+    ends = [sign(Message(bytes(32), step, bytes(32), 0, Kind.RESULT, bytes([step]) * 32), key) for step in (0, 9)]
+    told = contradiction(*ends)
+    assert told.startswith("signed two ends of one match: ")
+    assert "in the same place" not in told
