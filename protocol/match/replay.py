@@ -130,11 +130,13 @@ class Replay:
         errors = [error for error in errors if error.step >= since]
         positions = history.walk(since)
         before = next(positions)
+        decided = before.step  # becomes the step that ended the game; the LOCK of the ending, which follows, tells nothing
         for after in positions:
             while errors and errors[0].step <= before.step:
                 error = errors.pop(0)
                 yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))
             for event in story.between(before, after):
+                decided = before.step
                 if isinstance(event, MatchStarted):
                     event = replace(event, rules_name=self._rules_name)
                 yield Moment(before.step, event)
@@ -145,7 +147,7 @@ class Replay:
             assert before.state is not None
             by_seat = tuple(info[author] for author in before.seats)
             over = MatchResult(history.match.hex(), before.state.places, by_seat, self.path, confirmed=None)
-            yield Moment(self.last_step, over)
+            yield Moment(decided, over)
         for error in errors:
             yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))
 
