@@ -27,7 +27,6 @@ tests/simulation/small_worlds.py explores this class exhaustively for small worl
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import NamedTuple
 
 from protocol import limits
@@ -428,8 +427,8 @@ class Ballot:
         shown: list[Signed] = []
         if vote.value is not None:
             path = self.branches.path(vote.value.tip)
-            for position, after in pairwise(path):
-                shown += self.branches.between(position, after)
+            for after in path[1:]:
+                shown += self.branches.between(after)
             if not isinstance(vote.value.entries, bytes):
                 named = self.branches.closing(path[-1], vote.value.entries)
                 shown += (named or {}).values()

@@ -69,6 +69,8 @@ class Branches:
         self._folding = folding
         self._parents: dict[bytes, bytes] = {}
         self._children: dict[bytes, list[bytes]] = {}
+        self._closed_with: dict[bytes, Mapping[int, Signed]] = {}
+        """The messages that closed the step before a tip."""
         self._ends = {root.tip: None}
         """The tips behind which more steps may follow: all but those that are closed in their one way."""
         self._line = [root]
@@ -138,6 +140,7 @@ class Branches:
                 continue
             after = self._folding.after(position, entries)
             self.positions[tip], self.messages[tip], self._parents[tip] = after, {}, position.tip
+            self._closed_with[tip] = entries
             children.append(tip)
             self._ends[tip] = None
             yield from self.ripe()
@@ -183,13 +186,9 @@ class Branches:
             found.append(self.positions[tip])
         return found[::-1]
 
-    def between(self, position: Position, after: Position) -> list[Signed]:
-        """Return the messages that close a step on the way to the position behind it."""
-        return next(
-            [*entries.values()]
-            for entries in self._closings(position)
-            if self._folding.tip_after(position, entries) == after.tip
-        )
+    def between(self, after: Position) -> list[Signed]:
+        """Return the messages that close the ordinary step before a known position."""
+        return [*self._closed_with[after.tip].values()]
 
     def boundaries(self) -> Iterator[Position]:
         """Yield the steps that all who owe them have signed, and behind which a new root follows."""

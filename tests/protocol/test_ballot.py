@@ -3,13 +3,14 @@ together."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping
 
 import pytest
 
 from protocol import limits
 from protocol.consensus.ballot import Ballot
-from protocol.consensus.branches import Outcome
+from protocol.consensus.branches import Branches, Outcome
 from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.votes import Value, Vote, read_vote, spell_vote, vote_contradiction
 from protocol.crypto.hashing import tagged_hash
@@ -474,6 +475,24 @@ def test_a_third_message_is_kept_only_if_somebody_has_signed_behind_it() -> None
     assert table.give(said(behind(table, 2), 2)) is Outcome.FUTURE
     assert table.give(said(root, 0, which=2)) is Outcome.ADDED
     assert table.ballot.line[-1].tip == behind(table, 2).tip
+
+
+def test_what_closes_a_step_is_found_behind_more_branches_than_are_looked_at() -> None:
+    """Liars sign further messages for the step, which come before the one that a branch was folded with."""
+    authors = range(4)
+    play = Play((Kind.COMMIT, authors), (Kind.LOCK, authors), base=authors)
+    branches = Branches(play.root, play)
+    signed = [[said(play.root, author, which=which) for which in range(12)] for author in authors]
+    named = {each.id for slot in signed for each in slot}
+    chosen = [slot[1] for slot in signed]
+    tip = play.tip_after(play.root, dict(enumerate(chosen)))
+    for which in range(12):
+        for slot in signed:
+            assert branches.take(slot[which], named) is Outcome.ADDED
+        assert not [*branches.grow({tip})]
+    choices = itertools.product(*branches.messages[play.root.tip].values())
+    assert tuple(chosen) not in itertools.islice(choices, limits.BRANCHINGS)
+    assert branches.between(branches.positions[tip]) == chosen
 
 
 def test_messages_ahead_of_what_leads_to_them_are_taken_when_that_comes() -> None:

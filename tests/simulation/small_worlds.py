@@ -411,8 +411,7 @@ class Node:
 
     def _line(self) -> list[Signed]:
         ballot = self.ballot
-        pairs = itertools.pairwise(ballot.line)
-        return [signed for one, other in pairs for signed in ballot.branches.between(one, other)]
+        return [signed for after in ballot.line[1:] for signed in ballot.branches.between(after)]
 
     def react(self, event: Event = "") -> None:
         """Do all that is due, after a timer has ended."""
@@ -461,8 +460,8 @@ class Node:
             raise ViolationError("agree", f"two ends known to {self.me}: {following.tip!r} and {ends}")
         if closed.certificate:
             convince(table, closed)
-        path = itertools.pairwise(ballot.branches.path(closed.position.tip))
-        shown = [signed for one, other in path for signed in ballot.branches.between(one, other)]
+        path = ballot.branches.path(closed.position.tip)
+        shown = [signed for after in path[1:] for signed in ballot.branches.between(after)]
         shown += [*closed.entries.values(), *closed.certificate]
         self.closings += ((ballot.root.tip, tuple(table.number(signed) for signed in shown)),)
         self._begin(following)
