@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
@@ -27,14 +27,14 @@ from protocol.consensus.ends import (
     void_evidence,
 )
 from protocol.consensus.kinds import parse_signed
-from protocol.errors import NodeError
+from protocol.errors import NodeError, PeerError
 from protocol.match.match import Match
 from protocol.storage import archive
 from protocol.storage.match_names import short_id
 from protocol.storage.purses import Met, OwnPurse
 from protocol.storage.store import DamagedPurseError, Store, StoreError
 from protocol.wire.canonical import Value, decode, encode
-from protocol.wire.genesis import Genesis, JoinRecord
+from protocol.wire.genesis import Genesis, JoinRecord, parse_genesis
 from protocol.wire.messages import Kind, Signed
 from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Purse, Record, Relation, loss
 
@@ -100,10 +100,8 @@ class PurseKeeper:
         :raises StoreError: if the store does not work, or what it holds of the purse is damaged.
         """
         if self._own is None:
-            try:
+            with _reading_the_store():
                 self._own = self._kept.own(self._identity) or OwnPurse(Purse.new(self._identity))
-            except MalformedPurseError as error:  # no peer's doing
-                raise DamagedPurseError(f"the store is damaged: {error}") from None
         return self._own
 
     def _keep(self, own: OwnPurse) -> None:
@@ -241,7 +239,10 @@ class PurseKeeper:
 
     def may_sign(self, match: bytes, genesis: Genesis) -> bool:
         """Tell whether LOCK and COMMIT of a proposed match may be signed: one's own purse is idle and as it is named
-        there, and those of all others are in order."""
+        there, and those of all others are in order.
+
+        :raises StoreError: if the store does not work, or what it holds of purses is damaged.
+        """
         if not genesis.ruleset.stakes:
             return True
         own = self.own
@@ -361,14 +362,20 @@ class PurseKeeper:
     # Those of others
 
     def flaw(self, record: JoinRecord) -> str:
-        """Return why the purse behind a join record is not in order; empty if it is."""
+        """Return why the purse behind a join record is not in order; empty if it is.
+
+        :raises StoreError: as :meth:`judge`.
+        """
         shown = self.shown.get(record.join.identity)
         if shown is None or shown.record != record:
             return "the purse was not shown"
         return self.judge(shown).flaw
 
     def judge(self, shown: Shown) -> Verdict:
-        """Compare a purse that its owner shows with all that is known of it."""
+        """Compare a purse that its owner shows with all that is known of it.
+
+        :raises StoreError: if the store does not work, or what it holds of purses is damaged.
+        """
         owner, purse = shown.owner, shown.purse
         met = self._kept.met(owner)
         known = [*_read(met), *self.handed.get(owner, ())]
@@ -400,14 +407,17 @@ class PurseKeeper:
             return ""
         if there.outcome:
             return "" if there.outcome == _outcome(record) else "it has another end of a match than was played here"
-        is_open = self._kept.players(there.match) == 2 and self._has_not_ended(there.match)
-        return "it has the end of a match that is not over" if is_open else ""
+        return "it has the end of a match that is not over" if self._has_not_ended(there.match) else ""
 
     def _has_not_ended(self, match: bytes) -> bool:
-        """Tell whether nobody can show the end of a match of two: this player has signed none, and has not left."""
+        """Tell whether nobody can show the end of a match, as it is one of two, and this player has signed no end and
+        has not left."""
         stored = self._store.match(match)
         if stored is None or stored.void:
             return False
+        with _reading_the_store():
+            if len(parse_genesis(stored.genesis).roster) != 2:
+                return False
         me = archive.roster_index(stored)
         return not any(
             signed.message.kind in (Kind.RESULT, Kind.RESIGN)
@@ -420,13 +430,17 @@ class PurseKeeper:
         if known.stake is None:
             return known
         match = known.stake.message.match
-        if evidence := self._kept.evidence(match):
-            return known._replace(evidence=evidence, end=read_evidence(evidence))
+        with _reading_the_store():
+            if evidence := self._kept.evidence(match):
+                return known._replace(evidence=evidence, end=read_evidence(evidence))
         handed = (each for each in self.handed.get(known.owner, ()) if each.purse.head == known.purse.head)
         return next((each for each in handed if each.stake == known.stake and _has_its_end(each)), known)
 
     def take_handed(self, shown: Shown) -> bool:
-        """Remember what somebody else hands back to its owner; tell whether it says anything that is not known."""
+        """Remember what somebody else hands back to its owner; tell whether it says anything that is not known.
+
+        :raises StoreError: as :meth:`judge`.
+        """
         stake, handed = shown.stake, self.handed.setdefault(shown.owner, [])
         present = self.shown.get(shown.owner)
         for known in (*_read(self._kept.met(shown.owner)), *handed, *(() if present is None else (present,))):
@@ -459,15 +473,26 @@ def _outcome(record: Record) -> bytes:
     return encode((record.change, record.ticket_change, record.soul))
 
 
+@contextmanager
+def _reading_the_store() -> Iterator[None]:
+    """Call what is wrong with bytes of the store damage: it is no peer's doing."""
+    try:
+        yield
+    except PeerError as error:
+        raise DamagedPurseError(f"the store is damaged: {error}") from None
+
+
 @lru_cache(64)
 def _read_stake(data: bytes) -> Signed:
-    return parse_signed(*cast("tuple[bytes, bytes]", decode(data)))
+    with _reading_the_store():
+        return parse_signed(*cast("tuple[bytes, bytes]", decode(data)))
 
 
 @lru_cache(64)
 def _read_known(shown: bytes) -> Shown:
     """Return what was shown for a match, as the store has it."""
-    return read_shown(*cast("tuple[Value, Value, Value, Value]", decode(shown)))
+    with _reading_the_store():
+        return read_shown(*cast("tuple[Value, Value, Value, Value]", decode(shown)))
 
 
 def _read(met: Sequence[Met]) -> Iterator[Shown]:

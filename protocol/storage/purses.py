@@ -142,10 +142,6 @@ class Purses:
         query = "SELECT match, era, height, shown, stake, outcome FROM purses_met WHERE identity = ? ORDER BY rowid"
         return tuple(Met(*row) for row in self._read(query, (identity,), (bytes, int, int, bytes, bytes, bytes)))
 
-    def players(self, match: bytes) -> int:
-        """Return how many players a match had that this node was bound to."""
-        return int(self._read("SELECT COUNT(*) FROM purses_met WHERE match = ?", (match,), (int,))[0][0])
-
     def evidence(self, match: bytes) -> Value:
         """Return the evidence that a match has ended; empty if there is none."""
         rows = self._read("SELECT evidence FROM purse_ends WHERE match = ?", (match,), (bytes,))

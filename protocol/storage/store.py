@@ -146,7 +146,7 @@ class DamagedMatchError(StoreError):
 
 
 class DamagedPurseError(DamagedStoreError):
-    """The owner's purse is damaged. The rest of the store may be whole."""
+    """What is kept of a purse is damaged: the owner's, or another's. The rest of the store may be whole."""
 
     hint = ""
     choices = (("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),)

@@ -13,6 +13,7 @@ from protocol.consensus.ends import Shown, read_evidence, read_shown
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import _read
 from protocol.storage.purses import OwnPurse
+from protocol.storage.store import DamagedPurseError
 from protocol.wire import purses
 from protocol.wire.genesis import make_join_record
 from protocol.wire.messages import Kind, Message, sign
@@ -255,6 +256,32 @@ def test_of_two_no_stake_comes_back_before_the_end(people: People) -> None:
     sham(owner)
     owner.is_liar = False
     assert "not over" in other.judge(owner.sit()).refusal
+
+
+def test_of_three_two_settle_without_the_third_whomever_that_one_has_forgotten(people: People) -> None:
+    winner, other, third = people("BAX")
+    played = Played(winner, other, third)
+    played.stake({winner: 50, other: 50, third: 50})
+    played.finish(winner, signers=[winner, other], known_by=[winner, other])
+    assert third.takes(winner.sit())
+    third.store.purses.forget(other.key)
+    assert third.takes(winner.sit())
+
+
+@pytest.mark.parametrize("column", ["shown", "stake", "evidence"])
+def test_what_is_damaged_in_the_store_is_called_that_and_no_fault_of_a_peer(people: People, column: str) -> None:
+    owner, other = people("OY")
+    owner.back_up()
+    play(other, owner)
+    handed = back(other.keeper._with_end(known_to(other, owner)))
+    table = "purse_ends" if column == "evidence" else "purses_met"
+    other.store._db.execute(f"UPDATE {table} SET {column} = x'c1'")
+    owner.put_back()
+    host, old = other.keeper, owner.sit()
+    host.shown[owner.key] = old
+    for act in (lambda: host.judge(old), lambda: host.flaw(old.record), lambda: host.take_handed(handed)):
+        with pytest.raises(DamagedPurseError, match="the store is damaged"):
+            act()
 
 
 def test_nobody_loses_more_than_they_staked(people: People) -> None:
