@@ -252,8 +252,8 @@ def void(
         if not voiding.missing:
             keeper.void(voiding.genesis, voiding.signatures)
     if as_json:
-        said = {**_as_json(played, stake), "line": line, "missing": list(voiding.missing)}
-        print(json.dumps({**said, "void": not voiding.missing}))
+        missing = [] if is_done else list(voiding.missing)
+        print(json.dumps({**_as_json(played, stake), "line": line, "missing": missing, "void": not missing}))
         return
     print(f"Your line, for all the others:\n{line}")
     if is_done:

@@ -109,6 +109,8 @@ def test_as_data(match: bytes, at: Command) -> None:
     lines = [json.loads(at(name, "purse", "void", match.hex(), "--yes", "--json").stdout)["line"] for name in "bc"]
     last = json.loads(at("a", "purse", "void", match.hex(), *lines, "--json").stdout)
     assert last == {**first, "missing": [], "void": True}
+    again = json.loads(at("a", "purse", "void", match.hex(), "--json").stdout)
+    assert (again["missing"], again["void"]) == ([], True)
     assert funds(at, "a") == 1000
 
 
