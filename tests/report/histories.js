@@ -490,6 +490,15 @@ function checkCertificates() {
   assert.ok(!certified([0, 1, 2], [0, 1, 2], [], [0, 1, 2]));
   assert.ok(certified([0, 1, 2, 3], [3], [1, 2], [0, 3, 4]) === false);
   assert.ok(certified([0, 1, 2, 3], [3], [1], [0, 3, 4]));
+  // At a LOCK nobody need be in the game: that is the end.
+  const atEnd = (kind, closes) =>
+    V.certifies(
+      { kind, base: new Set([0, 1, 2]), left: new Set(), live: new Set(), votes: votes([], closes) },
+      new Set(),
+    );
+  assert.ok(atEnd(LOCK, [0, 2]));
+  assert.ok(!atEnd(LOCK, [0]));
+  assert.ok(!atEnd(OPEN, [0, 2]));
 }
 
 async function main() {

@@ -3,11 +3,13 @@
 const ascending = (one, other) => one - other;
 
 // Whether votes for the right value, ABSENTs before CLOSEs, are neither more nor fewer than a certificate. The step has
-// base, left (before it) and live; `leaving` are the authors who leave by the value.
-function certifies({ base, left, live, votes }, leaving) {
+// kind, base, left (before it) and live; `leaving` are the authors who leave by the value. At the end nobody need be in
+// the game any more.
+function certifies({ kind, base, left, live, votes }, leaving) {
   const staying = (author) => live.has(author) && !leaving.has(author);
   const remaining = [...base].filter((author) => !left.has(author) && !leaving.has(author));
-  if (2 * remaining.length <= base.size || !remaining.some(staying)) return false;
+  const isEnd = kind === LOCK && !live.size;
+  if (2 * remaining.length <= base.size || !(isEnd || remaining.some(staying))) return false;
   const absents = votes.filter(({ kind }) => kind === ABSENT).map(({ author }) => author);
   const closes = votes.slice(absents.length);
   const closers = closes.map(({ author }) => author);
