@@ -200,7 +200,7 @@ class Guest:
         if self._seat is not None and not self.has_begun:
             self._sit_down(self._seat)
 
-    def _refuse_purse(self, identity: bytes, reason: str) -> None:
+    def _refuse_purse(self, identity: bytes, _: str, reason: str) -> None:
         """Leave a table because of somebody's purse, perhaps this player's own."""
         seat = self._seat
         if seat is None or self.has_begun:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from protocol import limits
+from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import ShortCode
 from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
@@ -16,6 +17,7 @@ from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedE
 from protocol.net.link import Standing
 from protocol.node.code_desk import BEGUN, OVER, CodeDesk
 from protocol.node.player_session import PlayerSession
+from protocol.node.purse import FOLDED
 from protocol.node.refusals import LEFT
 from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
@@ -71,6 +73,7 @@ class Host:
         self._attendance = Attendance()
         self._patience: asyncio.TimerHandle | None = None
         self._pace = Bucket(limits.JOIN_RATE, limits.JOIN_BURST, runtime.loop.time())
+        self._refused = Bucket(limits.REFUSED_RATE, limits.REFUSED_BURST, runtime.loop.time())
         self._asking: dict[bytes, JoinTable] = {}
         """Peers that wait for a seat or a new one, in their order, each with its latest request."""
         self._next_seat: asyncio.TimerHandle | None = None
@@ -318,13 +321,16 @@ class Host:
 
     # Purses
 
-    def _lose_purse(self, identity: bytes, reason: str) -> None:
-        """Refuse a peer whose purse is not in order."""
+    def _lose_purse(self, identity: bytes, name: str, reason: str) -> None:
+        """Refuse a peer whose purse is not in order, and tell the owner."""
         if self.has_begun:
             return
-        names = {record.join.identity: record.join.nickname for record in self.table.records}
-        if identity in names:
-            self._runtime.tell(Notice(f"{names[identity]} cannot play here: {reason}"))
+        key = fingerprint(identity)
+        if self._is_guest(identity) or self._refused.admits(self._runtime.loop.time()):
+            text = f"{name or 'somebody'} ({key}) cannot play here: {reason}"
+            if reason.endswith(FOLDED):
+                text += f". To take it all the same, close the table, run p2pdice purse forget {key} and host again"
+            self._runtime.tell(Notice(text))
         self._asking.pop(identity, None)
         self._runtime.refuse(identity, RefuseCode.REFUSED, reason)
         self._give_away(identity)

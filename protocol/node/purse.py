@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 
 HANDED: Final = 8
 """Purses of one owner that others have handed back at a table, as far as they are remembered."""
+FOLDED: Final = "it no longer shows the records that are known here, so the two cannot be compared"
+"""Why a purse is refused that a person may have reason to take all the same."""
 
 
 class Verdict(NamedTuple):
@@ -384,7 +386,7 @@ class PurseKeeper:
             if relation in (Relation.OLDER, Relation.FORK):
                 return Verdict(back=self._with_end(each))
             if relation is Relation.FOLDED:
-                return Verdict("it no longer shows the records that are known here, so the two cannot be compared")
+                return Verdict(FOLDED)
             if each.stake is not None and each.purse.era == purse.era:
                 record = purse.record_after(each.purse.end.height)
                 if record is None or not _is_of(record, each.stake.message.match, stake_in(each.stake)):

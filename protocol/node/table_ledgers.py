@@ -27,8 +27,9 @@ class Acts(NamedTuple):
 
     join: Callable[[bytes, JoinTable], None]
     """A host: go on with the JOIN of a peer whose purse is in order."""
-    lose: Callable[[bytes, str], None]
-    """A host: refuse a peer, whether seated or not. A guest: leave the table. The text is for people."""
+    lose: Callable[[bytes, str, str], None]
+    """A host: refuse a peer, whether seated or not. A guest: leave the table. The peer's name is empty if it has shown
+    none; the last text says why."""
     again: Callable[[], None]
     """One's own purse has changed: make a join record again. A guest sends LEDGER and JOIN."""
     changed: Callable[[], None]
@@ -250,6 +251,8 @@ class TableLedgers:
                 self._acts.again()  # the match that it was busy with is settled by now
 
     def _lose(self, identity: bytes, reason: str) -> None:
+        shown = self._purses.shown.get(identity)
+        name = "" if shown is None else shown.record.join.nickname
         self.release(identity)
         is_own = identity == self._runtime.identity.public
-        self._acts.lose(identity, reason if is_own else f"the purse cannot be used: {reason}")
+        self._acts.lose(identity, name, reason if is_own else f"the purse cannot be used: {reason}")

@@ -11,11 +11,12 @@ import pytest
 from p2pdice import Ruleset
 from protocol import limits
 from protocol.consensus.verifier import verify
+from protocol.crypto.keys import fingerprint
 from protocol.errors import NodeError
 from protocol.events import MatchResult, MatchStarted, Notice, Stopped, TableClosed
 from protocol.match.lobby import TableSettings
 from protocol.node import table_ledgers
-from protocol.node.purse import PurseKeeper, _read
+from protocol.node.purse import FOLDED, PurseKeeper, Verdict, _read
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Frame, Leave, ShowLedger
 from protocol.wire.purses import Purse
@@ -53,6 +54,10 @@ async def evening(people: Company, names: str) -> list[Player]:
     for player in players:
         await player.leave()
     return players
+
+
+def is_refusal(notice: Notice) -> bool:
+    return "cannot play here" in notice.text
 
 
 def back_up(people: Company, name: str) -> None:
@@ -114,7 +119,38 @@ async def test_an_owner_who_declines_is_refused_and_both_sides_are_told(
     guest = await people.sit("B")
     with pytest.raises(NodeError, match="is missing from it that is known here"):
         await guest.node.join(opened.join_line)
+    told = await host.until(Notice, is_refusal)
+    assert told.text.startswith(f"B ({fingerprint(purse(guest).owner)}) cannot play here: ")
+    assert "purse forget" not in told.text
     assert len(host.node._active.hosting.table.records) == 1  # type: ignore[union-attr]
+
+
+async def test_a_host_is_told_how_to_take_a_purse_with_all_that_it_knew_folded_away(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    monkeypatch.setattr(keeper(host), "judge", lambda _: Verdict(FOLDED))
+    guest = await people.sit("B")
+    with pytest.raises(NodeError, match=FOLDED):
+        await guest.node.join(opened.join_line)
+    told = await host.until(Notice, is_refusal)
+    assert f"p2pdice purse forget {fingerprint(purse(guest).owner)} " in told.text
+
+
+async def test_a_host_is_not_told_of_every_stranger_whose_purse_is_refused(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REFUSED_BURST", 1)
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    monkeypatch.setattr(keeper(host), "judge", lambda _: Verdict(FOLDED))
+    for name in "BC":
+        guest = await people.sit(name)
+        with pytest.raises(NodeError, match=FOLDED):
+            await guest.node.join(opened.join_line)
+    await host.until(Notice, is_refusal)
+    assert [each.text[0] for each in filter(is_refusal, host.told(Notice))] == ["B"]
 
 
 async def test_a_guest_leaves_a_host_whose_purse_it_does_not_take(

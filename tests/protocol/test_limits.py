@@ -50,6 +50,7 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert (limits.ASK_OTHERS, limits.BOUND, limits.PROPOSALS) == (2, 30, 32)
     assert (limits.RECORDS, limits.LEDGER, limits.SHOWN_LEDGER) == (1024, 45_056, 61_440)
     assert (limits.LEDGER_BURST, limits.LEDGER_RATE) == (20, 2)
+    assert (limits.REFUSED_BURST, limits.REFUSED_RATE) == (5, 0.1)
     assert (limits.CODE_TRIES, limits.CODE_BURST, limits.CODE_RATE) == (3, 10, 8)
     assert (limits.CODE_BURST_PER_PLACE, limits.CODE_RATE_PER_PLACE, limits.CODE_SEARCH) == (5, 0.1, 20)
     assert (limits.DIALS, limits.DIAL_BURST, limits.DIAL_RATE) == (48, 100, 20)
