@@ -48,7 +48,7 @@ COMMANDS: Final = {
     "referee": Entry("Programs", "Referee a match: one JSON object per line in, one new state out.", "referee"),
     "verify": Entry("Trust", "Judge transcripts and proofs of misconduct, without any network.", "verify"),
     "matches": Entry("Trust", "List, save or forget the matches that are kept here.", "matches"),
-    "purse": Entry("Trust", "Show your coins, run tickets and Twin Souls, and the matches that they came from.", "purse"),
+    "purse": Entry("Trust", "Show your coins, run tickets and Twin Souls, and the matches they came from.", "purse"),
     "people": Entry("Trust", "List the people whom you have met, and mark those whom you trust.", "people"),
     "identity": Entry("Trust", "Show, back up, restore, protect or replace your key.", "identity"),
     "doctor": Entry(

@@ -69,7 +69,7 @@ def purse(
     ctx: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all matches.")] = False,
 ) -> None:
-    """Show your coins, run tickets and Twin Souls, and the matches that they came from.
+    """Show your coins, run tickets and Twin Souls, and the matches they came from.
 
     Coins are bet in matches with stakes (host --stakes, and the rules motes). From the beginning of such a match your
     purse is busy with it, until the match is over and more than half of its players have signed its end. Until then

@@ -326,7 +326,7 @@ class Host:
         if self.has_begun:
             return
         key = fingerprint(identity)
-        if self._is_guest(identity) or self._refused.admits(self._runtime.loop.time()):
+        if identity in self.seated or self._refused.admits(self._runtime.loop.time()):
             text = f"{name or 'somebody'} ({key}) cannot play here: {reason}"
             if reason.endswith(FOLDED):
                 text += f". To take it all the same, close the table, run p2pdice purse forget {key} and host again"
