@@ -160,6 +160,8 @@ class Guest:
             self._runtime.tell(self._runtime.lobby_changed(before, frame))
         if seat.own is None:
             self._sit_down(seat)
+        if self._ledgers is not None:
+            self._ledgers.follow({identity for _, identity in frame.players})
 
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
         """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.

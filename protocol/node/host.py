@@ -99,6 +99,8 @@ class Host:
     def propose(self) -> None:
         """Propose a match to all who sit here, and seat nobody new from now on.
 
+        The owner is told of guests whose purses have to come in order first.
+
         :raises NodeError: if there are no guests, the match has begun, or this player's purse is busy.
         """
         if self.has_begun:
@@ -109,6 +111,9 @@ class Host:
             raise NodeError(ErrorCode.FAILED, reason, choices=(("p2pdice purse", "What you can do"),))
         self._attendance.is_started = True
         self._propose()
+        if self._proposal is None and (flawed := self.ledgers.flawed()):
+            names = ", ".join(each.join.nickname for each in self.table.records if each.join.identity in flawed)
+            self._runtime.tell(Notice(f"the match cannot begin before this purse is in order: {names}"))
 
     def _go_on(self) -> None:
         """Propose a match because of what a guest did; the owner is told if that cannot be."""
@@ -120,7 +125,7 @@ class Host:
     def _propose(self) -> None:
         """Propose a match, if one is wanted, none is proposed, and all purses are in order."""
         is_wanted = self.table.is_full or (self._attendance.is_closed and len(self.table.records) > 1)
-        if not is_wanted or self._proposal is not None or not self.ledgers.is_in_order:
+        if not is_wanted or self._proposal is not None or self.ledgers.flawed():
             return
         if self._former:  # the same genesis would be the match that was withdrawn
             self.table.renew(self._sign_on(self.table.id, self.ledgers.has_stakes))
@@ -156,6 +161,8 @@ class Host:
             awaited = tuple(roster[author].join.identity for author in match.history.missing() if author != match.me)
             wrong = {*match.replica.proven, *match.history.withdrawals}
             failed = [roster[author].join.identity for author in sorted(wrong) if author != match.me]
+            if match.history.missing() and not awaited:  # it is the host that cannot sign
+                failed += [each for each in self.ledgers.flawed() if each in self.seated]
         self._attendance.await_(awaited, now)
         if self._patience is not None:
             self._patience.cancel()
@@ -304,7 +311,7 @@ class Host:
             if self.has_begun:
                 raise NotAdmittedError(RefuseCode.NO_TABLE, NO_TABLE)
             self._attendance.check(identity, self.seated)
-            if self._proposal is not None and identity in self.seated and not self._attendance.returns(identity):
+            if self._holds_up(identity):
                 self._fail([identity])
                 return
             self.table.admit(identity, frame.record)
@@ -333,7 +340,13 @@ class Host:
             self._runtime.tell(Notice(text))
         self._asking.pop(identity, None)
         self._runtime.refuse(identity, RefuseCode.REFUSED, reason)
+        if self._holds_up(identity):
+            self._attendance.fail(identity)
         self._give_away(identity)
+
+    def _holds_up(self, identity: bytes) -> bool:
+        """Note that a proposal is withdrawn because of a guest's join record or purse; tell whether the guest fails."""
+        return self._proposal is not None and identity in self.seated and not self._attendance.returns(identity)
 
     def _renew(self) -> None:
         """Bring the purse as it is now: others have handed back what it lacked."""
@@ -350,7 +363,8 @@ class Host:
     def _follow_purses(self) -> None:
         """Withdraw a proposal whose purses are not in order, and propose a match when they are."""
         if not self.has_begun:
-            if not self.ledgers.is_in_order:
+            if flawed := self.ledgers.flawed():
+                self._fail([each for each in flawed if self._holds_up(each)])
                 self.withdraw()
             self._go_on()
 

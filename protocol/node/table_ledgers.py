@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 from protocol import limits
@@ -19,7 +19,8 @@ from protocol.wire.genesis import Genesis, JoinRecord, match_id
 from protocol.wire.purses import MalformedPurseError
 
 PATIENCE: Final = 5.0
-"""Seconds in which an owner takes over what was handed back, and sits down again."""
+"""Seconds in which an owner takes over what was handed back, and sits down again. Guests wait twice as long for others,
+so the host is first to give such an owner up."""
 
 
 class Acts(NamedTuple):
@@ -39,6 +40,9 @@ class Acts(NamedTuple):
 
 class TableLedgers:
     """See the module.
+
+    A host takes the purse of a guest to be what was shown for the join record with which that guest sits. What is shown
+    for another one waits for its JOIN.
 
     :param records: returns the join records of those who sit at the table; a guest knows none.
     :param host: identity of the host; empty for one's own table.
@@ -68,8 +72,12 @@ class TableLedgers:
         self._next: asyncio.TimerHandle | None = None
         self._patience: dict[bytes, asyncio.TimerHandle] = {}
         """Owners whose purse is not in order."""
-        self._sent: set[tuple[bytes, bytes]] = set()
-        """Guests, and join records with which they were shown purses."""
+        self._pending: dict[bytes, Shown] = {}
+        """What peers of a host have shown for join records with which they do not sit."""
+        self._players: Collection[bytes] = ()
+        """Those whom the host of this guest has shown last."""
+        self._sent: dict[tuple[bytes, bytes], bytes] = {}
+        """By guest and owner: the join record with which that guest was shown the owner's purse."""
         self._forget()
 
     def _forget(self) -> None:
@@ -83,15 +91,23 @@ class TableLedgers:
                 timer.cancel()
         self._queues.clear()
         self._patience.clear()
+        self._pending.clear()
         self._forget()
 
     def release(self, identity: bytes) -> None:
         """Forget somebody who leaves the table, or has not come to sit there."""
         self._queues.pop(identity, None)
         self._stop_patience(identity)
+        self._pending.pop(identity, None)
         self._purses.shown.pop(identity, None)
         self._purses.handed.pop(identity, None)
-        self._sent = {each for each in self._sent if each[0] != identity}
+        self._sent = {pair: record for pair, record in self._sent.items() if identity not in pair}
+
+    def follow(self, players: Collection[bytes]) -> None:
+        """As a guest, forget everybody who is not at the table as the host shows it now."""
+        self._players = players
+        for identity in {*self._purses.shown, *self._patience} - {self._runtime.identity.public, self._host, *players}:
+            self.release(identity)
 
     # What is signed and proposed
 
@@ -99,14 +115,17 @@ class TableLedgers:
         """Tell whether a proposed match may be signed: at PROPOSE, and again at LOCK and COMMIT."""
         return self._purses.may_sign(match_id(genesis.encoded()), genesis)
 
-    @property
-    def is_in_order(self) -> bool:
-        """All purses at one's own table are in order, so a match can be proposed."""
+    def flawed(self) -> list[bytes]:
+        """Return the owners whose purses at one's own table are not in order, so no match can be proposed. Guests among
+        them have a while to sit down again."""
         if not self.has_stakes:
-            return True
-        own, *others = self._records()
-        is_own = own.join.head == self._purses.own.purse.head and not self._purses.own.busy
-        return is_own and not any(map(self._purses.flaw, others))
+            return []
+        (own, *guests), mine = self._records(), self._purses.own
+        is_own = own.join.head == mine.purse.head and not mine.busy
+        others = [guest.join.identity for guest in guests if self._purses.flaw(guest)]
+        for owner in others:
+            self._wait(owner)
+        return others if is_own else [own.join.identity, *others]
 
     # What is shown
 
@@ -125,14 +144,17 @@ class TableLedgers:
             return
         own, *guests = self._records()
         for guest in guests:
+            if (pending := self._pending.get(guest.join.identity)) is not None and pending.record == guest:
+                self._purses.shown[guest.join.identity] = self._pending.pop(guest.join.identity)
+        for guest in guests:
             for record in (own, *guests):
                 is_news = identity in (guest.join.identity, record.join.identity)
-                pair = guest.join.identity, record.data
-                if record is guest or not is_news or pair in self._sent:
+                pair = guest.join.identity, record.join.identity
+                if record is guest or not is_news or self._sent.get(pair) == record.data:
                     continue
                 shown = self._purses.show(record) if record is own else self._purses.shown.get(record.join.identity)
                 if shown is not None and shown.record == record:
-                    self._sent.add(pair)
+                    self._sent[pair] = record.data
                     self._post(guest.join.identity, shown)
 
     def _post(self, identity: bytes, shown: Shown) -> None:
@@ -176,7 +198,7 @@ class TableLedgers:
         if isinstance(frame, JoinTable):
             self._admit(sender, frame)
             return
-        known = self._purses.shown.get(sender)
+        known = self._shown_by(sender)
         if known is not None and known.wire == tuple(frame):
             return
         self._paces.bucket(sender, self._runtime.loop.time()).take()
@@ -192,34 +214,41 @@ class TableLedgers:
         elif self._host:
             self._judge(shown)
         elif shown.owner == sender:
-            self._purses.shown[sender] = shown
+            self._pending[sender] = shown
         elif shown.owner in self._purses.shown and self._purses.take_handed(shown):
-            self._hand_back(shown.owner)
+            self._accepts(self._purses.shown[shown.owner])
             self._acts.changed()
 
+    def _shown_by(self, owner: bytes) -> Shown | None:
+        """Return what an owner has shown last."""
+        return self._pending.get(owner) or self._purses.shown.get(owner)
+
     def _admit(self, sender: bytes, frame: JoinTable) -> None:
-        """Go on with a JOIN; the purse is handed back first if this node knows more of it."""
-        shown = self._purses.shown.get(sender)
+        """Go on with a JOIN if the purse is in order."""
+        shown = self._shown_by(sender)
         if shown is None or shown.record.wire != frame.record:
             self._lose(sender, "a purse has to be shown before a seat is asked for")
-        elif refusal := self._purses.judge(shown).refusal:
-            self._lose(sender, refusal)
-        elif not self._hand_back(sender):
+        elif self._accepts(shown):
             self._acts.join(sender, frame)
 
-    def _hand_back(self, owner: bytes) -> bool:
-        """Show an owner what is known here and lacks in the purse, if there is something; tell whether there is."""
-        back = self._purses.judge(self._purses.shown[owner]).back
-        if back is None:
-            self._stop_patience(owner)
-            return False
-        self._post(owner, back)
-        self._wait(owner)
-        return True
+    def _accepts(self, shown: Shown) -> bool:
+        """As a host, tell whether a purse is in order. If not, its owner is refused, or shown what is known here and
+        lacks in it."""
+        verdict = self._purses.judge(shown)
+        if verdict.refusal:
+            self._lose(shown.owner, verdict.refusal)
+        elif verdict.back is not None:
+            self._post(shown.owner, verdict.back)
+            self._wait(shown.owner)
+        else:
+            self._stop_patience(shown.owner)
+        return not verdict.flaw
 
     def _judge(self, shown: Shown) -> None:
         """As a guest, judge the purse of another player. What is known of it goes back through the host."""
         owner = shown.owner
+        if owner != self._host and owner not in self._players:
+            return
         self._purses.shown[owner] = shown
         verdict = self._purses.judge(shown)
         if verdict.back is not None:
@@ -232,7 +261,9 @@ class TableLedgers:
 
     def _wait(self, owner: bytes) -> None:
         if owner not in self._patience:
-            self._patience[owner] = self._runtime.loop.call_later(PATIENCE, self._stop_waiting, owner)
+            is_others = self._host and owner != self._runtime.identity.public
+            patience = 2 * PATIENCE if is_others else PATIENCE
+            self._patience[owner] = self._runtime.loop.call_later(patience, self._stop_waiting, owner)
 
     def _stop_patience(self, owner: bytes) -> None:
         if (timer := self._patience.pop(owner, None)) is not None:
@@ -240,18 +271,22 @@ class TableLedgers:
 
     def _stop_waiting(self, owner: bytes) -> None:
         self._patience.pop(owner, None)
-        is_own, shown = owner == self._runtime.identity.public, self._purses.shown.get(owner)
+        is_own = owner == self._runtime.identity.public
         with self._runtime.stopping_at_disk_errors():
-            flaw = (
-                self._purses.find_hindrance() if is_own else self._purses.judge(shown).flaw if shown is not None else ""
-            )
+            flaw = self._purses.find_hindrance() if is_own else self._flaw(owner)
             if flaw:
                 self._lose(owner, flaw)
             elif is_own:
                 self._acts.again()  # the match that it was busy with is settled by now
 
+    def _flaw(self, owner: bytes) -> str:
+        """Return why the purse with which somebody sits, or wants to sit, is not in order; empty if it is."""
+        seated = (record for record in self._records() if record.join.identity == owner)
+        flaw, shown = next(map(self._purses.flaw, seated), ""), self._shown_by(owner)
+        return flaw or (self._purses.judge(shown).flaw if shown is not None else "")
+
     def _lose(self, identity: bytes, reason: str) -> None:
-        shown = self._purses.shown.get(identity)
+        shown = self._shown_by(identity)
         name = "" if shown is None else shown.record.join.nickname
         self.release(identity)
         is_own = identity == self._runtime.identity.public

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import shutil
 from collections.abc import Callable, Sequence
 
@@ -10,16 +11,19 @@ import pytest
 
 from p2pdice import Ruleset
 from protocol import limits
+from protocol.consensus.settlements import Shown
 from protocol.consensus.verifier import verify
-from protocol.crypto.keys import fingerprint
+from protocol.crypto.keys import MatchKey, fingerprint
 from protocol.errors import NodeError
 from protocol.events import MatchResult, MatchStarted, Notice, Stopped, TableClosed
-from protocol.match.lobby import TableSettings
+from protocol.match.lobby import GuestTable, TableSettings
 from protocol.node import table_ledgers
+from protocol.node.host import SILENT
 from protocol.node.purse import FOLDED, PurseKeeper, Verdict, _read
 from protocol.storage.store import StoreError
-from protocol.wire.frames import Frame, Leave, ShowLedger
-from protocol.wire.purses import Purse
+from protocol.wire.frames import Frame, JoinTable, Leave, Propose, ShowLedger
+from protocol.wire.genesis import Join, JoinRecord, make_join_record
+from protocol.wire.purses import Purse, Record
 from tests.network.company import CLASSIC, WAITING, Company, Player
 
 STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
@@ -226,6 +230,197 @@ async def test_the_words_of_a_guest_move_no_host(people: Company) -> None:
     assert "as its owner has signed" in closed.reason
     host.node.start_match()
     await finish([host, owner])
+
+
+def other_ledger(guest: Player, purse: Purse | None = None) -> ShowLedger:
+    """Return a LEDGER that a guest signs with a new match key, for its own purse or another one."""
+    joining = guest.node._active.joining
+    assert joining._seat is not None
+    key = MatchKey(secrets.token_bytes(32))
+    purse = purse or keeper(guest).own.purse
+    join = Join(
+        joining._seat.id, guest.node.identity.public, key.public, guest.name, (), bytes(32), "redeemed", purse.head
+    )
+    record = make_join_record(join, guest.node.identity, key)
+    return ShowLedger(*Shown(record, purse).wire)  # type: ignore[arg-type]
+
+
+def at_proposals(guest: Player, act: Callable[[], None], *, signs: bool = True) -> None:
+    """Let a guest act when a match is proposed, before it signs."""
+    joining = guest.node._active.joining
+    consider = joining._consider
+
+    def bent(seat: GuestTable, proposal: Propose) -> None:
+        act()
+        if signs:
+            consider(seat, proposal)
+
+    joining._consider = bent  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("is_proposed", [False, True])
+async def test_a_purse_that_is_shown_without_a_wish_for_a_seat_holds_up_nobody(
+    people: Company, is_proposed: bool
+) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    (liar,) = await people.join(opened.join_line, "B")
+    frame = other_ledger(liar)
+
+    def show() -> None:
+        liar.node._runtime.post(host.node.identity.public, frame)
+
+    ledgers = host.node._active.hosting.ledgers  # type: ignore[union-attr]
+    if is_proposed:
+        at_proposals(liar, show)
+    else:
+        show()
+        await host.until_true(lambda: bool(ledgers._pending))
+    await people.join(opened.join_line, "C")
+    await host.until(MatchStarted)
+    assert len(host.told(MatchStarted)[0].players) == 3
+
+
+async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_fails(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host is the last to sign, so nobody else can be blamed."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    (liar,) = await people.join(opened.join_line, "B")
+    flaw = PurseKeeper.flaw
+    own = keeper(host)
+    turned: list[bool] = []
+
+    def bent(self: PurseKeeper, record: JoinRecord) -> str:
+        is_bad = self is own and bool(turned) and record.join.identity == liar.node.identity.public
+        return "turned bad" if is_bad else flaw(self, record)
+
+    monkeypatch.setattr(PurseKeeper, "flaw", bent)
+    at_proposals(liar, lambda: turned.append(True))
+    (other,) = await people.join(opened.join_line, "C")
+    closed = await liar.until(TableClosed)
+    assert closed.reason == SILENT
+    host.node.start_match()
+    await host.until(MatchStarted)
+    assert not other.told(TableClosed)
+
+
+async def test_the_owner_is_told_whose_purse_holds_up_the_match_and_it_is_not_awaited_for_ever(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    bad, _ = await people.join(opened.join_line, "B", "C")
+    keeper(host).shown.pop(bad.node.identity.public)
+    host.node.start_match()
+    assert any(notice.text.endswith("in order: B") for notice in await told(host))
+    await host.until(MatchStarted)
+    assert bad.told(TableClosed)
+
+
+async def told(player: Player) -> list[Notice]:
+    await player.until(Notice)
+    return player.told(Notice)
+
+
+async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the_seat(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    owner, other = await people.join(opened.join_line, "B", "C")
+    handed = keeper(host).handed
+    monkeypatch.setattr(keeper(host), "judge", lambda shown: Verdict("folded" if handed.get(shown.owner) else ""))
+    other.node._runtime.post(host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+    assert "folded" in (await owner.until(TableClosed)).reason
+    host.node.start_match()
+    await host.until(MatchStarted)
+    assert not other.told(TableClosed)
+
+
+def longer_by_one(purse: Purse) -> Purse:
+    return purse.with_record(Record(secrets.token_bytes(16), 0, 0, 0, 0, 0))
+
+
+async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(people: Company) -> None:
+    """At each proposal D shows the host a longer purse of B's, and B sits down with it."""
+    host = await people.sit("A")
+    to = host.node.identity.public
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    owner, liar = await people.join(opened.join_line, "B", "D")
+    owner.node._active.joining._ledgers.take = lambda *_: None  # type: ignore[method-assign, union-attr]
+    longer = [purse(owner)]
+    loop = asyncio.get_running_loop()
+
+    def sit_again() -> None:
+        if owner.node._active.joining._seat is not None:
+            frame = other_ledger(owner, longer[-1])
+            owner.node._runtime.post(to, frame)
+            owner.node._runtime.post(to, JoinTable(frame.record))
+
+    def hand() -> None:
+        longer.append(longer_by_one(longer[-1]))
+        liar.node._runtime.post(to, other_ledger(owner, longer[-1]))
+        loop.call_later(0.2, sit_again)
+
+    at_proposals(owner, hand, signs=False)
+    (honest,) = await people.join(opened.join_line, "C")
+    await owner.until(TableClosed)
+    assert len(longer) == 3
+    host.node.start_match()
+    await host.until(MatchStarted)
+    assert not honest.told(TableClosed)
+
+
+async def test_a_guest_who_knows_better_does_not_leave_for_an_owner_whom_the_host_refuses(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await evening(people, "BC")
+    lose_store(people, "B")
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    (guest,) = await people.join(opened.join_line, "C")
+    owner = await people.sit("B")
+    monkeypatch.setattr(keeper(owner), "take_own", lambda *_: False)
+    await owner.node.join(opened.join_line)
+    await owner.until(TableClosed)
+    ledgers = guest.node._active.joining._ledgers
+    assert ledgers is not None
+    await guest.until_true(lambda: not ledgers._patience)
+    assert not guest.told(TableClosed)
+
+
+async def test_a_guest_keeps_purses_of_players_only(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    guest, other = await people.join(opened.join_line, "B", "C")
+    shown = keeper(guest).shown
+    await guest.until_true(lambda: len(shown) == 2)
+    ghost = await people.sit("G")
+    ghost.node._active.joining._seat = guest.node._active.joining._seat
+    ledgers = guest.node._active.joining._ledgers
+    assert ledgers is not None
+    ledgers.take(host.node.identity.public, other_ledger(ghost))
+    ghost.node._active.joining._seat = None
+    assert {*shown} == {host.node.identity.public, other.node.identity.public}
+    await other.leave()
+    await guest.until_true(lambda: len(shown) == 1)
+
+
+async def test_a_host_keeps_what_it_has_shown_for_those_who_sit(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
+    guests = await people.join(opened.join_line, "B", "C")
+    sent = host.node._active.hosting.ledgers._sent  # type: ignore[union-attr]
+    assert len(sent) == 4
+    own = guests[1].node._active.joining._seat.own  # type: ignore[union-attr]
+    guests[1].node._active.joining._sit_again()
+    pair = guests[0].node.identity.public, guests[1].node.identity.public
+    await host.until_true(lambda: sent[pair] != own.data)  # type: ignore[union-attr]
+    assert len(sent) == 4
+    await guests[1].leave()
+    await host.until_true(lambda: len(host.node._active.hosting.ledgers._sent) == 1)  # type: ignore[union-attr]
 
 
 async def test_what_is_shown_too_fast_waits_for_its_turn(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
