@@ -331,6 +331,7 @@ async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the
     opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
     owner, other = await people.join(opened.join_line, "B", "C")
     handed = keeper(host).handed
+    monkeypatch.setattr(table_ledgers, "PATIENCE", 60)
     monkeypatch.setattr(keeper(host), "judge", lambda shown: Verdict("folded" if handed.get(shown.owner) else ""))
     other.node._runtime.post(host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
     assert "folded" in (await owner.until(TableClosed)).reason

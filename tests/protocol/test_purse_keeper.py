@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -124,6 +125,40 @@ def test_an_honest_program_opens_one_stake_on_one_head(people: People) -> None:
     owner.restart()
     assert owner.keeper.own.stake == (500, 0)
     assert owner.keeper.find_hindrance()
+
+
+def test_no_stake_is_opened_on_another_head_than_the_match_names(people: People) -> None:
+    owner, other = people("OX")
+    played = Played(owner, other)
+    owner.keeper._keep(owner.keeper.own._replace(purse=owner.purse.with_record(Record(bytes(16), 0, 0, 0, 0, 0))))
+    assert not owner.keeper.open_stake(played.id, played.genesis, (10, 0))
+    assert owner.keeper.own.stake is None
+
+
+def test_a_purse_is_busy_with_the_match_from_commit_on(people: People) -> None:
+    owner, other = people("OX")
+    played = Played(owner, other)
+    owner.keeper.give_up(played.id)
+    history = SimpleNamespace(genesis=played.genesis, match=played.id, position=SimpleNamespace(kind=None, state=None))
+    match: Any = SimpleNamespace(history=history, is_bound=False, is_formed=False)
+    owner.keeper.follow(match, is_over=False)
+    assert not owner.keeper.own.busy
+    match.is_bound = True
+    owner.keeper.follow(match, is_over=False)
+    assert owner.keeper.own.busy == played.id
+    owner.restart()
+    assert owner.keeper.own.busy == played.id
+
+
+def test_a_match_that_is_given_up_frees_no_purse_with_a_stake_in_it(people: People) -> None:
+    owner, other, third = people("OXY")
+    played = Played(owner, other)
+    owner.keeper.give_up(played.id)
+    assert not owner.keeper.own.busy
+    played = Played(owner, third)
+    played.stake({owner: 10})
+    owner.keeper.give_up(played.id)
+    assert (owner.keeper.own.busy, owner.keeper.own.stake) == (played.id, (10, 0))
 
 
 def test_no_stake_is_opened_once_the_purse_is_free_of_the_match(people: People) -> None:
@@ -341,6 +376,20 @@ def test_a_forged_end_moves_nobody_who_knows_the_end(people: People) -> None:
     host.keeper.shown[owner.key] = now
     host.keeper.take_handed(back(known))
     assert host.takes(now)
+
+
+def test_an_owner_who_knows_the_end_takes_no_other_by_evidence(people: People) -> None:
+    """The end is known here, but too few have signed it for a record."""
+    owner, one, two = people("CAB")
+    played = Played(owner, one, two)
+    played.stake({owner: 300, one: 300, two: 300})
+    lie = played.evidence(played.decide(one), [one, two], b"lie")
+    played.finish(owner, signers=[owner], known_by=[owner])
+    owner.keeper.take_own(back(known_to(one, owner)._replace(evidence=lie)))
+    assert (owner.balance, owner.keeper.own.busy) == (1000, played.id)
+    truth = played.evidence(played.decide(owner), [owner, two])
+    owner.keeper.take_own(back(known_to(one, owner)._replace(evidence=truth)))
+    assert (owner.balance, owner.keeper.own.busy) == (1690, b"")
 
 
 def test_an_end_that_is_not_known_is_handed_back(people: People) -> None:
