@@ -11,14 +11,14 @@ import pytest
 
 from p2pdice import Ruleset
 from protocol import limits
-from protocol.consensus.settlements import Shown
+from protocol.consensus.ends import Shown
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey, fingerprint
 from protocol.errors import NodeError
 from protocol.events import MatchResult, MatchStarted, Notice, Stopped, TableClosed
 from protocol.match.lobby import GuestTable, TableSettings
 from protocol.node import table_ledgers
-from protocol.node.host import SILENT
+from protocol.node.host import KEPT_FROM_FORMING
 from protocol.node.purse import FOLDED, PurseKeeper, Verdict, _read
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Frame, JoinTable, Leave, Propose, ShowLedger
@@ -300,7 +300,7 @@ async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_fails(
     at_proposals(liar, lambda: turned.append(True))
     (other,) = await people.join(opened.join_line, "C")
     closed = await liar.until(TableClosed)
-    assert closed.reason == SILENT
+    assert closed.reason == KEPT_FROM_FORMING
     host.node.start_match()
     await host.until(MatchStarted)
     assert not other.told(TableClosed)
