@@ -340,6 +340,27 @@ async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the
     assert not other.told(TableClosed)
 
 
+async def test_a_purse_that_is_refused_while_matches_are_proposed_bars_its_owner_the_second_time(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
+    (liar,) = await people.join(opened.join_line, "D")
+    owner = await people.sit("B")
+    handed = keeper(host).handed
+    monkeypatch.setattr(keeper(host), "judge", lambda shown: Verdict("folded" if handed.get(shown.owner) else ""))
+
+    def hand() -> None:
+        liar.node._runtime.post(host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+
+    at_proposals(liar, hand, signs=False)
+    for count in (1, 2):
+        await owner.node.join(opened.join_line)
+        await owner.until_true(lambda count=count: len(owner.told(TableClosed)) == count)  # type: ignore[misc]
+    with pytest.raises(NodeError, match="you kept it from forming"):
+        await owner.node.join(opened.join_line)
+
+
 def longer_by_one(purse: Purse) -> Purse:
     return purse.with_record(Record(secrets.token_bytes(16), 0, 0, 0, 0, 0))
 
