@@ -130,7 +130,7 @@ class Replay:
         errors = [error for error in errors if error.step >= since]
         positions = history.walk(since)
         before = next(positions)
-        decided = before.step  # becomes the step that ended the game; the LOCK of the ending, which follows, tells nothing
+        decided = before.step  # becomes the step that ends the game: the LOCK of the ending behind it tells nothing
         for after in positions:
             while errors and errors[0].step <= before.step:
                 error = errors.pop(0)
