@@ -423,10 +423,10 @@ TABLE_LEDGER_RATE: Final = 8.0
 TABLE_LEDGER_BURST: Final = 90
 """At once: nine guests sit down, and each hands back some."""
 REFUSED_RATE: Final = 0.1
-"""Refused purses a second of which the host is told, whose owners have no seat: keys are free, so one stranger can show
-any number."""
+"""The host is told this often in a second, at most, that a purse without a seat was refused: keys are free, so one
+stranger can show any number."""
 REFUSED_BURST: Final = 5
-"""Such purses at once: those of friends."""
+"""So often at once: for friends."""
 
 # Disk. Enforced by crypto/keys.py and cli/log.py.
 
