@@ -14,10 +14,11 @@ from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import open_transcript
+from protocol.consensus.votes import read_vote
 from protocol.node.node import Node
 from protocol.storage.home import STORE_FILE
 from protocol.wire.frames import Carried, Page, decode_frame
-from protocol.wire.messages import VOTES, Signed
+from protocol.wire.messages import VOTES, Kind, Signed
 
 SUFFIX = ".journal"
 
@@ -78,8 +79,10 @@ def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
 
 
 def history(transcript: bytes) -> tuple[bytes, ...]:
-    """Return the ids of everything in a transcript but votes: any majority of these will do."""
-    return tuple(signed.id for signed in open_transcript(transcript).messages if signed.message.kind not in VOTES)
+    """Return the ids of everything in a transcript but LOCKs, which have no entries, and votes, of which any majority
+    will do."""
+    messages = open_transcript(transcript).messages
+    return tuple(signed.id for signed in messages if signed.message.kind not in (*VOTES, Kind.LOCK))
 
 
 def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]]:
@@ -90,11 +93,11 @@ def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]
         history.add(signed)
     names = [entry.join.nickname for entry in history.genesis.roster]
     found: set[tuple[str, str]] = set()
-    for message in (signed.message for signed in messages if signed.message.kind in VOTES):
-        assert message.tip == history.chain[message.step].tip
-        assert type(message.body) is tuple
-        entries = message.body[1]
-        assert type(entries) is tuple
-        absent = [author for author, entry in zip(history.chain[message.step].owed, entries, strict=True) if not entry]
-        found.update((names[message.author], names[author]) for author in absent)
+    for vote in (read_vote(signed) for signed in messages if signed.message.kind in VOTES):
+        if vote.value is None or isinstance(vote.value.entries, bytes):
+            continue  # nobody is missing at a LOCK
+        place = history.chain[vote.value.step]
+        assert vote.value.tip == place.tip
+        absent = [author for author, entry in zip(place.owed, vote.value.entries, strict=True) if not entry]
+        found.update((names[vote.author], names[author]) for author in absent)
     return found

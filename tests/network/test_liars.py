@@ -126,7 +126,7 @@ async def test_a_silent_voter_for_another_step_in_every_round_is_out_after_one_p
         assert match_of(player).history.goes_through(place)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 async def test_ten_minutes_of_votes_at_the_full_rate_fill_no_store(people: Company) -> None:
     *honest, liar = await stopped(people, 4, after_bids(6), patience=WAITING)
 

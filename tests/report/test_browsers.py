@@ -139,7 +139,7 @@ def test_a_name_that_would_cover_or_bend_the_text_around_it_is_spelled_out(brows
     """The verifier's own sentence names whoever is awaited, as they wrote themselves."""
     bent = "B" + "\u0301" * 5 + "\\"
     world = play(PRESETS["classic"].with_options({"dice": "2"}), 2, names=(bent, "Ben"), leaves_after=40)
-    data = write_transcript(world.machines[0].match.history, ())
+    data = write_transcript(world.machines[1].match.history, ())
     assert verify(data).awaited == (bent,)
     assert judged(browser, made(data), tmp_path) == "incomplete"
     said = str(browser.value("tell(document.getElementById('result').textContent)"))

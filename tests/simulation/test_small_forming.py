@@ -37,7 +37,7 @@ def bound_twice() -> AbstractContextManager[object]:
     return patch.multiple(
         Proposals,
         is_bound=property(lambda _: False),
-        _may_commit=lambda _, playing: playing.has_purse,
+        _may_commit=lambda _, playing: playing.has_purses_in_order,
         signed_by=lambda *_: None,
     )
 
