@@ -79,7 +79,7 @@ def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
 
 
 def history(transcript: bytes) -> tuple[bytes, ...]:
-    """Return the ids of everything in a transcript but LOCKs, which have no entries, and votes, of which any majority
+    """Return the ids of everything in a transcript but LOCKs and votes: a LOCK has no entries, and any majority of votes
     will do."""
     messages = open_transcript(transcript).messages
     return tuple(signed.id for signed in messages if signed.message.kind not in (*VOTES, Kind.LOCK))
