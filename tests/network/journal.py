@@ -79,8 +79,10 @@ def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
 
 
 def history(transcript: bytes) -> tuple[bytes, ...]:
-    """Return the ids of everything in a transcript but LOCKs and votes: a LOCK has no entries, and any majority of votes
-    will do."""
+    """Return the ids of everything in a transcript but LOCKs and votes.
+
+    A LOCK has no entries, and any majority of votes will do.
+    """
     messages = open_transcript(transcript).messages
     return tuple(signed.id for signed in messages if signed.message.kind not in (*VOTES, Kind.LOCK))
 
