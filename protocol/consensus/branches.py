@@ -134,7 +134,7 @@ class Branches:
             del self._ends[position.tip]
         wanted = () if is_single else self._wanted(named)
         is_any_wanted = is_single or position.step < FORMED
-        for entries in self._closings(position):
+        for entries in self._closings(position, slots):
             tip = self._folding.tip_after(position, entries)
             if tip in self.positions or not (is_any_wanted or tip in wanted):
                 continue
@@ -152,21 +152,18 @@ class Branches:
             for slot in [slot for slot in kept if slot[1] in self.positions]:
                 yield kept.pop(slot)
 
-    def _closings(self, position: Position) -> Iterator[dict[int, Signed]]:
+    def _closings(self, position: Position, slots: Mapping[int, tuple[Signed, ...]]) -> Iterator[dict[int, Signed]]:
         """Yield the sets of messages with which a full step can be closed."""
-        slots = self.messages[position.tip]
         choices = product(*(slots[author] for author in position.owed))
         for chosen in islice(choices, limits.BRANCHINGS):
             yield dict(zip(position.owed, chosen, strict=True))
 
     def _tips(self, position: Position, signed: Signed) -> set[bytes]:
         """Return the tips behind a step in which a message would be."""
-        slots, author = self.messages[position.tip], signed.message.author
-        if any(each not in slots and each != author for each in position.owed) or position.is_boundary:
+        slots = {**self.messages[position.tip], signed.message.author: (signed,)}
+        if any(author not in slots for author in position.owed) or position.is_boundary:
             return set()
-        choices = product(*((signed,) if each == author else slots[each] for each in position.owed))
-        entries = (dict(zip(position.owed, chosen, strict=True)) for chosen in islice(choices, limits.BRANCHINGS))
-        return {self._folding.tip_after(position, each) for each in entries}
+        return {self._folding.tip_after(position, entries) for entries in self._closings(position, slots)}
 
     def _wanted(self, named: Collection[bytes]) -> set[bytes]:
         return {slot[1] for kept in self.later.values() for slot in kept}.union(named)
