@@ -6,8 +6,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
+from protocol.consensus.ends import End
+from protocol.node.purse import PurseKeeper
+from protocol.wire.canonical import Value
 from tests.simulation.campaign import run_seed
 from tests.simulation.invariants import Check
+from tests.simulation.replacing import replaced
 
 
 class Plant:
@@ -30,6 +34,22 @@ class Bug(NamedTuple):
     """The one that must find it. Nothing else counts."""
     seed: int
     """At which it does; of a small world, which does not take long."""
+
+
+class EveningBug(NamedTuple):
+    """A bug of purses, to be found by an evening of matches."""
+
+    plant: Callable[[], AbstractContextManager[None]]
+    caught_by: type[AssertionError]
+    seed: int
+    """Of the first evening that finds it."""
+
+
+def ends_are_not_settled() -> AbstractContextManager[None]:
+    def bad(keeper: PurseKeeper, end: End, evidence: Value) -> None:
+        """Nothing."""
+
+    return replaced(PurseKeeper, PurseKeeper._settle, bad)
 
 
 class NotCaughtError(Exception):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from protocol.consensus.accounts import Account
-from protocol.consensus.ends import End, Shown
+from protocol.consensus.ends import Shown
 from protocol.node.purse import PurseKeeper
 from protocol.storage.purses import Met, OwnPurse, Purses
-from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Signed
 from protocol.wire.purses import Purse, Record, Relation
@@ -25,6 +23,7 @@ from tests.simulation.ledgers import (
     WronglyTakenError,
     WrongSumError,
 )
+from tests.simulation.plant import EveningBug, ends_are_not_settled
 from tests.simulation.replacing import replaced
 
 TABLES = 30
@@ -120,37 +119,21 @@ def a_winner_gets_a_coin_too_many() -> AbstractContextManager[None]:
     return replaced(Account, right, bad)
 
 
-def ends_are_not_settled() -> AbstractContextManager[None]:
-    def bad(keeper: PurseKeeper, end: End, evidence: Value) -> None:
-        """Nothing."""
-
-    return replaced(PurseKeeper, PurseKeeper._settle, bad)
-
-
-class Bug(NamedTuple):
-    """See the module."""
-
-    plant: Callable[[], AbstractContextManager[None]]
-    caught_by: type[AssertionError]
-    seed: int
-    """Of the first evening that finds it."""
-
-
 BUGS = (
-    Bug(own_matches_are_not_looked_at, WronglyTakenError, 6),
-    Bug(an_older_purse_is_taken, WronglyTakenError, 2),
-    Bug(heights_are_compared_alone, WronglyTakenError, 13),
-    Bug(stakes_are_forgotten, WronglyTakenError, 2),
-    Bug(nothing_that_is_handed_back_is_taken, WronglyRefusedError, 5),
-    Bug(purses_of_a_match_are_kept_in_memory_only, WronglyTakenError, 2),
-    Bug(what_a_busy_purse_has_staked_is_not_written, WronglyRefusedError, 0),
-    Bug(a_winner_gets_a_coin_too_many, WrongSumError, 0),
-    Bug(ends_are_not_settled, StuckStakeError, 0),
+    EveningBug(own_matches_are_not_looked_at, WronglyTakenError, 6),
+    EveningBug(an_older_purse_is_taken, WronglyTakenError, 2),
+    EveningBug(heights_are_compared_alone, WronglyTakenError, 13),
+    EveningBug(stakes_are_forgotten, WronglyTakenError, 2),
+    EveningBug(nothing_that_is_handed_back_is_taken, WronglyRefusedError, 5),
+    EveningBug(purses_of_a_match_are_kept_in_memory_only, WronglyTakenError, 2),
+    EveningBug(what_a_busy_purse_has_staked_is_not_written, WronglyRefusedError, 0),
+    EveningBug(a_winner_gets_a_coin_too_many, WrongSumError, 0),
+    EveningBug(ends_are_not_settled, StuckStakeError, 0),
 )
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.plant.__name__)
-def test_an_evening_finds_the_bug_and_nothing_without_it(bug: Bug, tmp_path: Path) -> None:
+def test_an_evening_finds_the_bug_and_nothing_without_it(bug: EveningBug, tmp_path: Path) -> None:
     with bug.plant(), pytest.raises(bug.caught_by):
         run(bug.seed, tmp_path / "with")
     run(bug.seed, tmp_path / "without")

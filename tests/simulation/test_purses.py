@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from protocol.consensus.ends import End
 from protocol.node.purse import PurseKeeper
-from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Signed
 from tests.simulation.evening import Evening, LostStakeError, StuckStakeError
 from tests.simulation.evenings import run_evenings
+from tests.simulation.plant import EveningBug, ends_are_not_settled
 from tests.simulation.replacing import replaced
 
 
@@ -44,30 +42,14 @@ def a_stake_counts_as_noted_before_it_is_written() -> AbstractContextManager[Non
     return replaced(PurseKeeper, note, bad)
 
 
-def ends_are_not_settled() -> AbstractContextManager[None]:
-    def bad(keeper: PurseKeeper, end: End, evidence: Value) -> None:
-        """Nothing."""
-
-    return replaced(PurseKeeper, PurseKeeper._settle, bad)
-
-
-class Bug(NamedTuple):
-    """See the module."""
-
-    plant: Callable[[], AbstractContextManager[None]]
-    caught_by: type[AssertionError]
-    seed: int
-    """Of the first evening that finds it."""
-
-
 BUGS = (
-    Bug(a_stake_counts_as_noted_before_it_is_written, LostStakeError, 0),
-    Bug(ends_are_not_settled, StuckStakeError, 0),
+    EveningBug(a_stake_counts_as_noted_before_it_is_written, LostStakeError, 0),
+    EveningBug(ends_are_not_settled, StuckStakeError, 0),
 )
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.plant.__name__)
-def test_an_evening_finds_the_bug_and_nothing_without_it(bug: Bug, tmp_path: Path) -> None:
+def test_an_evening_finds_the_bug_and_nothing_without_it(bug: EveningBug, tmp_path: Path) -> None:
     with bug.plant(), pytest.raises(bug.caught_by):
         play(bug.seed, tmp_path / "with")
     play(bug.seed, tmp_path / "without")
