@@ -92,22 +92,9 @@ def can_show(text: str, stream: TextIO) -> bool:
     return True
 
 
-def die(face: int, *, pictures: bool | None = None) -> str:
-    """Return a die, ``⚂ 3`` or ``3``; with pictures where standard output can show them, unless told otherwise.
-
-    The number stays beside the picture: at the size of a letter the pictures are hard to tell apart, and screen
-    readers do not all know them.
-    """
-    if pictures is None:
-        pictures = can_show(FACES, sys.stdout)
-    return f"{FACES[face - 1]} {face}" if pictures else str(face)
-
-
-def hand(faces: Iterable[int], *, pictures: bool | None = None) -> str:
-    """Return a hand, ``⚀ 1  ⚂ 3  ⚂ 3`` or ``1 3 3``; ``no dice`` for an empty one."""
-    if pictures is None:
-        pictures = can_show(FACES, sys.stdout)
-    return ("  " if pictures else " ").join(die(face, pictures=pictures) for face in faces) or "no dice"
+def hand(faces: Iterable[int]) -> str:
+    """Return a hand, ``1, 3, 3``; ``no dice`` for an empty one."""
+    return ", ".join(map(str, faces)) or "no dice"
 
 
 def number(count: int) -> str:
@@ -134,17 +121,8 @@ def dice_count(count: int) -> str:
     return counted(count, "die", "dice")
 
 
-def bid(quantity: int, face: int) -> str:
-    """Return a bid as it is typed, and in words.
-
-    >>> bid(3, 5), bid(1, 1)
-    ('3x5 (three fives)', '1x1 (one one)')
-    """
-    return f"{quantity}x{face} ({faces(quantity, face)})"
-
-
 def faces(quantity: int, face: int) -> str:
-    """Return a number of dice of one face in words.
+    """Return a number of dice of one face in words: so a bid stands in a sentence.
 
     >>> faces(3, 5), faces(12, 6), faces(1, 3)
     ('three fives', '12 sixes', 'one three')
@@ -284,7 +262,7 @@ def stated(parts: Parts) -> str:
     return clause(text) if parts and not isinstance(parts[0], str) else sentence(text)
 
 
-_OURS: Final = re.compile(r"(?:you|your|the|nobody)\b")
+_OURS: Final = re.compile(r"(?:you|your|the|nobody|everybody|it is|waiting for)\b")
 
 
 def capital(text: str) -> str:
@@ -296,11 +274,16 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:] if _OURS.match(text) else text
 
 
+def initial(text: str) -> str:
+    """Return words of our own, such as ``six fives``, as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def wrapped(text: str, columns: int) -> str:
     """Return ``text`` broken between words; indented lines, which are commands, stay whole to be copied.
 
     So do words that are longer than a line, such as paths, also those with spaces if they are quoted: the terminal
-    breaks them. A die stays beside its number, and a second column stays a column.
+    breaks them. A second column stays a column.
 
     >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
     Verify it
@@ -323,7 +306,7 @@ def _wrapped(line: str, width: int) -> str:
 
 _EXPLAINED: Final = re.compile(r"( {4}(?!p2pdice )\S.*?  +)(\S.*)")
 """A line in two columns: a word or a name, two spaces or more, and the rest."""
-_UNBROKEN: Final = re.compile(rf"(?:[{FACES}] [1-6]|\S+) *")
+_UNBROKEN: Final = re.compile(r"\S+ *")
 
 
 def _hung(head: str, rest: str, width: int) -> str:
@@ -337,15 +320,14 @@ def _hung(head: str, rest: str, width: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-_DIE: Final = re.compile(f"([{FACES}]) (?=[1-6])")
 _QUOTED_PATH: Final = re.compile(r"""(?<!\w)(['"])(?=[^'"]*[/\\])[^'"]+\1""")
 _TIED: Final = "\0"
-"""Stands for a space inside a die or a path while lines are broken; no printed text holds it."""
+"""Stands for a space inside a path while lines are broken; no printed text holds it."""
 
 
 def _filled(line: str, width: int) -> str:
     indent = "    " if line.startswith("  ") else "  "
-    tied = _QUOTED_PATH.sub(lambda path: path[0].replace(" ", _TIED), _DIE.sub(rf"\1{_TIED}", line))
+    tied = _QUOTED_PATH.sub(lambda path: path[0].replace(" ", _TIED), line)
     filled = textwrap.fill(
         tied, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False, replace_whitespace=False
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.foreign_text import ForeignTextError, parse_toml, read_text
-from cli.render import command_line, escape, listing, shown_path
+from cli.render import escape, listing, shown_path
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
@@ -91,12 +91,6 @@ def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
     base = min(PRESETS, key=lambda name: len(options.difference(PRESETS[name].options())))
     changed = sorted(options.difference(PRESETS[base].options()))
     return base, tuple(f"{option}={value}" for option, value in changed)
-
-
-def rules_command(ruleset: Ruleset) -> str:
-    """Return the command that explains a ruleset; house rules included."""
-    base, changes = nearest_preset(ruleset)
-    return command_line("rules", base, *(word for change in changes for word in ("--set", change)))
 
 
 def _preset(name: str) -> Ruleset:

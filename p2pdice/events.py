@@ -55,6 +55,9 @@ class Names(Protocol):
     def does(self, seat: int, verb: str, mine: str) -> str:
         """Return the start of a sentence: ``Ada bids`` from ``bids``, or ``You bid`` from ``bid``."""
 
+    def die(self, die: Die, holder: int) -> str:
+        """Return a die by the player it was dealt to: ``Ben's Dark``, or ``Dark`` if that is ``holder``."""
+
 
 class PowerEvent(_Event):
     """The base of all events that only one mote causes."""

@@ -122,6 +122,7 @@ AMBER: Final = MotePower(
     hint="is thrown over another live player, as in {example}",
     rule="Catch another player, unless the die shows a six.",
     brief="catch a player in amber",
+    deed="catch",
     purpose=" over {target}",
     souls={"light": "Honey", "grey": "Fog", "neutral": "Lamp", "blue": "Sea", "red": "Sap", "dark": "Pitch"},
     worth=2,
@@ -186,10 +187,10 @@ class ClaimsOnAmber:
         shown = "\n".join(plain(picture(board, Sight(), 80, 23, PICTURES)))
         for words in ("play amber@0 (now): catch a player in amber", "L N B A D", "A amber"):
             assert words in shown
-        assert painted("amber@0", "dark") == "\x1b[93mamber@0\x1b[0m"
+        assert painted("Amber", "dark") == "\x1b[93mAmber\x1b[0m"
         board.state, _ = apply(play(state, "play amber@0 over 1"), Roll(1))
         assert "caught" in "\n".join(plain(picture(board, Sight(), 80, 23, PICTURES)))
-        assert "caught: Ben" in graveyard(board.state, board.seating)
+        assert "Caught: Ben" in graveyard(board.state, board.seating)
 
     def test_it_can_be_typed_and_is_in_the_rules(self) -> None:
         from cli.text.explain_motes import motes_sections
@@ -201,8 +202,8 @@ class ClaimsOnAmber:
         night = reach(table(3, "amber@0", prize=2), "night")
         heard = hear("resin over ben", view(night, 0), ("Ada", "Ben", "Cleo"), ())
         assert heard == parse_move("play resin@0 over 1")
-        assert ("Amber (night).", (AMBER.rule, "Type play amber@1 over 2.")) in [*motes_sections()]
-        assert any("amber@" in line for line in worked(PRESETS["motes"]))
+        assert ("Amber (night).", (AMBER.rule, "Type catch Ben.")) in [*motes_sections()]
+        assert any("Amber" in line for line in worked(PRESETS["motes"]))
         assert getattr(p2pdice, PlayerCaught.__name__) is PlayerCaught
 
     def test_the_house_plays_it_in_an_arena(self) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.front import application
-from cli.render import bid as bid_text
 from cli.render import dice_count, escape, percent
+from cli.render import faces as in_words
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from p2pdice.plurals import plural
 
@@ -141,7 +141,7 @@ def _print(state: State, hand: Hand) -> None:
     hidden = sum(state.dice) - len(hand)
     held = f"you hold {' '.join(map(str, hand))}, " if hand else ""
     wild = "ones are wild" if state.ones_wild else "ones are not wild"
-    print(f"{bid_text(state.bid.quantity, state.bid.face)}: {held}{dice_count(hidden)} hidden, {wild}.\n")
+    print(f"{in_words(state.bid.quantity, state.bid.face).capitalize()}: {held}{dice_count(hidden)} hidden, {wild}.\n")
     for what, chance in (("true", true), ("exactly true", exact), ("a lie", 1 - true)):
         print(f"  {what:16}{percent(chance):>9}")
     if not raises:

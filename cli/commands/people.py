@@ -142,11 +142,13 @@ def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
             store.people.trust(person.fingerprint, name, int(time.time()))
         else:
             store.people.untrust(person.fingerprint)
-    said = "You trust" if is_trusted else "You do not trust"
-    print(f"{said} {_called(person, name)}{'' if is_trusted else ' any more'}.")
-    if is_trusted:
-        print(f"In words: {fingerprint_words(person.fingerprint)}")
-        print("Be sure that it is theirs: compare it with what p2pdice identity shows on their laptop.")
+    if not is_trusted:
+        print(f"You do not trust {_called(person, name)} any more.")
+    else:
+        key, whose = (f"{escape(name)}'s key", f"{escape(name)}'s") if name else ("this key", "Its owner's")
+        words = fingerprint_words(person.fingerprint)
+        print(f"You trust {key}. {whose} laptop must show the same words: {words}")
+        print(f"There p2pdice identity shows them, and the fingerprint: {person.fingerprint}")
         undo = command_line("people", "untrust", person.fingerprint, *home_words(home.path))
         print(f"To take it back:\n    {undo}")
 

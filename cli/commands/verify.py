@@ -305,6 +305,7 @@ def describe(report: Report) -> list[str]:
             each.mismatch.known_as,
             [PlayerInfo(other.name, other.fingerprint) for other in each.mismatch.namesakes],
             each.mismatch.trusted,
+            is_over=True,
         )
         for each in report.people
         if any(each.mismatch)

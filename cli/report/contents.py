@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cli.history.account import empty_account
-from cli.render import hand, percent
+from cli.render import FACES, percent
 from cli.table.board import Board
 from cli.table.telling import tell
 from cli.text.chance import chi_square, p_value
@@ -115,13 +115,16 @@ def contents(replayed: Replay) -> Contents:
 
 
 def _cup(cup: Hand | None) -> str:
-    return "never opened" if cup is None else hand(cup, pictures=True)
+    return "stayed down" if cup is None else "  ".join(f"{FACES[face - 1]} {face}" for face in cup)
 
 
 def _lines(event: Told, board: Board) -> Iterator[Line]:
     if isinstance(event, MatchResult):
         return
-    *before, last = tell(event, board)
+    sentences = [*tell(event, board)]
+    if not sentences:
+        return
+    *before, last = sentences
     yield from map(Line, before)
     weighed = weigh(event.event, event.state, board.hands, None) if isinstance(event, Happened) else None
     yield Line(last) if weighed is None else _weighed(last, weighed)

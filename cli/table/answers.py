@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.render import bid, dice_count, hand, listing, percent, sentence
+from cli.render import dice_count, faces, hand, listing, percent, sentence
 from cli.table.pieces import chance
-from cli.text.narrate_game import awaited, dice_by_player
-from cli.text.narrate_motes import TASKS, graveyard, window_and_prize
+from cli.text.narrate import time_left
+from cli.text.narrate_game import choosing, dice_by_player
+from cli.text.narrate_motes import graveyard, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
 from p2pdice import Expect
@@ -43,11 +44,12 @@ def bids(board: Board) -> Iterator[str]:
     elif not board.state.bids:
         yield "There is no bid in this round yet."
     else:
-        *before, last = [f"{board.seating.who(each.seat)} {each.quantity}x{each.face}" for each in board.state.bids]
-        if before:
-            yield f"Bids of this round: {', '.join([*before, last])}."
+        made = [f"{board.seating.who(each.seat)} {faces(each.quantity, each.face)}" for each in board.state.bids]
+        if made[1:]:
+            yield f"Bids of this round: {', '.join(made)}."
         standing = board.state.bids[-1]
-        yield f"The bid is {bid(standing.quantity, standing.face)} by {board.seating.who(standing.seat)}."
+        who = board.seating.does(standing.seat, "bid", "bid")
+        yield f"{who} {faces(standing.quantity, standing.face)}."
 
 
 def dice(board: Board) -> Iterator[str]:
@@ -94,7 +96,7 @@ def _chances(board: Board, state: State, quantity: int, face: int) -> str:
     known = f"judging by your own dice, with {dice_count(unknown)} hidden from you"
     if not board.hand:
         known = f"with {dice_count(unknown)} hidden"
-    return f"{bid(quantity, face)} is {true} likely, {exact} exactly, {known}."
+    return f"{faces(quantity, face).capitalize()}: {true} likely, {exact} exactly, {known}."
 
 
 def players(board: Board) -> Iterator[str]:
@@ -107,22 +109,21 @@ def players(board: Board) -> Iterator[str]:
         if state is not None:
             marks.append("out" if seat not in state.live else dice_count(state.dice[seat]))
             if seat == state.turn:
-                marks.append("to move")
+                marks.append("choosing" if seat != board.me else "on turn")
         if player.fingerprint in board.away:
-            marks.append("cannot be reached")
+            marks.append("not answering")
         yield f"    {name}: {', '.join((*marks, player.fingerprint))}"
 
 
 def whose_turn(board: Board) -> str:
-    """Return the awaited player in a clause: ``the match waits for Ada``, ``Ada is to move``; empty if nobody is."""
+    """Return the awaited player in a clause: ``waiting for Ada``, ``Ada is choosing``; empty if nobody is."""
     if board.absent:
-        return f"the match waits for {board.seating.named(board.absent)}"
+        return f"waiting for {board.seating.named(board.absent)}"
     if board.state is None:
         return NOT_BEGUN.removesuffix(".")
     if board.state.awaits is Expect.STAKES:
         return _stakes(board, board.state)
-    waiting = awaited(board.state, board.seating)
-    return f"{waiting} to {TASKS.get(board.state.phase, 'move')}" if waiting else ""
+    return choosing(board.state, board.seating)
 
 
 def _stakes(board: Board, state: State) -> str:
@@ -136,10 +137,10 @@ def conceding(board: Board) -> str:
     """Return what it means to concede, and when it counts: with the next message that the reader's program owes."""
     state = board.state
     others = [] if state is None else [seat for seat in state.live if seat != board.me]
-    means = "you lose this match" if len(others) == 1 else "you are out of this match, and the others play on"
+    means = "you lose this match" if len(others) == 1 else "you are out for good; the others play on"
     is_later = state is not None and state.expects.kind is Expect.MOVE and state.turn != board.me
-    when = f" It counts as soon as {board.seating.names[state.turn]} has moved." if state and is_later else ""
-    return f"If you give up, {means}. You cannot take it back.{when}"
+    when = f" It takes effect after {board.seating.names[state.turn]}'s move." if state and is_later else ""
+    return f"Concede: {means}.{when}"
 
 
 def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False) -> str:
@@ -150,21 +151,24 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
     state = board.state
     if state is None or not board.match:
         return ""
-    bid = f"{state.bid.quantity}x{state.bid.face} by {board.seating.who(state.bid.seat)}" if state.bid else "no bid"
-    parts = [f"round {state.round}: {bid}"]
+    parts = [f"round {state.round}"]
+    if state.bid is not None:
+        parts.append(f"{board.seating.who(state.bid.seat)} bid {faces(state.bid.quantity, state.bid.face)}")
+    else:
+        parts.append("no bid")
     if board.hand:
-        parts.append(f"your {'die' if len(board.hand) == 1 else 'dice'} {' '.join(map(str, board.hand))}")
+        parts.append(f"your {'die' if len(board.hand) == 1 else 'dice'} {hand(board.hand)}")
     parts.append(f"{sum(state.dice)} dice in all")
     if state.awaits is Expect.STAKES:
         parts = ["stakes"]
     if board.absent:
         parts.append(f"waiting for {board.seating.named(board.absent)}")
-    elif awaited(state, board.seating):
-        parts.append(f"{board.seating.whose(state.turn)} turn")
+    elif waiting := choosing(state, board.seating):
+        parts.append("your turn" if state.turn == board.me else waiting)
     elif state.awaits is Expect.STAKES and not board.turn:
         parts.append(_stakes(board, state))
     if clock is not None:
-        parts.append(f"{clock.seconds:.0f} s left")
+        parts.append(f"{time_left(round(clock.seconds))} left")
     if is_waiting:
         parts.append("you wait for a seat")
     return f"[{'; '.join(parts)}]"

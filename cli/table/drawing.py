@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, counted, escape, sentence
+from cli.render import capital, counted, escape
 from cli.table import answers, lobby, palette, pieces
 from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width, with_more
 from cli.text.choices import example_stake
-from cli.text.narrate_motes import TASKS
+from cli.text.narrate import question
 from p2pdice import Stake
 
 if TYPE_CHECKING:
@@ -238,8 +238,8 @@ def _ask(board: Board) -> str:
             if stake != Stake(0)
             else "Type stake 0: you have nothing."
         )
-    if state.phase in TASKS:
-        return sentence(TASKS[state.phase])
+    if state.phase in ("discard", "crown"):
+        return question(board.turn.view, board.seating)
     if state.challenge is not None and state.bid is not None:
         seating = board.seating
         return f"Side with {seating.who(state.challenge.seat)} (accuser) or {seating.who(state.bid.seat)} (accused)?"

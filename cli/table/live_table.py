@@ -155,7 +155,7 @@ class LiveTable(Table):
             wish, self._wish = self._wish, None
             self._go_again(wish)
         elif not self.is_waiting:
-            self._say('Type "again" to play another match at this table, or "quit" to leave.')
+            self._say("Again? Type again to play another match, or quit.")
 
     def longest_lag(self) -> float:
         """Return how many seconds an event may be held back: a part of the patience, because others wait meanwhile."""
@@ -218,7 +218,7 @@ class LiveTable(Table):
 
     def _hurry(self, _rest: str) -> None:
         self.pace.hurry()
-        self._say("From now on everything is shown at once.")
+        self._say("No more pauses.")
 
     def _other(self, word: str, rest: str) -> tuple[PlayerInfo, str] | None:
         """Return the other player whom a person names after a word, and the name to show; None if they name nobody."""
@@ -262,11 +262,11 @@ class LiveTable(Table):
         except NodeError as error:
             self._complain(error)
             return
+        words = fingerprint_words(player.fingerprint)
         undo = command_line("people", "untrust", player.fingerprint, *home_words(self._settings.home))
         self._say(
-            f"You trust {escape(player.name)} ({player.fingerprint}).\n"
-            f"In words: {fingerprint_words(player.fingerprint)}\n"
-            "Be sure that it is theirs: compare it with what p2pdice identity shows on their laptop.\n"
+            f"You trust {name}'s key. {name}'s laptop must show the same words: {words}\n"
+            f"There p2pdice identity shows them, and the fingerprint: {player.fingerprint}\n"
             f"To take it back, leave the table and type:\n    {undo}"
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit.utils import get_cwidth
 
-from cli.render import bid, faces, percent
+from cli.render import faces, percent
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
 from cli.table.fragments import Line, bar, cut, filled, flowing, rows, text, width
@@ -262,7 +262,7 @@ def judgement(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[L
     lines: list[Line] = []
     if showdown.call is not None:
         call = showdown.call
-        what = f"{seating.whose(call.bidder)} {bid(call.quantity, call.face)}"
+        what = f"{seating.whose(call.bidder)} {faces(call.quantity, call.face)}"
         called = f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {what}."
         lines += [text(row, palette.BID) for row in rows(called, columns)]
     lines.append(_count(showdown, columns, glyphs))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
-from cli.render import command_line, listing, sentence
+from cli.render import command_line, faces, listing, sentence
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
@@ -22,8 +22,9 @@ from cli.text.explain import typed_moves
 from cli.text.move_forms import offers
 from cli.text.narrate_motes import staked
 from cli.text.qr_code import qr_code
+from cli.text.refusals import is_no_raise, refusal, rule_of_raises
 from cli.text.speech import NotUnderstoodError, doubt, hear
-from p2pdice import Concede, Expect, Move, PlayerOut, RulesError, Stake
+from p2pdice import Bid, Concede, Expect, Move, PlayerOut, RulesError, Stake
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
-_OUT: Final = "You are out of this match. You can watch the rest of it, say something, or quit."
+_OUT: Final = "You're out. Watch the rest, talk, or leave."
 
 
 class PlayerTable(LiveTable):
@@ -72,6 +73,10 @@ class PlayerTable(LiveTable):
         """The way back to the table, while it lasts."""
         self._doubted: Move | None = None
         """A move that counts only when it is typed again in this turn."""
+        self._may_enter = False
+        """Such a move was the last line, so Enter alone is enough."""
+        self._knows_raises = False
+        """The player has been told this evening which bids are raises."""
         self._is_confirming = False
         self._knows_help = False
         """The player has been told that there is help."""
@@ -94,7 +99,7 @@ class PlayerTable(LiveTable):
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
             "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
             "skip": ("show everything at once from now on", self._hurry),
-            "concede": ("give up this match", self._concede),
+            "concede": ("be out of this match for good", self._concede),
             "again": ("play another match at this table", self._go_again),
             "quit": ("leave; you can return to a running match", self._quit),
         }
@@ -115,21 +120,21 @@ class PlayerTable(LiveTable):
     def way_back(self) -> str:
         """Return the consequences of leaving now, and the command to return to the match."""
         if not self.board.match or self._looks_on or (match := self._node.match) is None:
-            return "You have left the table."
+            return "You left the table."
         words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
         if not match.is_formed:
-            return f"You have left. If the match is played after all, return with:\n    {command_line(*words)}"
+            return f"You left. If the match is played after all, come back with:\n    {command_line(*words)}"
         if self._is_out:
-            return f"You have left. You are out of this match. To see how it ends:\n    {command_line(*words)}"
+            return f"You left, and were out of this match. To see how it ends:\n    {command_line(*words)}"
         mine = {player.fingerprint for player in match.info} & self.bots
-        left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
+        left = f"You left, and your {'bot' if len(mine) == 1 else 'bots'} with you." if mine else "You left."
         if match.goes_on_without({*mine, *(player.fingerprint for player in match.info if player.is_me)}):
-            left += ". If you are away for long, the others can go on without you."
+            left += " If you are away for long, the others can go on without you."
         else:
-            left += "; the match waits until you are back."
+            left += " The match waits for you."
         if self._is_giving_up:
-            left += " You give up as soon as you are back: the others have not heard of it yet."
-        way = f"{left} Return with:\n    {command_line(*words)}"
+            left += " You concede as soon as you are back: the others have not heard of it yet."
+        way = f"{left} Come back with:\n    {command_line(*words)}"
         if self.board.absent:
             save = command_line("matches", "save", *words[1:])
             way += f"\nIf it never goes on, save its transcript so far:\n    {save}"
@@ -165,8 +170,8 @@ class PlayerTable(LiveTable):
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, AwaitingHost) and (host := self._host_who_left(event)) is not None:
             return (
-                f'{self.board.seating.named([host])}, the host, has left. Type "again {HOST}" to open the table'
-                f" yourself, or quit and join another:\n    {command_line('join')}",
+                f"{self.board.seating.named([host])}, the host, left. Type again {HOST} to open the table yourself,"
+                f" or quit and join another:\n    {command_line('join')}",
             )
         told = super().told(event)
         if (
@@ -204,8 +209,14 @@ class PlayerTable(LiveTable):
 
     def prompt(self) -> str:
         if self._is_confirming:
-            return "give up? yes or no> "
-        return "your turn> " if self.board.turn else "> "
+            return "concede? yes or no> "
+        if self.board.turn is None:
+            return "> "
+        state = self.board.turn.view.state
+        if state.bid is None or state.challenge is not None or state.phase != "bidding" or self.face.shows_board:
+            return "your turn> "
+        who = self.board.seating.who(state.bid.seat)
+        return f"your turn, {who} bid {faces(state.bid.quantity, state.bid.face)}> "
 
     @property
     def is_waiting(self) -> bool:
@@ -226,8 +237,11 @@ class PlayerTable(LiveTable):
             self._show_status()
 
     def obey(self, line: str) -> None:
+        turn, doubted, self._may_enter = self.board.turn, self._doubted if self._may_enter else None, False
         if self._is_confirming:
             self._confirm(line.strip().partition(" ")[0].lower())
+        elif not line.strip() and turn is not None and doubted is not None:
+            self._play(doubted, turn)
         else:
             super().obey(line)
 
@@ -265,18 +279,29 @@ class PlayerTable(LiveTable):
         from protocol import NodeError
 
         if move != self._doubted and (answer := doubt(move, turn.view)):
-            self._doubted = move
+            self._doubted, self._may_enter = move, True
             self._say(answer)
             return
         self._doubted = None
         try:
             self._node.play(move, turn.token)
-        except (RulesError, NodeError) as error:
+        except RulesError as error:
+            self._refuse(move, turn, error)
+        except NodeError as error:
             self._say(sentence(str(error)))
         else:
             self.board.turn = None
             if isinstance(move, Stake):
                 self.board.staked = staked(move)
+
+    def _refuse(self, move: Move, turn: YourTurn, error: RulesError) -> None:
+        """Answer a move that the rules refuse; the first time that it is no raise, with the rule."""
+        state = turn.view.state
+        answer = refusal(move, turn.view, self.board.seating.names, error)
+        if isinstance(move, Bid) and is_no_raise(move, state) and not self._knows_raises:
+            self._knows_raises = True
+            answer += f" {rule_of_raises(state)}"
+        self._say(answer)
 
     def _no_turn(self) -> str:
         if self.board.over is not None:
@@ -285,16 +310,14 @@ class PlayerTable(LiveTable):
             return sentence(answers.whose_turn(self.board))
         if self._is_out:
             return _OUT
-        return f"It is not your turn{self._whose_turn()}."
-
-    def _whose_turn(self) -> str:
         state = self.board.state
         if state is not None and not self.board.absent and 0 <= state.turn == self.board.me:
             # After a return, or after a move of one's own.
             unheard = self._node.match.unheard if self._node.match is not None else ()
-            return f" yet: {self.board.seating.named(unheard) if unheard else 'the others'} must answer first"
+            are = "is" if len(unheard) == 1 else "are"
+            return f"One moment: {self.board.seating.named(unheard) if unheard else 'the others'} {are} signing."
         waiting = answers.whose_turn(self.board)
-        return f": {waiting}" if waiting else ""
+        return f"Not yet: {waiting}." if waiting else "Not yet: the dice are being rolled."
 
     # Words
 
@@ -308,8 +331,8 @@ class PlayerTable(LiveTable):
         has_stakes = self.board.ruleset is not None and self.board.ruleset.stakes
         self._say(
             "You can type three fives or 3 5 for 3x5. The beginning of a word is enough, except for what cannot be"
-            f" undone: {listing(self._long_words)}. A bid on more dice than there are has to be typed twice"
-            f"{', and so has a stake of all your coins' if has_stakes else ''}."
+            f" undone: {listing(self._long_words)}. A bid on more dice than there are takes another Enter"
+            f"{', and so does a stake of all your coins' if has_stakes else ''}."
         )
         self._say("At any time:")
         self._list_words()

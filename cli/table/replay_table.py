@@ -165,7 +165,7 @@ class ReplayTable(Table):
         return f"{begun[0]} {rest}" if len(begun) == 1 else line
 
     def _no_turn(self) -> str:
-        return "This match is over. Type help for a list of commands."
+        return "This match is over. ? shows what you can type."
 
     def _help(self, _rest: str) -> None:
         if self.face.shows_board:

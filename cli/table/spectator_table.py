@@ -50,7 +50,7 @@ class SpectatorTable(LiveTable):
     def way_back(self) -> str:
         """Return the command to watch again."""
         words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
-        return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
+        return f"You left. Watch again with:\n    {command_line(*words)}"
 
     def _go_again(self, rest: str) -> None:
         if self._awaits_end(rest):
@@ -76,7 +76,7 @@ class SpectatorTable(LiveTable):
             super()._hear(line)
 
     def _no_turn(self) -> str:
-        return "You only watch here. Type help for what you can type."
+        return "You only watch here. ? shows what you can type."
 
     def _help(self, _rest: str) -> None:
         self._say("You watch, and the others play. You can type:")

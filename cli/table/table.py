@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from cli.render import command_line, listing
-from cli.rulesets import described, rules_command
+from cli.render import listing
+from cli.rulesets import described
 from cli.table import answers
 from cli.table.board import Board, Told
 from cli.table.pace import Pace
@@ -182,7 +182,7 @@ class Table(ABC):
         else:
             meant = nearest_word(line, self._offered)
             instead = f"Did you mean {meant}?" if meant else self._what_else()
-            self._say(f"{quoted(line)} is not a command. {instead}")
+            self._say(f"I don't know {quoted(line)}. {instead}")
 
     @property
     def _offered(self) -> list[str]:
@@ -203,7 +203,7 @@ class Table(ABC):
 
     def _what_else(self) -> str:
         if self.board.over is None:
-            return "Type help for a list."
+            return "? shows what you can type."
         return f"Type {listing([word for word in _AFTERWARDS if word in self._offered], 'or')}."
 
     # Words
@@ -219,17 +219,12 @@ class Table(ABC):
         if self.board.state is not None and self.board.state.motes is not None:
             letters = listing([f"{mote[0].upper()} is {mote}" for mote in MOTES])
             self._say(f"On the screen a die in a cup is the first letter of its mote: {letters}.")
-        self._say(self._where_the_rules_are())
 
     def _rules(self, _rest: str) -> None:
         if (ruleset := self.board.ruleset) is None:
-            self._say(self._where_the_rules_are())
+            self._say("Nobody has said yet which rules this table plays by.")
         else:  # the face breaks the lines
             self._say(explain(ruleset, described(ruleset, self.board.rules_name), None))
-
-    def _where_the_rules_are(self) -> str:
-        command = command_line("rules") if self.board.ruleset is None else rules_command(self.board.ruleset)
-        return f"To read the rules, type in another terminal:\n    {command}"
 
     def _answer(self, ask: Callable[[Board], Iterable[str]]) -> Callable[[str], None]:
         """Return a method for a word that only asks about the board."""

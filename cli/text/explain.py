@@ -19,29 +19,31 @@ WIDTH: Final = 78
 
 RAISES: Final = {
     "standard": (
-        "A raise names more dice of any face, or as many dice of a higher face. Over 3x4 that is 4x2 or 3x5, but not"
-        " 3x3."
+        "A raise names more dice of any face, or as many dice of a higher face. Over three fours that is four twos or"
+        " three fives, but not three threes."
     ),
     "strict": (
-        "A raise names more dice of the same face, or as many dice of a higher face. Over 3x4 that is 4x4 or 3x5, but"
-        " not 4x5."
+        "A raise names more dice of the same face, or as many dice of a higher face. Over three fours that is four"
+        " fours or three fives, but not four fives."
     ),
     "reset-quantity": (
-        "A raise names more dice of the same face, or any number of dice of a higher face. Over 3x4 that is 4x4 or"
-        " even 1x5, but not 4x3."
+        "A raise names more dice of the same face, or any number of dice of a higher face. Over three fours that is"
+        " four fours or even one five, but not four threes."
     ),
     "either": (
         "A raise names more dice of any face, or any number of dice of a higher face. No bid may be made twice in one"
-        " round. Over 3x4 that is 4x2 or 1x5, but not 3x3."
+        " round. Over three fours that is four twos or one five, but not three threes."
     ),
     "half-ones": (
-        "Among twos to sixes a raise names more dice of any face, or as many dice of a higher face: over 3x4 that is"
-        " 4x2 or 3x5. From another face to ones half as many dice are enough, rounded up: 2x1 raises 3x4. From ones to"
-        " another face it takes twice as many and one more: 5x2 raises 2x1. From ones to ones it takes one more."
+        "Among twos to sixes a raise names more dice of any face, or as many dice of a higher face: over three fours"
+        " that is four twos or three fives. From another face to ones half as many dice are enough, rounded up: two"
+        " ones raise three fours. From ones to another face it takes twice as many and one more: five twos raise two"
+        " ones. From ones to ones it takes one more."
     ),
     "double-ones": (
         "A bid weighs as much as its number of dice, and one on ones twice as much. A raise weighs more, or it weighs"
-        " the same and names a higher face. Over 3x4 that is 4x2, 3x5 or 2x1; over 2x1, which weighs four, it is 4x2."
+        " the same and names a higher face. Over three fours that is four twos, three fives or two ones; over two"
+        " ones, which weigh four, it is four twos."
     ),
 }
 WILDS: Final = {
@@ -82,23 +84,22 @@ GOALS: Final = {
     ),
 }
 LEADERS: Final = {
-    "loser": "The player who was wrong leads the next round",
-    "caller": "The caller leads the next round, right or wrong",
+    "loser": "The player who was wrong starts the next round",
+    "caller": "The caller starts the next round, right or wrong",
     "affected": (
-        "The one player whose number of dice changed leads the next round, or the caller if there is no such player"
+        "The one player whose number of dice changed starts the next round, or the caller if there is no such player"
     ),
 }
 SIDING: Final = (
-    "After liar, before the cups are opened, every other player takes a side, clockwise from the accuser: with the"
-    " accuser (type accuser) or with the bidder (type accused). All on the side that turns out to be right share its"
-    " fate."
+    "After liar, before the cups go up, every other player takes a side, clockwise from the caller: with the caller or"
+    " with the bidder. Type side with and their name. All on the side that turns out to be right share its fate."
 )
 NO_PALIFICO: Final = (
-    "The rules have a special round for a player who drops to one die. It never comes: everybody begins with one."
+    "The rules have a special round for a player who drops to one die. It never comes: everybody starts with one."
 )
 SHARED: Final = "Players who go out on the same call share a place{tie}."
 PALIFICO: Final = (
-    "When a player drops to one die for the first time, they lead the next round, and it is special: ones are not"
+    "When a player drops to one die for the first time, they start the next round, and it is special: ones aren't"
     " wild, a raise names more dice of any face or as many of a higher face, and only a player with one die may change"
     " the face."
 )
@@ -138,9 +139,9 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield (
         "A round.",
         (
-            "Everybody rolls. The leader opens with a bid on the dice of all cups together: 3x5 says that at least"
-            " three dice show a five. Then it goes clockwise: the next player raises the bid or calls it a lie. Seats"
-            " are drawn by lot before the first round, and the player who gets the first one leads it.",
+            "Everybody rolls. One player starts with a bid on the dice of all cups together: three fives says that at"
+            " least three dice show a five. Then it goes clockwise: the next player raises the bid or calls it a lie."
+            " Seats are drawn by lot before the first round, and the player who gets the first one starts.",
         ),
     )
     yield "Raising.", (RAISES[rules.raise_], "There is no upper limit.")
@@ -156,7 +157,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield (
         "Calling.",
         (
-            "When a player says liar, all cups are opened and the dice counted. If there are at least as many as the"
+            "When a player says liar, all cups go up and the dice are counted. If there are at least as many as the"
             " bid says, the bidder is right, else the caller.",
             VERDICTS[rules.verdict],
         ),
@@ -197,7 +198,7 @@ def typed_moves(rules: Ruleset) -> str:
     """Return a list of the moves that can be typed, for a sentence."""
     words = ["a bid such as 3x5", "liar"]
     words += ["exact"] if rules.exact != "none" else []
-    words += ["accuser", "accused"] if rules.siding else []
+    words += ["side with and a name"] if rules.siding else []
     words += typed(motes=rules.motes, stakes=rules.stakes)
     return ", ".join(words[:-1]) + f" or {words[-1]}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cli.render import bid, columns, dice_count, faces, percent
+from cli.render import columns, dice_count, faces, percent
 from p2pdice import events as game
 from p2pdice.bids import count
 from p2pdice.odds import at_least, exactly
@@ -127,7 +127,7 @@ def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], s
     is_true = _is_right(None, quantity, there, there + unknown)
     known = _known(there, face, unknown)
     said = "nobody can tell" if is_true is None else f"it is {'true' if is_true else 'false'}"
-    yield f"{bid(quantity, face)}: {known} {said}. How likely it is for each player, judging by their own dice:"
+    yield f"{faces(quantity, face).capitalize()}: {known} {said}. How likely it is, by each player's own dice:"
     width = max((columns(seating.who(seat)) for seat in hands), default=0)
     for seat, hand in sorted(hands.items()):
         chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.ones_wild)

@@ -1,38 +1,52 @@
-"""All texts for a move: with its verb or without, with seats or with names, cut short."""
+"""All texts for a move: in words, or as the protocol spells it; with its verb or without, cut short."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from cli.text.choices import choices, is_stake
-from p2pdice import Bid, Move, Power, Side, View
+from p2pdice import Bid, Crown, Die, Lose, Move, Power, Side, View
 from p2pdice.powers import ALIASES, POWERS
 
+if TYPE_CHECKING:
+    from p2pdice.motes import Mote
+
 _DIE: Final = re.compile("([a-z]+)@([0-9])")
-_SEAT: Final = re.compile("@[0-9]")
 VERBS: Final = frozenset({"play", "lose", "crown"})
 NO_APOSTROPHES: Final = str.maketrans("", "", "'’")
 
 
 def offers(view: View, names: Sequence[str]) -> list[str]:
-    """Return the listed moves as a person types them: each in the shortest form that can mean nothing else now.
+    """Return the listed moves as they are shown to a person, who can type them: each as short as is clear now.
 
     :param names: by seat.
     """
     return choices(view) if is_stake(view) else list(short_forms(view, names).values())
 
 
-def begun_moves(plain: str, view: View, names: Sequence[str]) -> Iterator[Move]:
-    """Yield the legal moves whose words begin like these, with or without the verb. A number alone is not a bid."""
+def begun_moves(typed: str, view: View, names: Sequence[str]) -> list[Move]:
+    """Return the legal moves whose words begin like these, with or without the verb. A number alone is not a bid.
+
+    Words that are all of one move mean no longer one: ``block ben`` is not Benny.
+    """
+    respelled = typed
     for alias, mote in ALIASES.items():
-        plain = plain.replace(alias, mote)
-    words = plain.split()
-    for move in view.legal:
-        forms = () if isinstance(move, Bid) else _forms(move, view, names)
-        if words and any(_begins(form.split(), words) for form in forms):
-            yield move
+        respelled = respelled.replace(alias, mote)
+    forms = _all_forms(view, names)
+    return _meant(typed, forms) or _meant(respelled, forms)
+
+
+def _all_forms(view: View, names: Sequence[str]) -> dict[Move, list[list[str]]]:
+    moves = (move for move in view.legal if not isinstance(move, Bid))
+    return {move: [form.split() for form in _forms(move, view, names)] for move in moves}
+
+
+def _meant(typed: str, forms: dict[Move, list[list[str]]]) -> list[Move]:
+    words = typed.split()
+    whole = [move for move, texts in forms.items() if words in texts]
+    return whole or [move for move, texts in forms.items() if words and any(_begins(text, words) for text in texts)]
 
 
 def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
@@ -40,28 +54,56 @@ def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def short_forms(view: View, names: Sequence[str]) -> dict[Move | str, str]:
-    """Return the shortest clear text for each legal move: seats that only one move can mean are left out."""
-    forms = {move: [form.split() for form in _forms(move, view, names)] for move in view.legal if type(move) is not Bid}
+    """Return each legal move as it is shown to people: a bid as ``3x5``, others in words, as short as is clear now."""
+    forms = _all_forms(view, names)
     found: dict[Move | str, str] = {move: str(move) for move in view.legal}
     for move in forms:
-        for text in _shortened(str(move)):
-            words = text.split()
-            if [other for other in forms if any(_begins(whole, words) for whole in forms[other])] == [move]:
-                found[move] = text
-                break
+        clear = (text for text in _shown(move, view, names) if _meant(plain(text), forms) == [move])
+        found[move] = next(clear, str(move))
     return found
 
 
-def _shortened(text: str) -> Iterator[str]:
-    """Yield a text without the seats of all its dice, then without that of each one alone."""
-    seats = [match.span() for match in _SEAT.finditer(text)]
-    if len(seats) > 1:
-        yield _SEAT.sub("", text)
-    for start, end in seats:
-        yield text[:start] + text[end:]
+def _shown(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
+    """Yield texts of a move in words, from the shortest to one that can mean no other move."""
+    match move:
+        case Lose() | Crown():
+            verb = "lose" if isinstance(move, Lose) else "crown"
+            yield f"{verb} {move.die.mote.capitalize()}"
+            yield f"{verb} {_die(move.die, view, names)}"
+        case Power():
+            deed = POWERS[move.die.mote].deed
+            aim = ""
+            if isinstance(move.target, int):
+                aim = f" {names[move.target]}"
+            elif move.target is not None:
+                aim = f" {_die(move.target, view, names)}"
+            yield f"{deed}{aim}"
+            yield f"{deed}{aim} with {_die(move.die, view, names)}"
+        case Side():
+            yield f"side with {_party(move, view, names)}"
+        case _:
+            yield str(move)
+
+
+def _die(die: Die, view: View, names: Sequence[str]) -> str:
+    whose = "my" if die.seat == view.seat else f"{names[die.seat]}'s"
+    return f"{whose} {die.mote.capitalize()}"
+
+
+def _party(side: Side, view: View, names: Sequence[str]) -> str:
+    challenge, bid = view.state.challenge, view.state.bid
+    assert challenge is not None
+    assert bid is not None
+    return names[challenge.seat if side.side == "accuser" else bid.seat]
+
+
+def plain(text: str) -> str:
+    """Return a text as its words are compared: in small letters, without apostrophes, single spaces between them."""
+    return " ".join(text.lower().translate(NO_APOSTROPHES).split())
 
 
 def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
+    """Yield all texts that mean a move, as :func:`plain` makes them; each beginning of one that is clear will do."""
     text = str(move)
     verb, _, _ = text.partition(" ")
     aims = f" {POWERS[move.die.mote].verb} " if isinstance(move, Power) else " "
@@ -71,12 +113,17 @@ def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
         yield whole
         if verb in VERBS:
             yield whole.removeprefix(verb).lstrip()
-    if isinstance(move, Power) and isinstance(move.target, int):
-        named = f"{move.die}{aims}{names[move.target].lower()}"
-        yield from (named, f"play {named}")
-    challenge, bid = view.state.challenge, view.state.bid
-    if isinstance(move, Side) and challenge is not None and bid is not None:
-        yield names[challenge.seat if move.side == "accuser" else bid.seat].lower()
+    for shown in _shown(move, view, names):
+        yield plain(shown)
+        yield plain(shown).replace(" my ", " your ")
+    if isinstance(move, Power):
+        if isinstance(move.target, int):
+            named = f"{move.die}{aims}{plain(names[move.target])}"
+            yield from (named, f"play {named}")
+        elif move.target is not None:  # the mote alone
+            yield f"{POWERS[move.die.mote].deed} {move.target.mote}"
+    if isinstance(move, Side):
+        yield plain(_party(move, view, names))
 
 
 def _owned(text: str, view: View, names: Sequence[str]) -> str:
@@ -84,6 +131,15 @@ def _owned(text: str, view: View, names: Sequence[str]) -> str:
 
     def named(die: re.Match[str]) -> str:
         seat = int(die[2])
-        return f"my {die[1]}" if seat == view.seat else f"{names[seat].lower().translate(NO_APOSTROPHES)}s {die[1]}"
+        return f"my {die[1]}" if seat == view.seat else plain(f"{names[seat]}'s {die[1]}")
+
+    return _DIE.sub(named, text)
+
+
+def in_words(text: str, view: View, names: Sequence[str]) -> str:
+    """Return a text of the engine with its dice as people name them: ``my Light``, ``Ada's Dark``."""
+
+    def named(die: re.Match[str]) -> str:
+        return _die(Die(cast("Mote", die[1]), int(die[2])), view, names) if int(die[2]) < len(names) else die[0]
 
     return _DIE.sub(named, text)

@@ -6,15 +6,31 @@ Everything that a peer wrote is escaped. The events of the game are in :mod:`cli
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
-from cli.render import bid, capital, clause, command_line, counted, escape, hand, listing, number, sentence, shown_path
+from cli.render import (
+    capital,
+    clause,
+    command_line,
+    counted,
+    escape,
+    faces,
+    hand,
+    initial,
+    listing,
+    number,
+    sentence,
+    shown_path,
+)
 from cli.rulesets import described
+from cli.text.choices import example_stake, is_stake
+from cli.text.move_forms import offers
 from cli.text.narrate_game import cup_line, narrate_game, player_out, standing
-from cli.text.narrate_motes import also_playable, graveyard, narrate_choice
+from cli.text.narrate_motes import funds, graveyard, play_first
+from cli.text.narrate_motes import question as question_of_motes
 from cli.text.seating import Seating, display_names
 from cli.text.transcript_names import words_for
-from p2pdice import Exact, Liar
+from p2pdice import Bid, Exact, Liar, View
 from p2pdice import events as game
 from protocol import RefuseCode
 from protocol import events as node
@@ -30,11 +46,11 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
         case node.DiceRolled():
             return f"You roll {hand(event.hand)}."
         case node.CupsSeen():
-            lines = [cup_line(seat, event.hands, seating) for seat, cup in enumerate(event.hands) if cup != ()]
+            lines = [f"    {cup_line(seat, cup, seating)}" for seat, cup in enumerate(event.hands) if cup != ()]
             powers = graveyard(event.state, seating)
             return "\n".join(["All dice of this round:", *lines, *([powers] if powers else [])])
         case node.YourTurn():
-            return your_turn(event, seating)
+            return your_turn(event.view, seating)
         case node.MatchStarted() | node.MatchResult() | node.MatchFormed() | node.ConcedeAccepted():
             return _match(event, seating)
         case (
@@ -60,7 +76,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
                 return f"{proposed} All players are here."
             return f"{proposed} It waits for {listing(display_names(event.awaited, event.players))}."
         case node.AgainAsked():
-            return f"{capital(seating.named([event.player]))} wants to play again."
+            return f"{capital(seating.named([event.player]))} wants another match."
         case node.Unfamiliar():
             return unfamiliar(event.player, event.known_as, event.namesakes, event.trusted)
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():
@@ -73,8 +89,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
         case node.Stopped():
             return f"This program has stopped: {clause(escape(event.reason))} The match can be resumed."
         case node.Diverged():
-            bug = "The players' programs disagree about the game. That is a bug in one of them, and no player's fault."
-            return f"{bug} The match cannot go on. The log has the details."
+            return "The programs disagree. That's a bug, nobody's fault. The log says more."
         case node.Notice():
             return sentence(escape(event.text))
         case _:
@@ -86,24 +101,31 @@ def unfamiliar(
     known_as: Sequence[str],
     namesakes: Sequence[node.PlayerInfo],
     trusted: Collection[str] = (),
+    *,
+    is_over: bool = False,
 ) -> str:
     """Return what does not fit when a key plays under a name: it has had others, or others have had the name.
 
     :param trusted: fingerprints of the namesakes whom the reader trusts.
+    :param is_over: it is said of a finished match, with all fingerprints.
     """
-    shown = f"{escape(player.name)} ({player.fingerprint})"
+    name = escape(player.name)
+    shown = f"{name} ({player.fingerprint})" if is_over else name
     told = []
     if known_as:
-        names = listing([escape(name) for name in known_as])
-        told.append(f"{shown} uses a new name: you have met this key as {names}.")
-    if namesakes:
-        known: dict[str, list[str]] = {}
-        for each in namesakes:
-            how = "trust" if each.fingerprint in trusted else "have met"
-            known.setdefault(how, []).append(f"{escape(each.name)} ({each.fingerprint})")
-        others = ", and ".join(f"{listing(people)}, whom you {how}" for how, people in known.items())
-        told.append(f"{shown} has a different key from {others}. Compare fingerprints.")
+        told.append(f"{shown} used to be called {listing([escape(each) for each in known_as])} (same key).")
+    known = [f"the {escape(each.name)} you {_know(each, trusted)}" for each in namesakes]
+    if known and is_over:
+        known = [f"{each} ({other.fingerprint})" for each, other in zip(known, namesakes, strict=True)]
+        told.append(f"{shown} is not {', nor '.join(known)}: compare keys.")
+    elif known:
+        marked = f"{name} [{player.fingerprint.partition('-')[0]}]"
+        told.append(f"{marked} is here. Not {known[0]}: compare keys before you play.")
     return " ".join(told)
+
+
+def _know(player: node.PlayerInfo, trusted: Collection[str]) -> str:
+    return "trust" if player.fingerprint in trusted else "have met"
 
 
 def _table(
@@ -118,56 +140,66 @@ def _table(
                 )
                 elsewhere = command_line("join", event.join_line, "--home", "DIR")
                 return f"{opened} In another terminal, with another folder DIR as its home, type:\n    {elsewhere}"
-            lines = [f'The table "{escape(event.name)}" is open. On another laptop, type:']
+            lines = ["Tell your friends. They type:"]
             if event.code:
-                lines += [f"    {command_line('join', event.code)}", "If that does not find it, type the long line:"]
+                lines += [f"    {command_line('join', event.code)}", "Not found? This long line always works:"]
             lines.append(command)
             if event.advertised:
-                lines.append("Where the network lets multicast through, plain p2pdice join finds it too.")
+                lines.append("On most networks p2pdice join alone finds it too.")
             elif event.problem:
-                lines.append(f"Plain p2pdice join does not find it: {escape(event.problem)}.")
+                lines.append(f"p2pdice join alone does not find it: {escape(event.problem)}.")
             return "\n".join(lines)
         case node.CodeMade():
-            command = command_line("join", event.code)
-            return f"This table has a new short code. On another laptop, type:\n    {command}"
+            return f"A new code. Your friends type:\n    {command_line('join', event.code)}"
         case node.CodeTried():
             if event.tries_left:
-                more = (
-                    f"{number(event.tries_left)} more wrong {'try closes' if event.tries_left == 1 else 'tries close'}"
-                )
-                return f"Somebody tried a wrong short code for this table: {more} the code."
-            closed = "The short code of this table is closed after too many wrong tries."
-            return f"{closed} Type code for a new one. The long line is still good."
+                tries = "try closes" if event.tries_left == 1 else "tries close"
+                return f"Somebody typed a wrong code. {number(event.tries_left).capitalize()} more wrong {tries} it."
+            return "Too many wrong tries: the code is closed. Type code for a new one."
         case node.TableMoved():
-            command = command_line("join", event.join_line)
-            return f"This laptop has another address now. On another laptop, type:\n    {command}"
+            return moved(event, has_code=False)
         case node.TableJoined() | node.TableWatched():
-            host = f"{escape(event.host.name)} ({event.host.fingerprint})"
-            table = f'"{escape(event.name)}", hosted by {host}; {_rules(event)}, {counted(event.seats, "seat")}'
+            host = escape(event.host.name)
+            name = "" if event.name == f"{event.host.name}'s table" else f' "{escape(event.name)}"'
+            at = f"at {host}'s table{name}, playing {_rules(event)}"
             if isinstance(event, node.TableJoined):
-                return f"You sit at {table}."
-            return f"You watch {table}. You will see the match as soon as it begins."
+                return f"You are {at}."
+            return f"You are watching {at}. The match is shown as soon as it begins."
+
+
+def moved(event: node.TableMoved, *, has_code: bool) -> str:
+    """Return how others find an open table whose laptop has a new address.
+
+    :param has_code: the table has a short code, which is as good as before.
+    """
+    still = " The code still works." if has_code else ""
+    command = command_line("join", event.join_line)
+    return f"This laptop has a new address.{still} The long line is now:\n    {command}"
 
 
 def _rules(event: node.TableJoined | node.TableWatched | node.MatchStarted) -> str:
     rules = described(event.ruleset, event.rules_name)
     if event.ruleset.name:
-        return f"the rules called {rules}"
-    return f"the house rules called {rules}" if event.rules_name else f"house rules ({rules})"
+        return rules
+    return f"the house rules {rules}" if event.rules_name else f"house rules ({rules})"
 
 
 def _sitting(event: node.LobbyChanged) -> str:
+    free = event.seats - len(event.players)
     changes = [
-        f"{listing(display_names(players, event.players))} {verb}{'s' if len(players) == 1 else ''}"
-        for players, verb in ((event.joined, "join"), (event.left, "leave"))
+        f"{listing(display_names(players, event.players))} {one if len(players) == 1 else many}"
+        for players, one, many in ((event.joined, "sits down", "sit down"), (event.left, "leaves", "leave"))
         if players
     ]
-    names = [
-        f"{name} (you)" if player.is_me else name
-        for player, name in zip(event.players, display_names(event.players), strict=True)
-    ]
-    now = f"{number(len(names))} of {counted(event.seats, 'seat')} taken, by {listing(names)}."
-    return f"{listing(changes)}: {now}" if changes else f"At the table: {now}"
+    if changes:
+        are_free = f"{number(free).capitalize()} {'seat is' if free == 1 else 'seats are'} free."
+        return f"{listing(changes)}. {are_free if free else 'All seats are taken.'}"
+    names = display_names(event.players)
+    shown = [name for player, name in zip(event.players, names, strict=True) if not player.is_me]
+    shown += ["you"] if len(shown) < len(names) else []
+    has = "has a seat" if len(shown) == 1 and shown != ["you"] else "have a seat" if len(shown) == 1 else "have seats"
+    left = f"{number(free).capitalize()} {'is' if free == 1 else 'are'} free."
+    return f"{capital(listing(shown))} {has}. {left if free else 'All seats are taken.'}"
 
 
 def _match(
@@ -175,22 +207,23 @@ def _match(
 ) -> str:
     match event:
         case node.MatchFormed():
-            return f"Everybody has signed the roster and the rules of match {event.match_id[:8]}; seats are drawn."
+            return "Everybody has signed in. Seats are drawn."
         case node.MatchStarted():
-            order = seating.everyone(range(len(seating.names)))
+            order = f"In order: {', '.join(map(seating.who, range(len(seating.names))))}."
             if event.resumed:
                 role = "You watch" if event.my_seat is None else "You are back in"
                 table = f' at the table "{escape(event.table)}",' if event.table else ""
-                match = f"{role} match {event.match_id[:8]}{table} of {order}, by {_rules(event)}."
+                match = f"{role} match {event.match_id[:8]}{table} playing {_rules(event)}. {order}"
                 mine = event.my_seat is not None and event.state.turn == event.my_seat
                 return (
                     f"{match} {standing(event.state, seating, ' as soon as the others have answered' if mine else '')}"
                 )
-            return f"The match begins, by {_rules(event)}. The seats, clockwise: {order}."
+            return f"Playing {_rules(event)}. {order}"
         case node.ConcedeAccepted():
             if not event.awaited:
-                return "You give up; you are out as soon as the others have heard of it."
-            return f"You give up as soon as the match goes on: it waits for {seating.named(event.awaited)}."
+                return "You concede. You'll be out as soon as the others have heard of it."
+            back = "is back" if len(event.awaited) == 1 else "are back"
+            return f"You concede. You'll be out as soon as {seating.named(event.awaited)} {back}."
         case node.MatchResult():
             return result(event)
 
@@ -212,15 +245,14 @@ def result(over: node.MatchResult, *, has_leavers: bool = False) -> str:
 
 
 def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
-    """Return a sentence on whether everybody has confirmed the result; empty if that is not known.
+    """Return a sentence on whether everybody has signed the result; empty if that is not known.
 
     :param has_leavers: players left before the end. They were not asked.
     """
     if over.confirmed is None:
         return ""
     asked = "everybody who stayed" if has_leavers else "everybody"
-    done = sentence(f"{asked} has confirmed the result")
-    return done if over.confirmed else f"Not {asked} has confirmed the result yet."
+    return f"{asked.capitalize()} signed the result." if over.confirmed else f"Not {asked} has signed yet."
 
 
 def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
@@ -245,13 +277,14 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seat
         case node.PeerLost():
             who = seating.named([event.player])
             if event.left_on_purpose:
-                return f"{who} has left the table, and can still come back."
-            return f"{who} cannot be reached at the moment."
+                return f"{who} left, and can still come back."
+            return f"{who} isn't answering."
         case node.PeerBack():
             return f"{seating.named([event.player])} is back."
         case node.Misbehaved():
             who = seating.named([event.player])
-            told = f"{who} broke the rules, as their own signature proves: {clause(escape(event.reason))}"
+            proves = f"{who}'s program broke the rules, and its own signature proves it"
+            told = f"{proves}: {clause(escape(event.reason))}"
             if event.proof is None:
                 return told
             command = command_line("verify", *words_for(event.proof, event.proof.stem))
@@ -263,8 +296,8 @@ def suspended(event: node.Suspended, seating: Seating, *, plays: bool) -> str:
 
     :param plays: the reader is in the game, and the match needs them.
     """
-    waits = f"The match waits for {seating.named(event.awaited)}: too few are left to go on without them."
-    return f"{waits} You may wait, or quit{' and resume it another day' if plays else ''}."
+    leave = "leave and resume another day" if plays else "leave"
+    return f"The match waits for {seating.named(event.awaited)}. Wait, or {leave}."
 
 
 def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:
@@ -272,35 +305,62 @@ def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBa
         case node.Suspended():
             return suspended(event, seating, plays=seating.me is not None)
         case node.Continued():
-            return "The match goes on."
+            return "On we go."
         case node.Overdue():
-            seconds = counted(event.seconds, "second")
             if any(player.is_me for player in event.awaited):
-                return f"You have {seconds} left; then the others may go on without you, and you are out of the match."
+                return f"{_time(event.seconds)} left. Then the others can go on without you."
             names = seating.named(event.awaited)
-            return f"Waiting for {names}. In {seconds} the others may go on without them."
+            them = names if len(event.awaited) == 1 else "them"
+            others = "The others" if seating.me is None else "You"
+            return f"Waiting for {names}. {others} can go on without {them} in {time_left(event.seconds)}."
         case node.TakenBack():
-            void = "The last moves are void: the match goes on from an earlier point."
-            return f"{void} {standing(event.state, seating)}"
+            return f"The last moves are taken back: the others had already gone on. {standing(event.state, seating)}"
 
 
-def your_turn(event: node.YourTurn, seating: Seating, *, with_dice: bool = True) -> str:
-    """Return the question to the player on turn.
+def time_left(seconds: int) -> str:
+    """Return a time that is left: ``1:58``."""
+    return f"{seconds // 60}:{seconds % 60:02}"
 
-    :param with_dice: repeat the player's own dice.
-    """
-    state = event.view.state
-    if choice := narrate_choice(event.view, seating):
-        return choice
-    also = f" {also_playable(event.view, seating)}".rstrip()
-    mine = f" You have {hand(event.view.hand)}." if with_dice else ""
-    challenge = state.challenge
-    if challenge is not None and state.bid is not None:
-        accuser, accused = seating.who(challenge.seat), seating.who(state.bid.seat)
-        return f"Your turn: do you side with {accuser} (type accuser) or with {accused} (type accused)?{mine}"
+
+def _time(seconds: int) -> str:
+    """Return a time that is left, in words: ``One minute``, ``45 seconds``."""
+    minutes, rest = divmod(seconds, 60)
+    return initial(counted(minutes, "minute") if minutes and not rest else counted(seconds, "second"))
+
+
+def question(view: View, seating: Seating) -> str:
+    """Return the question to the player on turn, as the table asks it."""
+    state = view.state
+    if of_motes := question_of_motes(view, seating):
+        return of_motes
+    if state.challenge is not None and state.bid is not None:
+        caller, bidder = seating.who(state.challenge.seat), seating.who(state.bid.seat)
+        return f"Who's right: {caller}, who called, or {bidder}, who bid?"
+    first = play_first(view, seating)
     if state.bid is None:
-        such = ", such as 2x3 for two threes" if state.round == 1 else ""
-        return f"Your turn: open the round with a bid{such}.{also}"
-    standing_bid = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
-    calls = listing([str(move) for move in event.view.legal if isinstance(move, Liar | Exact)], "or")
-    return f"Your turn: raise {standing_bid}, or call it: {calls}.{mine}{also}"
+        return f"Your turn: make the first bid{f', or {first}' if first else ''}."
+    what = f"raise {seating.whose(state.bid.seat)} {faces(state.bid.quantity, state.bid.face)}"
+    return f"Your turn: {what}{f', call it, or {first}' if first else ', or call it'}."
+
+
+def your_turn(view: View, seating: Seating) -> str:
+    """Return the question to the player on turn, and what can be typed where it is no bid."""
+    state, asked = view.state, question(view, seating)
+    if is_stake(view):
+        if not view.funds and not view.tickets:
+            return asked
+        return f"{asked} You have {funds(view)}. Type {example_stake(view)}, or stake 0 for nothing."
+    if state.bid is not None and state.motes is not None and state.motes.must_raise:
+        who = seating.does(state.bid.seat, "bid", "bid")
+        return f"{asked} {who} {faces(state.bid.quantity, state.bid.face)}."
+    # Everybody knows how to type a bid and a call.
+    offered = zip(view.legal, offers(view, seating.names), strict=True)
+    texts = [text for move, text in offered if not isinstance(move, Bid | Liar | Exact)]
+    rest = len(texts) - _SHOWN
+    # The last one, which is often to pass, is always shown.
+    shown = texts if rest <= 0 else [*texts[: _SHOWN - 1], f"{rest} more", texts[-1]]
+    return f"{asked} Type {listing(shown, 'or')}." if shown else asked
+
+
+_SHOWN: Final = 6
+"""The most moves in a sentence. The tab key shows all of them."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
-from cli.render import bid, capital, counted, listing
-from cli.text.choices import example_stake, is_stake
-from cli.text.move_forms import offers
+from cli.render import capital, counted, initial, listing
+from cli.text.choices import is_stake
 from cli.text.seating import Seating
-from p2pdice import POWERS, Die, Expect, Move, Stake, State, View
+from p2pdice import POWERS, Die, Expect, Stake, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
 from p2pdice.plurals import plural
@@ -23,10 +22,12 @@ Ending = game.TwinSoulJoined | game.TicketsEarned | game.StakesPaid
 
 ANSWERS: Final = listing([power.one for power in POWERS.values() if power.is_answer], "or")
 """The dice that answer the top of the stack, such as ``a Blue``."""
+_STOPPERS: Final = [power for power in POWERS.values() if power.is_answer]
 PHASES: Final = {
-    "sunset": "Sunset has come: Redeemed dice can be played out of the graveyard.",
-    "night": f"Night has come: Cursed dice can be played out of the graveyard, and be answered with {ANSWERS}.",
-    "sunrise": "Sunrise has come: Redeemed dice can be played out of the graveyard once more.",
+    "sunset": "Sunset: Redeemed dice can be played.",
+    "night": f"Night: Cursed dice can be played; {listing([each.mote.capitalize() for each in _STOPPERS], 'or')}"
+    f" {_STOPPERS[0].deed}s them.",
+    "sunrise": "Sunrise: Redeemed dice can be played once more.",
 }
 WINDOWS: Final = {
     "sunset": "It is sunset.",
@@ -35,10 +36,8 @@ WINDOWS: Final = {
     "sunrise": "It is sunrise.",
 }
 """The parts of a turn, in their order."""
-TASKS: Final = {"discard": "send a die to the graveyard", "crown": "name the winning die"}
-"""By phase: the task of the player on turn, where it is not just to move."""
-_SHOWN: Final = 6
-"""The most moves in a sentence. The tab key shows all of them."""
+DILEMMAS: Final = {"discard": "choosing a die to lose", "crown": "choosing a die to crown"}
+"""By phase: what the player on turn does, where it is not just to choose a move."""
 
 
 def narrate_opening(event: Opening, seating: Seating) -> str:
@@ -58,7 +57,8 @@ def narrate_opening(event: Opening, seating: Seating) -> str:
             ]
             return f"The stakes are open: {'; '.join(stakes)}."
         case game.PrizeDrawn():
-            return f"The prize is the mote {event.mote.capitalize()}: everybody's five dice bear the five others."
+            whose = "the dice" if seating.me is None else "your dice"
+            return f"The prize is {event.mote.capitalize()}; {whose} are the other five."
         case _:
             assert_never(event)
 
@@ -72,14 +72,15 @@ def narrate_playing(event: Playing, seating: Seating) -> str:
         case game.PhaseBegun():
             return PHASES[event.phase]
         case game.PowerPlayed():
-            return f"{seating.does(event.seat, 'plays', 'play')} {event.die}{_purpose(event, seating)}."
+            die = seating.die(event.die, event.seat)
+            return f"{seating.does(event.seat, 'plays', 'play')} {die}{_purpose(event, seating)}."
         case game.Passed():
             return f"{seating.does(event.seat, 'passes', 'pass')}."
         case game.AccusationVoid():
-            immune = seating.does(event.bidder, "was", "were")
-            return f"{immune} immune: the accusation is void, no cup is opened, and {_must_raise(event.seat, seating)}."
+            shield = f"{capital(seating.whose(event.bidder))} shield holds"
+            return f"{shield}: the call doesn't count. {seating.does(event.seat, 'must', 'must')} raise."
         case game.PowerFailed():
-            return f"{capital(seating.whose(event.seat))} {event.die} does nothing: its target is gone."
+            return f"{capital(played(event.die, event.seat, seating))} does nothing: its target is gone."
         case game.PowerEvent():
             return capital(event.sentence(seating))
         case _:
@@ -87,12 +88,21 @@ def narrate_playing(event: Playing, seating: Seating) -> str:
 
 
 def _purpose(event: game.PowerPlayed, seating: Seating) -> str:
-    target = seating.who(event.target) if isinstance(event.target, int) else str(event.target)
+    match event.target:
+        case int():
+            target = seating.who(event.target)
+        case Die():
+            target = seating.die(event.target, event.seat)
+        case None:
+            target = ""
     return POWERS[event.die.mote].purpose.format(target=target)
 
 
-def _must_raise(seat: int, seating: Seating) -> str:
-    return "you have to raise" if seat == seating.me else f"{seating.names[seat]} has to raise"
+def played(die: Die, by: int, seating: Seating) -> str:
+    """Return a die that somebody plays: ``Ben's Dark``, or ``Dan's Dark, played by Ben,``."""
+    if die.seat == by:
+        return f"{seating.whose(by)} {die.mote.capitalize()}"
+    return f"{seating.die(die, by)}, played by {seating.who(by)},"
 
 
 def narrate_ending(event: Ending, state: State, seating: Seating) -> str:
@@ -102,8 +112,8 @@ def narrate_ending(event: Ending, state: State, seating: Seating) -> str:
     """
     match event:
         case game.TwinSoulJoined():
-            soul = f"the Twin Soul {event.name}, of {event.die.mote.capitalize()} and {event.prize.capitalize()}"
-            return f"{capital(seating.whose(event.seat))} {event.die} joins the prize: {soul}."
+            crowns = f"{seating.does(event.seat, 'crowns', 'crown')} {seating.die(event.die, event.seat)}"
+            return f"{crowns}. With the prize, {event.prize.capitalize()}, it is the Twin Soul {event.name}."
         case game.TicketsEarned():
             group = _GROUPS[event.group]
             if not event.seats:
@@ -126,38 +136,54 @@ def narrate_ending(event: Ending, state: State, seating: Seating) -> str:
             assert_never(event)
 
 
-def narrate_choice(view: View, seating: Seating) -> str:
-    """Return the question to the player on turn; empty for a plain bid."""
+def question(view: View, seating: Seating) -> str:
+    """Return the question to the player on turn, about dice with powers or stakes; empty for a plain bid."""
     state = view.state
     if is_stake(view):
         if not view.funds and not view.tickets:
             return "You have nothing to stake, so you stake nothing."
-        tickets = f" and {_tickets(view.tickets)}" if view.tickets else ""
-        return (
-            f"Your turn: stake on your own victory, out of {_coins(view.funds)}{tickets}; type {example_stake(view)},"
-            " or stake 0 for nothing. Nobody sees it before all have staked."
-        )
+        return "What do you stake on your own victory? Nobody sees it yet."
     motes = state.motes
     if motes is None:
         return ""
-    offered = _type(view, view.legal, seating)
-    if state.phase in TASKS:
-        return f"Your turn: {TASKS[state.phase]}. {offered}"
+    if state.phase == "discard":
+        return "You lose a die. Which one?"
+    if state.phase == "crown":
+        return "You win. Which die do you crown?"
     if motes.stack:
         die, by, _ = motes.stack[-1]
-        return f"Your turn: answer {seating.whose(by)} {die} or let it be. {offered}"
+        answers = playable(view)
+        deed = POWERS[answers[0].mote].deed.capitalize()
+        return f"{deed} {played(die, by, seating)} with {_one_of(answers, seating)}, or let it be."
     if state.phase != "bidding":
-        return f"Your turn: play a die out of the graveyard, or pass. {offered}"
+        return "Play a die from the graveyard, or pass."
     if motes.must_raise and state.bid is not None:
-        standing = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
-        return f"Your turn: raise {standing}; it cannot be called."
+        return "Your turn: you must raise; this bid can't be called."
     return ""
 
 
-def also_playable(view: View, seating: Seating) -> str:
-    """Return the dice that may be played before a bid, as a sentence; empty if there are none."""
-    powers = [move for move in view.legal if isinstance(move, Power)]
-    return f"Before that you may play a die. {_type(view, powers, seating)}" if powers else ""
+def playable(view: View) -> list[Die]:
+    """Return the dice of the graveyard that can be played now, in the order of the menu."""
+    return list(dict.fromkeys(move.die for move in view.legal if isinstance(move, Power)))
+
+
+def play_first(view: View, seating: Seating) -> str:
+    """Return what can be played before a bid, inside a question: ``play Red first``; empty if nothing can be."""
+    dice = playable(view)
+    if not dice:
+        return ""
+    return f"play {seating.die(dice[0], view.seat) if len(dice) == 1 else 'a die'} first"
+
+
+def _one_of(dice: Sequence[Die], seating: Seating) -> str:
+    if len(dice) == 1:
+        return f"{seating.whose(dice[0].seat)} {dice[0].mote.capitalize()}"
+    return POWERS[dice[0].mote].one
+
+
+def funds(view: View) -> str:
+    """Return what the player can stake, in words: ``1,000 coins and one run ticket``."""
+    return _coins(view.funds) + (f" and {_tickets(view.tickets)}" if view.tickets else "")
 
 
 def window(state: State) -> str:
@@ -182,12 +208,20 @@ def graveyard(state: State, seating: Seating) -> str:
     if motes is None:
         return ""
     parts = [
-        *(f"seat {seat}, {seating.who(seat)}:  {_dice(cup)}" for seat, cup in enumerate(motes.cups) if cup),
-        *(f"in the graveyard by {seating.who(seat)}:  {_dice(sent)}" for seat, sent in _sent(state) if sent),
-        *(f"on the stack: {die} by {seating.who(by)}" for die, by, _ in reversed(motes.stack)),
-        *(effect.note(seating.who(effect.seat)) for effect in motes.lasting),
+        *(f"{_whose(seat, seating)} cup: {_dice(cup, seat, seating)}" for seat, cup in enumerate(motes.cups) if cup),
+        *(
+            f"In the graveyard, for {seating.who(seat)} to play: {_dice(sent, seat, seating)}"
+            for seat, sent in _sent(state)
+            if sent
+        ),
+        *(f"To take effect: {played(die, by, seating).rstrip(',')}" for die, by, _ in reversed(motes.stack)),
+        *(initial(effect.note(seating.who(effect.seat))) for effect in motes.lasting),
     ]
     return "\n".join(f"    {part}" for part in parts)
+
+
+def _whose(seat: int, seating: Seating) -> str:
+    return capital(seating.whose(seat))
 
 
 def _sent(state: State) -> list[tuple[int, list[Die]]]:
@@ -196,24 +230,8 @@ def _sent(state: State) -> list[tuple[int, list[Die]]]:
     return [(seat, [die for die, by in buried if by == seat]) for seat in range(state.players)]
 
 
-def _dice(dice: Sequence[Die]) -> str:
-    return ", ".join(map(str, dice))
-
-
-def _type(view: View, moves: Sequence[Move], seating: Seating) -> str:
-    rest = len(moves) - _SHOWN
-    short = dict(zip(view.legal, offers(view, seating.names), strict=True))
-    texts = [_offered(move, short[move], seating) for move in moves]
-    # The last one, which is often to pass, is always shown.
-    shown = texts if rest <= 0 else [*texts[: _SHOWN - 1], f"{rest} more", texts[-1]]
-    return f"Type {listing(shown, 'or')}."
-
-
-def _offered(move: Move, text: str, seating: Seating) -> str:
-    """Return a move as it is typed, with the name of a player beside their seat."""
-    if isinstance(move, Power) and isinstance(move.target, int):
-        return f"{text} ({seating.names[move.target]})"
-    return text
+def _dice(dice: Sequence[Die], holder: int, seating: Seating) -> str:
+    return ", ".join(seating.die(die, holder) for die in dice)
 
 
 def staked(stake: Stake) -> str:

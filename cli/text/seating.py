@@ -9,6 +9,7 @@ from cli.render import escape, listing
 from protocol import outline, which_are_alike
 
 if TYPE_CHECKING:
+    from p2pdice import Die
     from protocol.events import PlayerInfo
 
 
@@ -65,6 +66,14 @@ class Seating(NamedTuple):
     def does(self, seat: int, verb: str, mine: str) -> str:
         """Return the start of a sentence: ``Ada bids`` from ``bids``, or ``You bid`` from ``bid``."""
         return f"You {mine}" if seat == self.me else f"{self.names[seat]} {verb}"
+
+    def die(self, die: Die, holder: int) -> str:
+        """Return a die by the player it was dealt to, inside a sentence: ``Ben's Dark``, ``your Light``.
+
+        :param holder: the player of whom the sentence speaks; their own dice are just ``Dark``.
+        """
+        mote = die.mote.capitalize()
+        return mote if die.seat == holder else f"{self.whose(die.seat)} {mote}"
 
     def everyone(self, seats: Sequence[int]) -> str:
         """Return several names inside a sentence: ``Ada, Ben and you``."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from cli.render import columns, escape, listing
 from cli.text.choices import example_stake, is_stake
-from cli.text.move_forms import NO_APOSTROPHES, VERBS, begun_moves, offers, short_forms
+from cli.text.move_forms import VERBS, begun_moves, offers, plain, short_forms
 from cli.text.spelled_bids import NUMBER_WORDS, named_faces, spelled_bids
 from p2pdice import (
     MOTES,
@@ -36,7 +36,7 @@ WIDTH: Final = 79
 """Columns of a complaint: one line of the narrowest usual terminal."""
 _QUOTED: Final = 16
 """Columns of a typed line that an answer repeats."""
-_LONGEST: Final = 60
+_LONGEST: Final = 300
 """The most characters of a line that can be a move; no move is as long."""
 
 _LIAR: Final = frozenset({"liar", "lie", "a lie", "bs", "bullshit", "bluff", "dudo", "doubt", "doubt it", "challenge"})
@@ -65,14 +65,14 @@ def hear(
 
     :raises NotUnderstoodError: if it means nothing, or more than one thing.
     """
-    plain = _plain(line)
-    if _HALF_A_BID.fullmatch(plain) and not is_stake(view):
-        bid = Bid(1, int(plain[-1]))
+    bare = _plain(line)
+    if _HALF_A_BID.fullmatch(bare) and not is_stake(view):
+        bid = Bid(1, int(bare[-1]))
         raise NotUnderstoodError(f"{quoted(line)} can be {bid}, or begin a bid as in 1 3x5: type {bid} for one die.")
-    meant: list[Move | str] = list(dict.fromkeys(_moves(plain, view, names)))
+    meant: list[Move | str] = list(dict.fromkeys(_moves(bare, view, names, plain(line)[:_LONGEST])))
     if len(meant) > 1:
         meant = [move for move in meant if isinstance(move, Move) and is_possible(move, view)] or meant
-    meant += _begin(plain, words)
+    meant += _begin(bare, words)
     if len(meant) == 1:
         return meant[0]
     if meant:
@@ -81,7 +81,7 @@ def hear(
             f"{quoted(line)} can be ", [short.get(each, str(each)) for each in meant], ": type one of them."
         )
         raise NotUnderstoodError(asked or f"{quoted(line)} can be several moves: type more of the one you mean.")
-    guess = _nearest(plain, view, names, (*words, *in_full))
+    guess = _nearest(bare, view, names, (*words, *in_full))
     told = f"{quoted(line)} is not a move" + (f"; did you mean {guess}?" if guess else ".")
     raise NotUnderstoodError(_fitted(f"{told} Legal: ", _examples(view, names), ".") or told)
 
@@ -100,15 +100,15 @@ def hear_bid(line: str) -> Bid | None:
 
 def is_like_a_move(line: str) -> bool:
     """Tell whether somebody who types this wants to move, whatever the rules and whosever turn it is."""
-    plain = _plain(line)
-    is_said = any(char.isdigit() or char == "@" for char in plain) or not _SAID_IN_MOVES.isdisjoint(plain.split())
-    return is_said or any(_calls(plain))
+    bare = _plain(line)
+    is_said = any(char.isdigit() or char == "@" for char in bare) or not _SAID_IN_MOVES.isdisjoint(bare.split())
+    return is_said or any(_calls(bare))
 
 
 def nearest_word(line: str, words: Collection[str]) -> str:
     """Return the one of ``words`` that was probably meant, or nothing."""
-    plain = _plain(line)
-    return next(iter(_begin(plain, words) or get_close_matches(plain, words, 1, 0.7)), "")
+    bare = _plain(line)
+    return next(iter(_begin(bare, words) or get_close_matches(bare, words, 1, 0.7)), "")
 
 
 def is_possible(move: Move, view: View) -> bool:
@@ -123,47 +123,49 @@ def is_possible(move: Move, view: View) -> bool:
 
 
 def doubt(move: Move, view: View) -> str:
-    """Return the answer to a move that is played only if it is typed twice; empty for all others.
+    """Return the answer to a move that is played only if it is typed, or entered, twice; empty for all others.
 
     That is a bid on more dice than there are, although the player could do with less, and a stake of all coins.
     """
     if not is_possible(move, view):
         return ""
     if isinstance(move, Stake) and move.bet == view.funds > 0:
-        return f"Those are all the coins that you can bet: {view.funds:,}. Type it again to stake them all."
+        return f"Those are all your coins: {view.funds:,}. Enter again stakes them."
     if isinstance(move, Bid) and move not in view.legal:
-        return f"There are only {sum(view.state.dice)} dice. Type it again to bid {move}."
+        return f"There are only {sum(view.state.dice)} dice. Enter again bids it anyway."
     return ""
 
 
 def _plain(line: str) -> str:
-    plain = " ".join(line.lower().translate(NO_APOSTROPHES).split())
-    # The words beside a move, as in 3x5 (three fives), may be typed or copied with it.
-    plain = re.sub(r" ?\(.*\)$", "", plain).rstrip("!. ")
-    return plain if len(plain) <= _LONGEST else ""
+    """Return a line without what may stand beside a move: words in brackets, and an exclamation mark."""
+    bare = re.sub(r" ?\(.*\)$", "", plain(line)).rstrip("!. ")
+    return bare if len(bare) <= _LONGEST else ""
 
 
-def _begin(plain: str, words: Collection[str]) -> list[str]:
-    return [word for word in words if plain and word.startswith(plain)]
+def _begin(bare: str, words: Collection[str]) -> list[str]:
+    return [word for word in words if bare and word.startswith(bare)]
 
 
-def _moves(plain: str, view: View, names: Sequence[str]) -> Iterator[Move]:
-    """Yield the moves that a line of the player on turn can mean."""
+def _moves(bare: str, view: View, names: Sequence[str], whole: str = "") -> Iterator[Move]:
+    """Yield the moves that a line of the player on turn can mean.
+
+    :param whole: the line with all its signs, as the name of a player may need them.
+    """
     if is_stake(view):
-        yield from _stakes(plain, view)
+        yield from _stakes(bare, view)
         return
     calls = [move for move in view.legal if isinstance(move, Liar | Exact)] or [LIAR]
-    said = list(_said(plain, calls))
-    yield from said or list(begun_moves(plain, view, names)) or _calls(plain)
+    said = list(_said(bare, calls))
+    yield from said or begun_moves(whole, view, names) or begun_moves(bare, view, names) or _calls(bare)
 
 
-def _calls(plain: str) -> Iterator[Move]:
+def _calls(bare: str) -> Iterator[Move]:
     """Yield the call that a line begins. It is illegal here: the engine says why, as to the whole word."""
-    yield from (call for call in (LIAR, EXACT) if plain and str(call).startswith(plain))
+    yield from (call for call in (LIAR, EXACT) if bare and str(call).startswith(bare))
 
 
-def _stakes(plain: str, view: View) -> Iterator[Stake]:
-    words = plain.removeprefix("stake ").removesuffix(" coins").removesuffix(" coin")
+def _stakes(bare: str, view: View) -> Iterator[Stake]:
+    words = bare.removeprefix("stake ").removesuffix(" coins").removesuffix(" coin")
     if words in ("nothing", "none"):
         yield Stake(0)
     elif words in ("all", "everything"):
@@ -177,21 +179,21 @@ def _stakes(plain: str, view: View) -> Iterator[Stake]:
         yield stake
 
 
-def _said(plain: str, calls: Sequence[Move]) -> Iterator[Move]:
+def _said(bare: str, calls: Sequence[Move]) -> Iterator[Move]:
     """Yield the moves that a line says in full, perhaps behind words that only introduce them."""
-    while plain:
+    while bare:
         try:
-            yield parse_move(plain)
+            yield parse_move(bare)
             return
         except MalformedMove:
             pass
-        if plain in _LIAR or plain in _EXACT:
-            yield LIAR if plain in _LIAR else EXACT
+        if bare in _LIAR or bare in _EXACT:
+            yield LIAR if bare in _LIAR else EXACT
             return
-        if found := [*calls] if plain in _CALL else list(spelled_bids(plain)):
+        if found := [*calls] if bare in _CALL else list(spelled_bids(bare)):
             yield from found
             return
-        filler, _, plain = plain.partition(" ")
+        filler, _, bare = bare.partition(" ")
         if filler not in _FILLERS:
             return
 
@@ -199,30 +201,30 @@ def _said(plain: str, calls: Sequence[Move]) -> Iterator[Move]:
 # Answers
 
 
-def _nearest(plain: str, view: View, names: Sequence[str], words: Collection[str]) -> str:
+def _nearest(bare: str, view: View, names: Sequence[str], words: Collection[str]) -> str:
     """Return the move or word that was probably meant and can be typed now, or nothing."""
-    for respelled in _respelled(plain, is_stake(view)):
+    for respelled in _respelled(bare, is_stake(view)):
         meant = list(dict.fromkeys(_moves(respelled, view, names)))
         if len(meant) == 1 and is_possible(meant[0], view):
             return short_forms(view, names).get(meant[0], str(meant[0]))
-    half = [move for move in view.legal if isinstance(move, Bid) and _is_half(plain, move)]
-    return str(half[0]) if half else nearest_word(plain, (*offers(view, names), *words))
+    half = [move for move in view.legal if isinstance(move, Bid) and _is_half(bare, move)]
+    return str(half[0]) if half else nearest_word(bare, (*offers(view, names), *words))
 
 
-def _is_half(plain: str, bid: Bid) -> bool:
+def _is_half(bare: str, bid: Bid) -> bool:
     """Tell whether a line names the quantity of a bid, or its face in words, and nothing else."""
-    return plain == str(bid.quantity) if plain.isdecimal() else len(plain) > 1 and named_faces(plain) == [bid.face]
+    return bare == str(bid.quantity) if bare.isdecimal() else len(bare) > 1 and named_faces(bare) == [bid.face]
 
 
-def _respelled(plain: str, is_stake: bool) -> Iterator[str]:
-    numbers = re.findall("[0-9]+", plain)
+def _respelled(bare: str, is_stake: bool) -> Iterator[str]:
+    numbers = re.findall("[0-9]+", bare)
     if is_stake:
         yield from numbers[:1]
     elif len(numbers) == 2:
         yield "x".join(numbers)
     elif len(numbers) == 1 and len(numbers[0]) > 1:
         yield f"{numbers[0][:-1]}x{numbers[0][-1]}"
-    tokens = re.findall("[0-9]+|[a-z]+", plain)
+    tokens = re.findall("[0-9]+|[a-z]+", bare)
     yield " ".join(next(iter(get_close_matches(token, _VOCABULARY, 1, 0.7)), token) for token in tokens)
 
 

@@ -24,6 +24,7 @@ from p2pdice import (
     Hands,
     HandsShown,
     Input,
+    LeadPassed,
     Lose,
     Move,
     Play,
@@ -65,6 +66,8 @@ def worked(ruleset: Ruleset) -> Iterator[str]:
     seating = Seating(NAMES)
     told = Paragraphs()
     for event, state in _played(ruleset):
+        if isinstance(event, LeadPassed):  # the next round says who starts it
+            continue
         text = narrate_game(event, state, seating)
         yield from told.begin(text) if isinstance(event, RoundStarted) else told.take(text)
     yield from told.end()

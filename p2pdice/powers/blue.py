@@ -32,7 +32,7 @@ class PowerStopped(PowerEvent):
 
     def sentence(self, names: Names) -> str:
         """Return the sentence that tells it."""
-        return f"{names.whose(self.seat)} Blue stops {self.die}: it is spent and does nothing."
+        return f"{names.whose(self.seat)} Blue stops {names.die(self.die, self.seat)}. Both are spent."
 
 
 def _targets(_state: State, _motes: Mischief, _seat: int, _die: Die) -> Iterable[Target]:
@@ -62,7 +62,8 @@ BLUE: Final = MotePower(
     hint="answers the power that another player put on top of the stack, as in {example}",
     rule="Answers the power on top of the stack, also another Blue: that one has no effect.",
     brief="stop the power on top of the stack",
-    purpose=" against {target}",
+    deed="stop",
+    purpose=" to stop {target}",
     souls={"light": "Clear Tide", "grey": "Rainwalker", "neutral": "Still Lagoon"},
     worth=4,
     in_dice=0.3,

@@ -31,7 +31,7 @@ class DieDestroyed(PowerEvent):
 
     def sentence(self, names: Names) -> str:
         """Return the sentence that tells it."""
-        return f"{names.whose(self.seat)} Dark removes {self.die} from the game."
+        return f"{names.whose(self.seat)} Dark destroys {names.die(self.die, self.seat)}."
 
 
 def _destroy(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
@@ -63,6 +63,7 @@ DARK: Final = MotePower(
     hint="destroys another die of the graveyard, and is no answer, as in {example}",
     rule="Remove another die of the graveyard from the game.",
     brief="destroy another die of the graveyard",
+    deed="destroy",
     purpose=" to destroy {target}",
     souls={
         "light": "Eclipse",

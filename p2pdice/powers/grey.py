@@ -36,6 +36,11 @@ class Immunity(Lasting):
         """Return the seat."""
         return self.seat
 
+    @property
+    def mark(self) -> str:
+        """A word beside the name of the player."""
+        return "shielded"
+
 
 @dataclass(frozen=True, slots=True)
 class ImmunityGained(PowerEvent):
@@ -50,8 +55,7 @@ class ImmunityGained(PowerEvent):
 
     def sentence(self, names: Names) -> str:
         """Return the sentence that tells it."""
-        them = "you" if self.seat == names.me else "them"
-        return f"{names.does(self.seat, 'is', 'are')} immune: the next accusation against {them} will be void."
+        return f"{names.does(self.seat, 'is', 'are')} shielded: the next call on {names.who(self.seat)} doesn't count."
 
 
 def _targets(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
@@ -79,18 +83,19 @@ GREY: Final = MotePower(
     aliases=("gray",),
     hint="needs no target, as in {example}, and nobody is made immune twice",
     rule=(
-        "You are immune: the next accusation against you is void, true bid or not. No cup is opened, the accuser has to"
-        " raise instead, and the immunity is spent. (If no raise is possible the accusation stands, and you stay"
-        " immune.) It lasts until it is used or you are out, through as many rounds as that takes; while you are"
-        " immune you cannot play another Grey."
+        "It shields you: the next call on you doesn't count, true bid or not. No cup goes up, the caller has to raise"
+        " instead, and the shield is spent. (If no raise is possible the call counts, and you stay shielded.) It lasts"
+        " until it is used or you are out, through as many rounds as that takes; while you are shielded you cannot play"
+        " another Grey."
     ),
     warning=(
-        "An immune leader may open with as many sixes as there are dice. The next player cannot call that with success:"
-        " the accusation is void, and they have to bid even more, which the one after them calls. Being immune"
-        " oneself helps."
+        "A shielded player who starts may bid as many sixes as there are dice. The next player cannot call that with"
+        " success: the call doesn't count, and they have to bid even more, which the one after them calls. A shield of"
+        " one's own helps."
     ),
     brief="the next call on you is void",
-    purpose="",
+    deed="shield",
+    purpose=" as a shield",
     souls={"light": "Pale Herald"},
     worth=5,
     in_dice=0.5,

@@ -63,7 +63,8 @@ NEUTRAL: Final = MotePower(
         " with another Neutral. It is also called Yellow.)"
     ),
     brief="swap with a die of yours",
-    purpose=" to swap it with {target}",
+    deed="swap",
+    purpose=" to swap it for {target}",
     souls={"light": "Gilded Dawn", "grey": "Quiet Harbour"},
     worth=3,
     copies=0.9,

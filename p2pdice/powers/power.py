@@ -154,8 +154,10 @@ class MotePower:
     """A paragraph for the end of that page: a consequence that surprises."""
     brief: str
     """What it does for its player, in at most 50 columns."""
+    deed: str
+    """What one does with it, as a word of the line in which people type a move: ``destroy Ben's Light``."""
     purpose: str
-    """Ends "Ada plays light@0"; ``{target}`` stands for the target."""
+    """Ends "Ada plays Dark"; ``{target}`` stands for the target."""
     souls: Mapping[Mote, str] = field(default_factory=dict)
     """Names of Twin Souls by the other mote. One of the two motes has the name of each pair."""
 

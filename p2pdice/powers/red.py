@@ -127,7 +127,8 @@ RED: Final = MotePower(
         " even no Redeemed ones, until you lead again or are out."
     ),
     brief="roll to bar a player from a group",
-    purpose=" on {target}",
+    deed="block",
+    purpose=" to block {target}",
     souls={"light": "Morning Ember", "grey": "Ash Warden", "neutral": "Amber Forge", "blue": "Violet Storm"},
     worth=2,
     in_dice=0.05,

@@ -213,14 +213,18 @@ class Terminal(Program):
         """Watch until all the texts are on the screen, or have been."""
         self.wait_for(lambda: all(text in self.shown() for text in texts), " and ".join(map(repr, texts)))
 
-    def until_last_line(self, text: str) -> None:
-        """Watch until the line with the cursor is this one."""
-        self.wait_for(lambda: self.last_line() == text, repr(text))
+    def until_last_line(self, *texts: str) -> None:
+        """Watch until the line with the cursor is one of these."""
+        self.wait_for(lambda: self.last_line() in texts, " or ".join(map(repr, texts)))
+
+    def asks_for_move(self) -> bool:
+        """Tell whether the line with the cursor is the prompt for a move, and nothing behind it."""
+        return self.last_line().startswith("your turn") and self.last_line().endswith(">")
 
     def is_on_turn(self) -> bool:
         """Tell whether a move is asked for that was not made yet."""
         # The prompt can be there a moment before the sentence that belongs to it.
-        return self.last_line() == "your turn>" and len(self._turns()) > self._answered
+        return self.asks_for_move() and len(self._turns()) > self._answered
 
     def _written(self) -> str:
         return re.sub(r"\x1b\[[0-9;]*m", "", self.raw.decode(errors="replace"))
@@ -256,11 +260,11 @@ class Terminal(Program):
             if self._matches() >= which:
                 return
             self.answer(bold(self.asked()))
-            self.wait_for(lambda: self.last_line() != "your turn>", "another prompt")
+            self.wait_for(lambda: not self.asks_for_move(), "another prompt")
 
     def leave(self) -> int:
         """Leave the table when the match is over, and return the exit code."""
-        self.until('Type "again"')
+        self.until("Again?")
         self.type("quit\r")
         return self.end()
 

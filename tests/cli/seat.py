@@ -8,12 +8,23 @@ from pathlib import Path
 from tests.programs import MODULE, Program, side_by_side
 
 TURN = "Your turn: "
-OVER = "The match is over: "
+QUESTIONS = (
+    TURN,
+    "Who's right: ",
+    "What do you stake",
+    "Play a die from the graveyard",
+    "Stop ",
+    "You lose a die. Which one?",
+    "You win. Which die",
+)
+"""The beginnings of all questions to a player."""
+OVER = "The transcript is"
+"""In the line that tells of the end of a match."""
 
 
 def bold(question: str) -> str:
     """Answer a turn: open with one two, and call whatever is bid."""
-    return "1x2" if "open the round" in question else "liar"
+    return "1x2" if "make the first bid" in question else "liar"
 
 
 class SeatedPlayer(Program):
@@ -44,7 +55,7 @@ class SeatedPlayer(Program):
             while self._read_so_far < len(self.output):
                 line = self.output[self._read_so_far]
                 self._read_so_far += 1
-                if line.startswith(TURN):
+                if line.startswith(QUESTIONS):
                     self._unanswered = line
                 if any(text in line for text in texts):
                     return line
@@ -54,7 +65,7 @@ class SeatedPlayer(Program):
 
     def play_to_the_end(self, answer: Callable[[str], str] = bold) -> None:
         """Answer all turns until the match is over."""
-        while not (line := self._unanswered or self.until(TURN, OVER)).startswith(OVER):
+        while OVER not in (line := self._unanswered or self.until(*QUESTIONS, OVER)):
             self.type(answer(line))
 
     def finish(self) -> tuple[int, str]:

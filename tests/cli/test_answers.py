@@ -26,13 +26,13 @@ ADA = node.PlayerInfo("Ada", "1111-2222", is_me=True)
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("hello", "'hello' is not a command. Type help for a list."),
-        ("conced", "'conced' is not a command. Did you mean concede?"),
-        ("3x3", "It is not your turn yet: Ben must answer first."),
-        ("three threes", "It is not your turn yet: Ben must answer first."),
-        ("liar!", "It is not your turn yet: Ben must answer first."),
-        ("red on Ben", "It is not your turn yet: Ben must answer first."),
-        ("l", "It is not your turn yet: Ben must answer first."),
+        ("hello", "I don't know 'hello'. ? shows what you can type."),
+        ("conced", "I don't know 'conced'. Did you mean concede?"),
+        ("3x3", "One moment: Ben is signing."),
+        ("three threes", "One moment: Ben is signing."),
+        ("liar!", "One moment: Ben is signing."),
+        ("red on Ben", "One moment: Ben is signing."),
+        ("l", "One moment: Ben is signing."),
     ],
 )
 def test_only_a_move_is_answered_with_whose_turn_it_is(typed: str, told: str) -> None:
@@ -46,7 +46,7 @@ def test_when_the_match_is_over_a_line_is_answered_with_what_can_be_typed_then()
     table = Table(is_interactive=True, is_my_turn=False)
     table.line._again = again
     table.line.take(OVER)
-    assert table.types("hello") == ["'hello' is not a command. Type again, quit, say or help."]
+    assert table.types("hello") == ["I don't know 'hello'. Type again, quit, say or help."]
     assert table.types("3x3") == ["The match is over. Type again, quit, say or help."]
 
 
@@ -67,7 +67,7 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     line, paper, played = staking()
     line.obey("1,000")
     assert not played
-    assert paper.said[-1] == "Those are all the coins that you can bet: 1,000. Type it again to stake them all."
+    assert paper.said[-1] == "Those are all your coins: 1,000. Enter again stakes them."
     line.obey("50")
     assert played == [Stake(50)]
     assert answers.whose_turn(line.board) == "you stake 50 coins; waiting for Ben"
@@ -86,26 +86,26 @@ def test_whoever_has_nothing_to_stake_is_not_asked() -> None:
 
 def test_the_status_line_tells_ones_dice_from_their_number() -> None:
     table = Table()
-    assert "; your dice 1 2 3 3 6; 10 dice in all; " in answers.status(table.line.board)
+    assert "; your dice 1, 2, 3, 3, 6; 10 dice in all; " in answers.status(table.line.board)
     table.line.board.hand = (3,)
     assert "; your die 3; 10 dice in all; " in answers.status(table.line.board)
 
 
-def test_only_those_who_stayed_are_said_to_have_confirmed_the_result() -> None:
+def test_only_those_who_stayed_are_said_to_have_signed_the_result() -> None:
     table = Table()
     state = table.line.board.state
     assert state is not None
     table.line.take(OVER)
-    assert table.paper.said[0].startswith("Everybody has confirmed the result.")
+    assert table.paper.said[0].startswith("Everybody signed the result.")
     table = Table()
     state, happened = apply(state, Play(1, Concede()))
     for event in happened:
         table.line.take(node.Happened(event, state))
     table.paper.said.clear()
     table.line.take(OVER)
-    assert table.paper.said[0].startswith("Everybody who stayed has confirmed the result.")
+    assert table.paper.said[0].startswith("Everybody who stayed signed the result.")
     panel = "\n".join(plain(places(table.line.board, 80, 23, "", "")))
-    assert "Everybody who stayed has confirmed the result." in panel
+    assert "Everybody who stayed signed the result." in panel
 
 
 def test_a_spectator_is_told_that_stakes_are_chosen() -> None:
@@ -117,11 +117,11 @@ def test_a_spectator_is_told_that_stakes_are_chosen() -> None:
 
 def test_the_question_about_giving_up_is_explained_until_it_is_answered_yes_or_no() -> None:
     table = Table(is_interactive=True)
-    means = "If you give up, you lose this match. You cannot take it back."
+    means = "Concede: you lose this match."
     assert table.types("concede") == [means]
     assert table.types("concede") == [means]
     assert table.types("3x3") == [means]
-    assert table.line.prompt() == "give up? yes or no> "
+    assert table.line.prompt() == "concede? yes or no> "
     assert table.types("n") == ["You play on."]
     table.types("concede", "y")
     assert (table.conceded, table.played) == (1, [])
@@ -132,9 +132,7 @@ def test_a_player_who_gives_up_out_of_turn_is_told_whose_move_comes_first() -> N
     state = said.line.board.state
     assert state is not None
     said.line.board.state = state._replace(turn=1)
-    assert said.types("concede") == [
-        "If you give up, you lose this match. You cannot take it back. It counts as soon as Ben has moved."
-    ]
+    assert said.types("concede") == ["Concede: you lose this match. It takes effect after Ben's move."]
 
 
 def test_own_bots_that_leave_after_a_match_are_not_worth_a_word() -> None:
@@ -146,7 +144,7 @@ def test_own_bots_that_leave_after_a_match_are_not_worth_a_word() -> None:
     assert not table.paper.said
     table.line.bots = frozenset()
     table.line.take(node.PeerLost(BEN, left_on_purpose=True))
-    assert table.paper.said == ["Ben has left the table."]
+    assert table.paper.said == ["Ben left."]
 
 
 def test_bots_that_leave_after_a_match_are_news_to_a_host_only() -> None:
@@ -158,7 +156,7 @@ def test_bots_that_leave_after_a_match_are_news_to_a_host_only() -> None:
     assert not table.paper.said
     table.line.board.join_line = "192.0.2.1:7000/KEY"
     table.line.take(node.PeerLost(bot, left_on_purpose=True))
-    assert table.paper.said == ["Cleo (Zoe's bot) has left the table."]
+    assert table.paper.said == ["Cleo (Zoe's bot) left."]
 
 
 def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> None:
@@ -168,7 +166,7 @@ def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> No
     opened = node.TableOpened("Friday", "192.0.2.1:7000/KEY", (), True, seats=2, ruleset=PRESETS["classic"])
     table.line.take(opened)
     table.line.take(node.LobbyChanged((ADA,), 2))
-    assert table.paper.said[0] == 'The table "Friday" is open, and your bots take all other seats.'
+    assert table.paper.said[0] == "Your bots take all other seats."
     painted = "".join(text for row in lobby(table.line.board, 80, 24, can_start=True) for _, text, *_ in row)
     assert "join" not in painted
     assert "start" not in painted

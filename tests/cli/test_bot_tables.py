@@ -103,11 +103,11 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, here: Run, tmp_path: 
     host = sit("Ada", "host", "--name", "Ada", *options, "--bots", "1", *bots)
     if "motes" in options:
         assert host.until(" pledged to ").endswith(" and you to Cursed.")
-        host.until("Your turn: stake")
+        host.until("What do you stake")
         host.type("stake 10")
     host.until("You roll")
     host.type("concede")
-    host.until("The match is over")
+    host.until("The transcript is")
     code, told = host.finish()
     assert code == 0, told
     summaries = [line for line in told.splitlines() if "was asked for" in line]
@@ -124,7 +124,7 @@ def test_a_program_ends_with_the_command_that_runs_it(sit: Sit, tmp_path: Path, 
     host = sit("Ada", "host", "--name", "Ada", "--seats", "3")
     command = program(tmp_path, "stubborn", STUBBORN)
     bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--", *command)
-    host.until("Bot (bot) joins")
+    host.until("Bot (bot) sits down")
     bot.process.send_signal(getattr(signal, how))
     assert bot.finish()[0] == ExitCode.INTERRUPTED
     wait_until_gone(*pids(tmp_path))
@@ -134,7 +134,7 @@ def test_a_program_ends_with_the_command_that_runs_it(sit: Sit, tmp_path: Path, 
 def test_the_bots_of_a_host_who_was_killed_leave(sit: Sit, tmp_path: Path) -> None:
     command = program(tmp_path, "stubborn", STUBBORN)
     host = sit("Ada", "host", "--name", "Ada", "--seats", "3", "--bot", as_text(command))
-    host.until("joins")
+    host.until("sits down")
     host.kill_9()
     wait_until_gone(*pids(tmp_path))
 
@@ -144,7 +144,7 @@ def test_no_other_account_reads_the_token_of_a_private_table(sit: Sit, tmp_path:
     host = sit("Ada", "host", "--private", "--name", "Ada", "--seats", "4", "--bots", "1", "--bot", as_text(command))
     token = join_line(host).rpartition("/")[2]
     assert len(token) == 16
-    host.until("three of four seats taken")
+    host.until("One seat is free.")
     running = descendants("house-bot", of=host.process.pid)
     assert len(running) == 2
     running += descendants(command[-1], of=host.process.pid)

@@ -97,7 +97,7 @@ def test_a_host_who_comes_back_has_the_same_bots_and_the_match_goes_on(
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700 or sys.platform == "win32"
     if how == "leaves":
         host.type("quit")
-        left = "You have left, and your bots with you; the match waits until you are back. Return with:"
+        left = "You left, and your bots with you. The match waits for you. Come back with:"
         assert left in host.finish()[1].splitlines()
     else:
         host.kill_9()
@@ -128,11 +128,11 @@ def test_a_player_alone_who_gives_up_is_told_how_to_end_the_match(
     back.until("A bot cannot come back: ")
     back.until("The match waits for ")
     back.type("liar")
-    refusal = back.until("It is not your turn")
-    assert "waits for " in refusal
+    refusal = back.until("One moment: ", "Not yet: ")
+    assert "waiting for " in refusal
     assert "you are" not in refusal
     back.type("concede")
-    assert "as soon as the match goes on: it waits for " in back.until("You give up")
+    assert "You'll be out as soon as " in back.until("You concede")
     command = back.until("p2pdice matches forget ").split()
     assert command[3] == unfinished[:8]
     back.type("quit")
@@ -145,13 +145,13 @@ def test_a_player_alone_who_gives_up_is_told_how_to_end_the_match(
 
 def test_a_table_that_became_no_match_leaves_nothing_behind(sit: Sit, tmp_path: Path) -> None:
     killed = sit("host", "--name", "Zoe", "--bots", "2", "--seats", "4")
-    killed.until("three of four seats taken")
+    killed.until("One seat is free.")
     bots, left = crew(killed), homes(tmp_path)
     assert len(bots) == len(left) == 2
     killed.kill_9()
     wait_until_gone(*bots)
     again = sit("host", "--name", "Zoe", "--bots", "1", "--seats", "3")
-    again.until("two of three seats taken")
+    again.until("One seat is free.")
     assert not any(home.exists() for home in left)
     again.type("quit")
     again.finish()
@@ -355,8 +355,9 @@ def test_a_person_who_thinks_longer_than_patience_lasts_is_not_pressed(sit: Sit,
 def test_bots_have_names_of_their_own_at_the_table(sit: Sit, here: Run) -> None:
     program = f"'{sys.executable}' '{ODDS15}'"
     host = sit("host", "--name", "Ada", "--bots", "1", "--bot", program, "--bot", program, "--set", "dice=1")
-    everyone = host.until("four of four seats taken")
-    assert all(name in everyone for name in ("Ada (you)", "Ben (bot)", "odds15 (bot)", "odds15 2 (bot)"))
+    host.until("All seats are taken.")
+    everyone = "\n".join(host.seen)
+    assert all(name in everyone for name in ("You have a seat.", "Ben (bot)", "odds15 (bot)", "odds15 2 (bot)"))
     host.play_to_the_end()
     code, told = host.finish()
     assert code == 0
@@ -367,17 +368,17 @@ def test_bots_have_names_of_their_own_at_the_table(sit: Sit, here: Run) -> None:
 
 def test_a_guest_is_told_which_players_are_bots_of_the_host(sit: Sit, tmp_path: Path) -> None:
     host = sit("host", "--name", "Zoe", "--bots", "1", "--seats", "3")
-    host.until("two of three seats taken")
+    host.until("One seat is free.")
     line = next(line for line in host.seen if "p2pdice join" in line).split()[-1]
     with seated(tmp_path / "eve", "join", line, "--name", "Eve") as guest:
-        assert "Ada (Zoe's bot)" in guest.until("three of three seats taken")
+        assert "Ada (Zoe's bot)" in guest.until("All seats are taken.")
 
 
 def test_a_program_that_joins_is_called_what_it_calls_itself(sit: Sit, tmp_path: Path) -> None:
     host = sit("host", "--name", "Ada", "--seats", "3")
     line = join_line(host)
     with seated(tmp_path / "bot", "bot", line, "--", sys.executable, str(ODDS15)):
-        assert host.until("joins").startswith("odds15 (bot) joins")
+        assert host.until("sits down").startswith("odds15 (bot) sits down")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from cli.levels import Level
 from cli.text.event_json import event_line
 from cli.text.round_summary import RoundSummary
 from cli.text.seating import Seating
-from p2pdice import events, state_json
+from p2pdice import Die, events, state_json
 from protocol import events as node
 from tests.cli.conftest import Run
 from tests.cli.samples import node_events
@@ -53,7 +53,7 @@ def test_a_demo_is_told_round_by_round_with_every_cup(demo: dict[str, Any]) -> N
     assert len(rounds) == demo["rounds"] > 0
     told = " ".join(demo["progress"].split())
     showdowns = [event for event in demo["events"] if event["type"] == "hands"]
-    assert told.count("The cups are opened:") == len(showdowns) == demo["rounds"]
+    assert told.count("The cups go up.") == len(showdowns) == demo["rounds"]
     cups = [line for line in lines if line.startswith("    ")]
     shown = [[int(face) for face in re.findall("[1-6]", line)] for line in cups]
     assert shown == [cup for event in showdowns for cup in event["hands"] if cup]
@@ -136,12 +136,9 @@ def account_of(told: list[node.NodeEvent], seating: Seating) -> tuple[RoundSumma
 
 def test_an_account_takes_every_event_in_its_stride() -> None:
     account, lines = account_of(list(node_events("A\x1b")), Seating(("A", "B", "C")))
-    assert (
-        lines[lines.index("Round 3: B leads. Dice: A 5, B 4; 9 in play. It is a special round: ones are not wild.") - 1]
-        == ""
-    )
-    assert "    A  ⚀ 1  ⚂ 3  ⚂ 3" in lines
-    assert account.ending == "The match is over: A and C win; B comes third."
+    assert lines[lines.index("Round 3. B starts. 9 dice. Special round: ones aren't wild.") - 1] == ""
+    assert "    A: 1, 3, 3. Three count." in lines
+    assert account.ending == "A and C win. Then B."
     assert account.rounds == 3
     assert {"type": "taken-back"} in account.events
     assert all(line.isprintable() for line in lines)
@@ -165,14 +162,17 @@ def test_a_demo_of_motes_tells_everything_and_sums_up_as_the_referee_does(seed: 
     for event in (each.event for each in told if isinstance(each, node.Happened)):
         match event:
             case events.PrizeDrawn():
-                assert f"The prize is the mote {event.mote.capitalize()}" in text
+                assert f"The prize is {event.mote.capitalize()};" in text
             case events.StakesOpened():
                 assert f"Ada {event.stakes[0].bet:,} of " in text
-            case events.DieLost():
-                assert f"{event.die} to the graveyard" in text
+            case events.DieLost(die=Die() as die):
+                assert f"{die.mote.capitalize()} to the graveyard" in text
             case events.PowerPlayed() if event.target is not None:
-                target = seating.names[event.target] if isinstance(event.target, int) else event.target
-                assert re.search(rf"plays {event.die} (to take|to swap it with|against|on|to destroy) {target}", text)
+                aim = event.target
+                target = seating.names[aim] if isinstance(aim, int) else seating.die(aim, event.seat)
+                played = seating.die(event.die, event.seat)
+                deeds = "to take back|to swap it for|to stop|to block|to destroy"
+                assert re.search(rf"plays {played} ({deeds}) {target}", text)
             case events.TwinSoulJoined():
                 assert f"the Twin Soul {event.name}" in text
             case events.StakesPaid():

@@ -291,7 +291,7 @@ def test_on_a_disk_that_keeps_no_modes_one_is_told_once_and_plays(p2pdice: Run, 
         done = p2pdice(*command.split(), **double)
         assert done.returncode == ExitCode.DONE, (command, done.stderr, done.stdout)
         said.append(done.stderr)
-    assert "The match is over" in done.stdout
+    assert "The transcript is" in done.stdout
     (first, *later) = [each for each in said if "accounts" in each]
     assert f"{home} is on a disk that keeps no file from other accounts of this machine" in first.replace("\n", " ")
     assert "choose a folder on another disk with --home DIR" in first.replace("\n", " ")

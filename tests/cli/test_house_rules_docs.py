@@ -70,7 +70,7 @@ def test_the_commands_say_what_the_guide_shows(file: Path, capsys: pytest.Captur
     options, _ = blocks("text")
     assert shown[0].startswith("Friday\n======\n\nThe aim. 2 to 10 players have three dice each")
     assert options in shown[0]
-    assert "3x5 (three fives): you hold" in shown[1]
+    assert "Three fives: you hold" in shown[1]
 
 
 def test_a_mistake_is_answered_as_the_guide_says(file: Path) -> None:

@@ -59,7 +59,7 @@ def test_where_the_opening_decides_about_ones_the_bid_is_the_opening(here: Run) 
 def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(here: Run) -> None:
     text = here("odds", "3x5", "--dice", "60", "--hand", "1 3 3").stdout
     lines = text.splitlines()
-    assert lines[0] == "3x5 (three fives): you hold 1 3 3, 57 dice hidden, ones are wild."
+    assert lines[0] == "Three fives: you hold 1 3 3, 57 dice hidden, ones are wild."
     assert lines[2].split() == ["true", "over", "99%"]
     assert max(map(len, lines)) <= 80
     assert lines[-1] == "Raises to more dice are under 1% each."

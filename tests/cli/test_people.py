@@ -172,9 +172,11 @@ def test_a_name_that_looks_like_a_fingerprint_hides_nobody_who_has_it(here: Run,
 
 def test_a_person_is_trusted_by_the_name_that_was_typed(here: Run, home: Home) -> None:
     """The last used is another one, and a choice of theirs."""
-    assert f"You trust Addie ({ADA.fingerprint})." in here("people", "trust", "addie").stdout
+    said = here("people", "trust", "addie").stdout
+    assert "You trust Addie's key." in said
+    assert ADA.fingerprint in said
     assert listed(here)[ADA.fingerprint]["name"] == "Addie"
-    assert f"You trust Addie ({ADA.fingerprint})." in here("people", "trust", ADA.fingerprint).stdout
+    assert "You trust Addie's key." in here("people", "trust", ADA.fingerprint).stdout
 
 
 @pytest.mark.parametrize("who", ["", " "])
@@ -348,9 +350,9 @@ def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict
         store.people.trust(second, verdict["players"][1], NOON)
         store.people.trust(EVE.fingerprint, name, NOON)
     output = here("verify", transcript).stdout
-    assert "uses a new name: you have met this key as " in output
+    assert f"{verdict['players'][0]} ({first}) used to be called " in output
     assert "\x1b" not in output
-    assert f"{name} ({third}) has a different key from {name} ({EVE.fingerprint}), whom you trust." in output
+    assert f"{name} ({third}) is not the {name} you trust ({EVE.fingerprint}): compare keys." in output
     people = {each["fingerprint"]: each for each in json.loads(here("verify", "--json", transcript).stdout)["people"]}
     assert people[second]["trusted"] is True
     assert people[second]["known_as"] == people[second]["namesakes"] == []
@@ -359,8 +361,10 @@ def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict
 
 def test_namesakes_whom_one_trusts_are_told_from_those_whom_one_has_only_met() -> None:
     new, ada, eve = (PlayerInfo("Ada", key) for key in ("NEW", "TRUSTED", "MET"))
-    told = "Ada (NEW) has a different key from Ada (TRUSTED), whom you trust, and Ada (MET), whom you have met."
-    assert unfamiliar(new, (), (ada, eve), ("TRUSTED",)) == f"{told} Compare fingerprints."
+    told = "Ada (NEW) is not the Ada you trust (TRUSTED), nor the Ada you have met (MET): compare keys."
+    assert unfamiliar(new, (), (ada, eve), ("TRUSTED",), is_over=True) == told
+    assert unfamiliar(new, (), (ada, eve), ("TRUSTED",)).startswith("Ada [NEW] is here. Not the Ada you trust:")
+    assert unfamiliar(new, (), (eve,)).endswith("Not the Ada you have met: compare keys before you play.")
 
 
 async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company, tmp_path: Path) -> None:
@@ -374,7 +378,8 @@ async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company
     table.obey("trust ben")
     key = ben.node.identity.fingerprint
     assert paper.said[-2] == "Type trust and a name: Ben."
-    assert f"You trust Ben ({key}).\nIn words: {fingerprint_words(key)}\n" in paper.said[-1]
+    words = fingerprint_words(key)
+    assert f"You trust Ben's key. Ben's laptop must show the same words: {words}\n" in paper.said[-1]
     assert paper.said[-1].endswith(f"\n    p2pdice people untrust {key} --home {ada.node.home.path}")
     with archive.read_store(ada.node.home) as store:
         assert store.people.person(key).trusted_as == "Ben"

@@ -63,7 +63,7 @@ def test_a_friend_sits_down_and_both_play_a_match(sit: Sit, here: Run, tmp_path:
     line = join_line(host)
     ways = {"name": table, "address": line.partition("/")[0], "join line": line, "short code": code}
     guest = sit("Ben", "join", ways[how])
-    assert "hosted by Ada" in guest.until("You sit at ")
+    assert "Ada's table" in guest.until("You are at ")
     play_together(host, guest)
     assert_one_fair_match(here, host, guest)
 
@@ -72,7 +72,7 @@ def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, here
     host = sit("Ada", "host", "--seats", "4", "--set", "dice=1", "--rules", "spot-on")
     line = join_line(host)
     guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
-    host.until("three of four seats taken")
+    host.until("One seat is free.")
     host.type("start")
     play_together(host, *guests)
     assert_one_fair_match(here, host, *guests)
@@ -88,9 +88,9 @@ def test_house_rules_are_called_by_the_name_of_their_file_wherever_it_is_known(
     host.until("p2pdice join ")
     assert "Kitchen: friday " in here("tables").stdout
     guest = sit("Ben", "join", "Kitchen")
-    guest.until(f"the house rules called {rules}, two seats.")
+    guest.until(f"playing the house rules {rules}.")
     for player in (host, guest):
-        player.until(f"The match begins, by the house rules called {rules}.")
+        player.until(f"Playing the house rules {rules}.")
     assert "like" not in host.shown() + guest.shown()
     play_together(host, guest)
     assert_one_fair_match(here, host, guest)
@@ -99,7 +99,7 @@ def test_house_rules_are_called_by_the_name_of_their_file_wherever_it_is_known(
         assert named in transcript(player.shown()).name
         assert "  friday: " in here("matches", *home).stdout
         assert "  friday: " in here("history", "--rules", "Friday", *home).stdout
-        assert f"by the house rules called {rules}." in here("replay", "last", *home).stdout
+        assert f"Playing the house rules {rules}." in here("replay", "last", *home).stdout
     other = ("--home", str(tmp_path / "Cleo"))
     assert "is not one of" in here("history", "--rules", "friday", *other).stderr
 
@@ -107,16 +107,16 @@ def test_house_rules_are_called_by_the_name_of_their_file_wherever_it_is_known(
 def test_a_player_who_gives_up_and_quits_out_of_turn_gives_up_on_return(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--set", "dice=1")
     guest = sit("Ben", "join", join_line(host))
-    is_hosts_turn = "you lead" in host.until("Round 1: ").lower()
+    is_hosts_turn = "You start" in host.until("Round 1.")
     guest.until("You roll ")
     quitter, other, name = (guest, host, "Ben") if is_hosts_turn else (host, guest, "Ada")
     quitter.type("concede")
-    quitter.until("You give up as soon as the match goes on")
+    quitter.until("You concede. You'll be out as soon as")
     quitter.type("quit")
     quitter.finish()
     back = sit(name, "resume")
     other.type("1x2")
-    other.until(f"{name} is out, having given up.")
+    other.until(f"{name} conceded and is out.")
     assert_one_fair_match(here, back, other)
 
 
@@ -127,7 +127,7 @@ def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run, t
     for player in (host, *guests):
         player.until("You roll ")
     host.kill_9()
-    guests[0].until("Ada cannot be reached")
+    guests[0].until("Ada isn't answering")
     for theirs in (line, line.partition("/")[0], f"127.0.0.1:1/{line.partition('/')[2]}"):
         for command in ("join", "watch"):
             refused = here(command, theirs, "--home", str(tmp_path / "Ada"))
@@ -165,7 +165,7 @@ def test_a_player_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, here
     back.until("You are back in match")
     back.type("concede")
     play_together(host, back)
-    assert "Ben is out, having given up." in host.seen
+    assert "Ben conceded and is out." in host.seen
     assert_one_fair_match(here, host, back)
 
 
@@ -174,7 +174,7 @@ def test_the_end_of_the_input_leaves_the_table(sit: Sit) -> None:
     join_line(host)
     host.close_input()
     code, output = host.finish()
-    assert (code, output.splitlines()[-1]) == (0, "You have left the table.")
+    assert (code, output.splitlines()[-1]) == (0, "You left the table.")
 
 
 def test_a_line_in_a_wrong_encoding_costs_nothing(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_line_in_a_wrong_encoding_costs_nothing(tmp_path: Path) -> None:
         command, env=environment(tmp_path), input=b"\xff\xfe\nplayers\n", capture_output=True, check=True
     )
     lines = done.stdout.decode().splitlines()
-    assert any("is not a command. Type help" in line for line in lines)
+    assert any("? shows what you can type." in line for line in lines)
     assert any(line.startswith("    Ada: you, ") for line in lines)
     assert done.stderr == b""
 
@@ -191,16 +191,16 @@ def test_a_line_in_a_wrong_encoding_costs_nothing(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that stands for Ctrl-C in a test")
 def test_ctrl_c_leaves_the_table_with_130(sit: Sit) -> None:
     host = sit("Ada", "host")
-    host.until("At the table")
+    host.until("You have a seat")
     host.process.send_signal(signal.SIGINT)
     code, output = host.finish()
     assert code == ExitCode.INTERRUPTED
-    assert output.splitlines()[-1] == "You have left the table."
+    assert output.splitlines()[-1] == "You left the table."
 
 
 def test_house_bots_fill_the_seats_and_go_when_the_host_goes(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--bots", "2", "--set", "dice=1")
-    assert "(bot)" in host.until("three of three seats taken")
+    assert "(bot)" in host.until("All seats are taken.")
     host.play_to_the_end()
     assert_one_fair_match(here, host)
 
@@ -209,7 +209,7 @@ def test_a_house_bot_leaves_when_its_host_is_gone(tmp_path: Path) -> None:
     with seated(tmp_path / "bot", "house-bot", "--seats", "2") as bot:
         bot.type(Order(tmp_path.name[-30:]).line())
         opened = json.loads(bot.until('"TableOpened"'))
-        assert opened["sentence"].startswith(f'The table "{opened["name"]}" is open.')
+        assert opened["sentence"].startswith("Tell your friends.")
         bot.close_input()
         assert bot.finish()[0] == ExitCode.DONE
 
@@ -217,8 +217,8 @@ def test_a_house_bot_leaves_when_its_host_is_gone(tmp_path: Path) -> None:
 def test_a_full_table_and_a_wrong_key_are_refused_with_their_codes(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--seats", "2", "--set", "dice=5")
     line = join_line(host)
-    sit("Ben", "join", line).until("You sit at ")
-    host.until("two of two seats taken")
+    sit("Ben", "join", line).until("You are at ")
+    host.until("All seats are taken.")
     late = here("join", line)
     assert late.returncode in (ExitCode.FULL, ExitCode.REFUSED)
     elsewhere = here("join", line.partition("/")[0] + "/QZYM-KVHF-TQFB-G7RM-MHXD")

@@ -1,7 +1,6 @@
 """Nothing that a peer wrote can move a cursor, hide a word or pretend to be another line."""
 
 import io
-import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from cli.boundary import report
 from cli.exits import Failure
-from cli.render import can_show, command_line, die, escape, hand, harmless, listing, shown_path, wrapped
+from cli.render import can_show, command_line, escape, hand, harmless, listing, shown_path, wrapped
 from protocol.wire.nicknames import is_unseen
 
 BASH = shutil.which("bash") if sys.platform != "win32" else None
@@ -79,13 +78,11 @@ def test_no_more_than_two_marks_pile_up(tower: str) -> None:
     assert sum(unicodedata.category(each).startswith("M") for each in escape("a" + tower)) <= 2
 
 
-def test_dice_are_pictures_only_where_they_can_be_shown() -> None:
-    assert (die(3, pictures=True), die(3, pictures=False)) == ("⚂ 3", "3")
-    assert (hand((1, 3, 3), pictures=True), hand((1, 3), pictures=False), hand(())) == (
-        "⚀ 1  ⚂ 3  ⚂ 3",
-        "1 3",
-        "no dice",
-    )
+def test_each_die_of_a_hand_is_said_once() -> None:
+    assert (hand((1, 3, 3)), hand(())) == ("1, 3, 3", "no dice")
+
+
+def test_pictures_of_dice_are_for_streams_that_can_show_them() -> None:
     assert not can_show("⚂", io.TextIOWrapper(io.BytesIO(), encoding="cp1252"))
     assert can_show("⚂", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
 
@@ -121,13 +118,6 @@ def test_output_has_nothing_that_a_terminal_obeys_but_line_breaks(text: str) -> 
     assert all(each == "\n" or each.isprintable() for each in shown)
     assert not any(map(is_unseen, shown.replace("\n", "")))
     assert harmless(escape(text)) == escape(text)
-
-
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(10, 100))
-def test_a_die_is_never_torn_from_its_number(faces: list[int], columns: int) -> None:
-    """A line ended with the picture, and the next one began with the number."""
-    broken = wrapped(f"You have {hand(faces, pictures=True)}.", columns)
-    assert [number for _, number in re.findall("([⚀-⚅]) ([1-6])", broken)] == list(map(str, faces))
 
 
 @given(st.lists(st.text("abc/-", min_size=1, max_size=120), min_size=1, max_size=9), st.sampled_from(["", "  "]))

@@ -161,15 +161,15 @@ def test_rounds_are_jumped_to_with_their_dice() -> None:
     rounds = len(looking.replay.rounds)
     for line, number in (("round 3", 3), ("2", 2), ("next round", 3), ("back round", 2), ("back round", 1), ("n r", 2)):
         said = "\n".join(looking.types(line))
-        assert said.startswith(f"Round {number}: ")
+        assert said.startswith(f"Round {number}. ")
         assert "All dice of this round:" in said
         assert looking.place == Place(number, 1)
     looking.types("", "")
-    assert "\n".join(looking.types("back round")).startswith("Round 2: ")  # to the start of this one first
+    assert "\n".join(looking.types("back round")).startswith("Round 2.")  # to the start of this one first
     assert looking.types(f"round {rounds + 1}") == [f"There is no round {rounds + 1}: the match has {rounds} rounds."]
     assert looking.types("round x")[0].startswith("Type round and a number from 1 to ")
     assert looking.place == Place(2, 1)
-    assert any("The match is over: " in text for text in looking.types("end"))
+    assert any(" wins. Then " in text for text in looking.types("end"))
     assert looking.table.board.over is not None
 
 
@@ -193,10 +193,10 @@ def test_odds_are_everybodys_or_those_of_whose_eyes_one_has() -> None:
     looking = Looking()
     looking.types("round 1", "")
     said = looking.types("odds")
-    assert re.search(r"with \w+ (\w+) in all it is (true|false)\. How likely it is for each player", said[0])
+    assert re.search(r"with \w+ (\w+) in all it is (true|false)\. How likely it is, by each player's own dice", said[0])
     assert [line.split()[0] for line in said[1:]] == [player.name for player in looking.replay.players]
     assert all(re.search(r"\d%$", line) for line in said[1:])
-    assert "1x6 (one six)" in looking.types("odds 1x6")[0]
+    assert "One six: " in looking.types("odds 1x6")[0]
     looking.types("as 0")
     assert "judging by your own dice" in looking.types("odds")[0]
 
@@ -230,8 +230,8 @@ async def test_play_goes_on_to_the_end() -> None:
     await until(lambda: playing.done() or any("The transcript ends here." in text for text in looking.paper.said))
     assert playing.cancel()
     told = "\n".join(looking.paper.said)
-    assert all(f"Round {number}: " in told for number in range(1, len(looking.replay.rounds) + 1))
-    assert told.count("The cups are opened:") == len(looking.replay.rounds)
+    assert all(f"Round {number}. " in told for number in range(1, len(looking.replay.rounds) + 1))
+    assert told.count("The cups go up.") == len(looking.replay.rounds)
 
 
 async def test_a_line_stops_it_and_what_was_begun_is_shown_to_its_end() -> None:
@@ -280,7 +280,7 @@ async def test_while_it_plays_a_word_is_obeyed() -> None:
     playing = asyncio.create_task(looking.table._keep_playing())
     looking.types("play")
     await asyncio.sleep(0)
-    assert "\nRound 3: " in "\n".join(looking.types("round 3"))
+    assert "\nRound 3. " in "\n".join(looking.types("round 3"))
     looking.types("play", "play")
     assert not looking.table._is_playing.is_set()
     playing.cancel()
@@ -297,11 +297,11 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(PRESETS["classic"].with_options({"dice": "3"})).machines[0].transcript)
     with Terminal(tmp_path, "replay", str(path), "--ui", "line") as person:
-        person.until("FAIR.", "You see all dice.", "The seats, clockwise:")
+        person.until("FAIR.", "You see all dice.", "In order:")
         person.type("\r")
-        person.until("Round 1: ", "All dice of this round:")
+        person.until("Round 1.", "All dice of this round:")
         person.type("round 3\r")
-        person.until("Round 3: ")
+        person.until("Round 3.")
         person.type("play\r")
         person.until("own dice make it")
         person.type("\r")
@@ -357,13 +357,13 @@ def test_on_a_full_screen_keys_step_jump_and_play(tmp_path: Path) -> None:
     with Terminal(tmp_path, "replay", str(path), "--ui", "screen", "--pace", "0.1") as person:
         person.until("PageUp, PageDown: a round", "start>")
         person.type("\x1b[C")
-        person.until("Round 1: ", "No bid yet: ")
+        person.until("Round 1.", "No bid yet: ")
         person.type("\x1b[6~")
-        person.until("Round 2: ")
+        person.until("Round 2.")
         person.type("\x1b[D")
         person.until("Counted: ")
         person.type("\x1b[F")
-        person.until("The match is over: ")
+        person.until(" wins.")
         person.type("\x1b[H")
         person.until_last_line("start>")
         person.type(" ")

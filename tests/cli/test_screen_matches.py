@@ -144,7 +144,7 @@ class MatchOfMotes:
         elif "Send a die" in status:
             ada.choose(f"lose {self.losing}")
             self.buried.add(self._die(ada, self.losing))
-        elif "Name the winning die" in status:
+        elif "Which die do you crown" in status:
             ada.choose("crown ")
         elif "Your turn" in status:
             self._ada_bids()
@@ -160,7 +160,7 @@ class MatchOfMotes:
         if self._is_lie():
             ada.call()
             self._settle()
-        elif loser is ada and "immune" not in ada.mine():
+        elif loser is ada and "shielded" not in ada.mine():
             self._lie()
             ada.bid_beyond_the_dice(self.bid)
         else:
@@ -205,7 +205,7 @@ class MatchOfMotes:
         self.ada.wait_for(lambda: re.search(rf"\b{letter}({seat})?\b", self.ada.mine()), f"{target} in the cup")
 
     def _see_grey(self, _die: str, _target: str) -> None:
-        self.ada.wait_for(lambda: "immune" in self.ada.mine(), "a sign of immunity")
+        self.ada.wait_for(lambda: "shielded" in self.ada.mine(), "a sign of immunity")
 
     def _see_neutral(self, _die: str, target: str) -> None:
         self.buried.add(target)
@@ -264,13 +264,13 @@ class MatchOfMotes:
             if self._is_lie():
                 self._settle()
             else:
-                ada.until_said("You were immune: the accusation is void")
+                ada.until_said("Your shield holds")
 
     def _buried_motes(self) -> set[str]:
         return {die.partition("@")[0] for die in self.buried}
 
     def _is_in_vain(self) -> bool:
-        return bool(self.bid) and "immune" in self.ada.mine()
+        return bool(self.bid) and "shielded" in self.ada.mine()
 
     def _ben_sends(self, question: str) -> None:
         mote = self.losing if self.losing != "any" else re.findall(r"lose (\w+)", question)[0]

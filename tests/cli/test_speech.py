@@ -91,9 +91,9 @@ def test_so_is_exact_where_it_is_played(line: str) -> None:
         ("1 3", turn("spot-on", "2x3"), "'1 3' can be 1x3, or begin a bid as in 1 3x5: type 1x3 for one die."),
         ("3 f", turn("classic", "2x3"), "'3 f' can be 3x4 or 3x5: type one of them."),
         ("call", turn("spot-on", "2x3"), "'call' can be liar or exact: type one of them."),
-        ("a", turn("joker", "2x3", "liar", players=3), "'a' can be accuser or accused: type one of them."),
+        ("a", turn("joker", "2x3", "liar", players=3), "'a' can be side with Ben or side with Ada: type one of them."),
         ("lose", view(s := reach(table(2), "discard"), s.turn), "type one of them."),
-        ("p", view(s := reach(table(2, "red@0"), "night"), s.turn), "'p' can be play red on 1, pass or players"),
+        ("p", view(s := reach(table(2, "red@0"), "night"), s.turn), "'p' can be block Ben, pass or players"),
     ],
 )
 def test_an_ambiguous_line_is_answered_with_a_question(line: str, seen: View, meanings: str) -> None:
@@ -157,11 +157,10 @@ def test_only_the_target_of_any_power_can_be_named_by_whose_it_is() -> None:
 
 def test_a_die_is_offered_with_its_seat_only_where_it_has_a_namesake() -> None:
     losing = reach(table(2), "discard")
-    assert offers(view(losing, losing.turn), NAMES)[:2] == ["lose light", "lose grey"]
+    assert offers(view(losing, losing.turn), NAMES)[:2] == ["lose Light", "lose Grey"]
     night = view(reach(table(3, "dark@0", "light@0", "blue@1", "blue@0"), "night"), 0)
     offered = offers(night, NAMES)
-    assert "play dark destroy light" in offered
-    assert {"play dark destroy blue@0", "play dark destroy blue@1"} < set(offered)
+    assert {"destroy my Light", "destroy my Blue", "destroy Ben's Blue"} < set(offered)
     assert [hear(text, night, NAMES, WORDS) for text in offered] == list(night.legal)
 
 
@@ -183,7 +182,7 @@ def test_a_stake_can_be_the_bare_number(line: str, stake: int) -> None:
 
 def test_only_a_stake_of_all_coins_is_doubted() -> None:
     asked = view(new_match(rules("classic", stakes="yes"), 2), 0)
-    said = "Those are all the coins that you can bet: 1,000. Type it again to stake them all."
+    said = "Those are all your coins: 1,000. Enter again stakes them."
     assert doubt(Stake(1000), asked) == said
     assert [doubt(Stake(bet), asked) for bet in (0, 999, 1001)] == ["", "", ""]
     assert doubt(Stake(0), asked._replace(funds=0)) == ""

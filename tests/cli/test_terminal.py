@@ -52,7 +52,7 @@ def seated(terminal: Open, tmp_path: Path) -> Callable[..., tuple[Terminal, Term
 
     def seat(*options: str) -> tuple[Terminal, Terminal]:
         host = terminal("a", "host", "--name", "Ada", *options)
-        host.until("At the table: ")
+        host.until("You have a seat.")
         line = host.shown().partition("p2pdice join ")[2].split()[0]
         guest = terminal("b", "join", line, "--name", "Ben")
         for player in (host, guest):
@@ -71,14 +71,14 @@ def seated(terminal: Open, tmp_path: Path) -> Callable[..., tuple[Terminal, Term
 def test_two_people_find_each_other_and_play_a_match(terminal: Open, tmp_path: Path) -> None:
     table = tmp_path.name[-30:]
     host = terminal("a", "host", table, "--name", "Ada", "--set", "dice=2")
-    host.until("At the table: one of two seats taken")
+    host.until("You have a seat. One is free.")
     guest = terminal("b", "join", "--name", "Ben")
     guest.until("Which table?")
     assert f"{table}: house rules " in guest.shown()
     guest.type(f"no such table\r{table}\r")
-    guest.until("You sit at ")
+    guest.until("You are at ")
     assert "Type the number in front of a table, or its name." in guest.shown()
-    host.until("Ben joins")
+    host.until("Ben sits down")
     play(host, guest)
     assert (host.end(), guest.end()) == (0, 0)
     for player in (host, guest):
@@ -91,8 +91,8 @@ def test_a_line_being_typed_survives_what_happens_meanwhile(seated: Callable[...
     waiting.type("pla")
     waiting.until("pla")
     mover.type("2x3\r")
-    waiting.until("bids 2x3 (two threes)")
-    waiting.until_last_line("your turn>")
+    waiting.until("bids two threes")
+    waiting.until_last_line("your turn, Ada bid two threes>", "your turn, Ben bid two threes>")
     assert " ".join(waiting.shown().split()).count("Ctrl-R shows it, Ctrl-U clears it.") == 1
     waiting.type("\x12")
     waiting.until_last_line("pla")
@@ -116,13 +116,13 @@ def test_a_slip_costs_nothing_and_lines_stand_one_below_the_other_with_nothing_p
 ) -> None:
     mover, waiting = seated()
     mover.type("liar\rthree\r")
-    mover.until("There is no bid to call")
+    mover.until("Nothing to call yet.")
     mover.until("'three' is not a move; did you mean 1x3? Legal: 1x1, 1x2, 1x3 … or 10x6.")
     mover.until_last_line("your turn>")
     waiting.type("1x2\r")
-    waiting.until("It is not your turn")
+    waiting.until("Not yet: ")
     mover.type("dice\rodds 3x4\r\r2x3\r")
-    waiting.until("bids 2x3 (two threes)")
+    waiting.until("bids two threes")
     mover.until(" likely, ", "; your turn; ")
     for player in (mover, waiting):
         assert not re.search(rb"\x1b\[(?![0-9;]*m)", player.raw)
@@ -133,14 +133,14 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     terminal: Open,
 ) -> None:
     host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
-    host.until("At the table: ")
+    host.until("You have a seat.")
     (line,) = re.findall(r"p2pdice join (\S+:\S+)", host.shown())
     watcher = terminal("c", "watch", line, "--name", "Eve")
-    watcher.until("You watch ")
+    watcher.until("You are watching ")
     guest = terminal("b", "join", line, "--name", "Ben")
     side_by_side(*((player, player.play_a_match) for player in (host, guest)))
     for player in (host, guest, watcher):
-        player.until('Type "again"')
+        player.until("Again?")
     guest.type("say well played, Ada!\r")
     host.until("Ben says: well played, Ada!")
     host.type("mute be\r")
@@ -150,51 +150,51 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     watcher.type("again\r")
     watcher.until("Waiting for Ada to open the table again.")
     host.type("again perudo\r")
-    host.until('The table "Ada\'s table" is open')
+    host.until("Tell your friends.")
     guest.type("again\r")
-    host.until("Ben joins: two of two seats taken")
-    guest.until("the rules called perudo", "You roll ")
+    host.until("Ben sits down. All seats are taken.")
+    guest.until("playing perudo.", "You roll ")
     watcher.until("Ada is playing with others. You watch", "You watch match")
     assert "still there" not in host.shown()
     watcher.type("players\r")
-    watcher.until("to move", "; you wait for a seat]")
+    watcher.until("choosing", "you wait for a seat]")
     guest.type("1x2\r")  # if it is their turn: whoever gives up does so with the next message
     host.type("concede\r")
-    host.until_last_line("give up? yes or no>")
+    host.until_last_line("concede? yes or no>")
     host.type("yes\r")
     for player in (host, guest, watcher):
         player.until("This evening's score: ")
     watcher.type("quit\r")
-    watcher.until("You have left the table.")
+    watcher.until("You left the table.")
     assert (host.leave(), watcher.end(), guest.leave()) == (0, 0, 0)
 
 
 def test_a_spectator_who_lags_behind_the_end_may_ask_for_a_seat(terminal: Open) -> None:
     host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
-    host.until("At the table: ")
+    host.until("You have a seat.")
     (line,) = re.findall(r"p2pdice join (\S+:\S+)", host.shown())
     watcher = terminal("c", "watch", line, "--name", "Eve", "--pace", "10")
-    watcher.until("You watch ")
+    watcher.until("You are watching ")
     guest = terminal("b", "join", line, "--name", "Ben")
     side_by_side(*((player, player.play_a_match) for player in (host, guest)))
-    host.until('Type "again"')
-    assert "The match is over" not in watcher.shown()
+    host.until("Again?")
+    assert "The transcript is" not in watcher.shown()
     watcher.type("again\r")
     watcher.until("The match is over. Once its end has been shown, the next one starts for you.")
     watcher.until("The transcript is", "Waiting for Ada to open the table again.")
-    assert 'Type "again"' not in watcher.shown()
+    assert "Again?" not in watcher.shown()
 
 
 def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
     mover, waiting = seated()
     mover.type("concede\r")
-    mover.until_last_line("give up? yes or no>")
+    mover.until_last_line("concede? yes or no>")
     mover.type("n\r")
     mover.until("You play on.")
     mover.type("concede\r")
-    mover.until_last_line("give up? yes or no>")
+    mover.until_last_line("concede? yes or no>")
     mover.type("yes\r")
-    waiting.until("The match is over: you win")
+    waiting.until("You win.")
     assert (mover.leave(), waiting.leave()) == (0, 0)
 
 
@@ -206,20 +206,20 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(
     for player, pressed in zip((mover, waiting), keys, strict=True):
         player.type(pressed)
         assert player.end() == (ExitCode.INTERRUPTED if pressed == "\x03" else ExitCode.DONE)
-        assert "Return with:\n    p2pdice resume " in player.shown()
+        assert "Come back with:\n    p2pdice resume " in player.shown()
         assert player.is_sane()
         if player is mover:
-            waiting.until("has left the table, and can still come back")
+            waiting.until("left, and can still come back")
 
 
 def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tmp_path: Path) -> None:
     table = tmp_path.name[-30:]
     host = terminal("a", "host", table, "--name", "Ada", "--set", "dice=1")
-    host.until("At the table: one of two seats taken")
+    host.until("You have a seat. One is free.")
     watcher = terminal("c", "watch", table)
-    watcher.until(f'You watch "{table}", hosted by Ada', "At the table: one of two seats taken, by Ada.")
+    watcher.until("You are watching at Ada's table", "Ada has a seat. One is free.")
     guest = terminal("b", "join", table, "--name", "Ben")
-    watcher.until("Ben joins", "The match begins", "Round 1: ")
+    watcher.until("Ben sits down", "Playing house rules", "Round 1.")
     watcher.type("3x5\r")
     watcher.until("You only watch here.")
     watcher.until_last_line(">")
@@ -244,9 +244,9 @@ def test_a_match_is_picked_from_a_list_and_left_again(
     listed = [line for line in watcher.shown().splitlines() if ": classic, playing, at " in line]
     # Others may be playing on this machine; only numbers are unique then.
     watcher.type(f"{listed[0].split()[0]}\r")
-    watcher.until("You watch match ", 'at the table "Ada\'s table"', "rules called classic. Round 1.")
+    watcher.until("You watch match ", 'at the table "Ada\'s table", playing classic.', "Round 1.")
     watcher.type("players\r")
-    watcher.until("to move")
+    watcher.until("choosing")
     watcher.type("quit\r")
     assert watcher.end() == 0
     assert "Watch again with:\n    p2pdice watch " in watcher.shown()
@@ -255,7 +255,7 @@ def test_a_match_is_picked_from_a_list_and_left_again(
 
 def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: Path) -> None:
     host = terminal("a", "host", tmp_path.name[-30:], "--name", "Ada")
-    host.until("At the table")
+    host.until("You have a seat")
     guest = terminal("b", "join")
     guest.until("Which table?")
     assert guest.interrupt() == ExitCode.INTERRUPTED

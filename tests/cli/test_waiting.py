@@ -49,7 +49,7 @@ async def test_a_player_who_waits_for_a_seat_looks_on_and_is_told_so() -> None:
     assert said == [
         "You are already waiting for the next match.",
         "You only watch this match.",
-        "You have left the table.",
+        "You left the table.",
     ]
     assert waiting.hint() == 'You get a seat in the next match if one is free. Type "quit" to leave.'
     said.clear()
@@ -70,12 +70,12 @@ async def test_a_wish_for_another_match_is_answered_at_once_if_the_host_has_left
     guest, said = table()
     for event in (STARTED, OVER, PeerLost(ADA, left_on_purpose=True)):
         guest.take(event)
-    assert said[-1] == "Ada has left the table."
+    assert said[-1] == "Ada left."
     guest.obey("again")
     await asyncio.sleep(0)
     for state in ("asked", "silent"):
         guest.take(AwaitingHost(ADA, state, 20.0))
-    assert said[-1].startswith('Ada, the host, has left. Type "again host" to open the table yourself')
+    assert said[-1].startswith("Ada, the host, left. Type again host to open the table yourself")
     assert guest._returning is not None
     await asyncio.wait([guest._returning])
     assert not guest.is_waiting
@@ -86,7 +86,7 @@ def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_tab
     late.take(STARTED)
     cast("Any", late)._node.match = None
     late.obey("quit")
-    assert said[-1] == "You have left the table."
+    assert said[-1] == "You left the table."
 
 
 @pytest.mark.parametrize(

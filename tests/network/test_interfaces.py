@@ -72,8 +72,8 @@ def test_who_is_cut_off_is_told_so_and_when_that_is_over(
                 at_table.enter_context(program).wait_for(lambda: hears(program, until), until)
                 return program
 
-            ada = sit("Ada", 1, "host", "Friday", until="is open")
-            ben = sit("Ben", 2, "join", "10.77.0.1:7001", until="You sit at")
+            ada = sit("Ada", 1, "host", "Friday", until="Tell your friends.")
+            ben = sit("Ben", 2, "join", "10.77.0.1:7001", until="You are at")
             cut(wire, 1)
             ada.wait_for(lambda: hears(ada, "This machine is in no network any more"), "the own network")
             with Program(*MODULE, "join", "10.77.0.2:7002", home=tmp_path / "Cleo", prefix=wire.on(1)) as cleo:

@@ -84,7 +84,7 @@ def test_every_hand_bid_and_lost_die_is_on_the_page(name: str) -> None:
     lost = sum(isinstance(event, Happened) and isinstance(event.event, DieLost) for event in events)
     assert text.count('class="dice"') == hands
     assert text.count('class="odds"') == weighed
-    assert len(re.findall(r"(?:loses|puts away) (?:a die|\w+@\d)", shown(text))) == lost
+    assert len(re.findall(r"(?:loses|right and puts) (?:a die|(?:\w+\'s )?[A-Z][a-z]+)", shown(text))) == lost
     assert text.count('<p class="mono">') == replay.verdict.steps
     assert len(re.findall(", signed [0-9a-f]{16}<", text)) == sum(
         len(step.messages) + len(step.votes) for step in replay.steps()

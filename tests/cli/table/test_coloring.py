@@ -9,7 +9,7 @@ import pytest
 from cli.preferences import COLORS
 from cli.table.coloring import painted, painter
 
-TOLD = "Your turn: raise 3x5, or call it. You lose a die: blue@1, neutral@2."
+TOLD = "Your turn: raise three fives, or call it. You lose a die: Blue, Neutral."
 
 
 class Screen(io.StringIO):

@@ -91,7 +91,7 @@ def test_cups_open_one_after_the_other_and_what_counts_is_marked_and_counted(siz
         sample.play("liar")
         sample.open(*cups, beats_shown=beats)
         seen.append(drawn(sample.board, size))
-    assert all("You call liar on Cleo's 3x4" in shown for shown in seen)
+    assert all("You call liar on Cleo's three fours" in shown for shown in seen)
     assert "[1] 2  3  3  6   1" in seen[0]
     assert [shown.count("closed") for shown in seen] == [2, 1, 0, 0, 0, 0]
     assert [f"Counted: {gauge}" in shown for shown, gauge in zip(seen, ("▮▯▯ 1;", "▮▮▮+▮ 4;"), strict=False)] == [
@@ -99,9 +99,9 @@ def test_cups_open_one_after_the_other_and_what_counts_is_marked_and_counted(siz
         True,
     ]
     assert "[1][1] 2 [4] 5   3" in seen[1]
-    assert "The bid is" not in seen[3]
-    assert "The bid is true: Cleo is right, you wrong." in seen[4]
-    assert "You lose a die: four dice left." in seen[5]
+    assert "True:" not in seen[3]
+    assert "True: Cleo was right; you were wrong." in seen[4]
+    assert "You lose a die: four left." in seen[5]
     assert ["■■■■·" in shown for shown in seen] == [False] * 5 + [True]  # nobody knows before it is told
 
 
@@ -123,7 +123,7 @@ def test_a_table_that_waits_keeps_its_board_and_says_for_whom() -> None:
     assert "away" in drawn(sample.board)
     sample.board.take(Suspended((ben,)))
     shown = drawn(sample.board)
-    assert "The match waits for Ben: wait, or quit and resume another day." in shown
+    assert "Waiting for Ben: wait, or quit and resume another day." in shown
     assert "waited for" in shown
     assert "Cleo bids three fours" in shown
     assert sample.board.state is not None
@@ -132,9 +132,9 @@ def test_a_table_that_waits_keeps_its_board_and_says_for_whom() -> None:
         looking_on.seating = Seating.of(sample.players, me)
         state = sample.board.state
         looking_on.state = state._replace(table=state.table._replace(live=(1, 2)))
-        assert "The match waits for Ben: wait, or quit.\n" in drawn(looking_on)
+        assert "Waiting for Ben: wait, or quit.\n" in drawn(looking_on)
         told = list(tell(Suspended((ben,)), looking_on))
-        assert told == ["The match waits for Ben: too few are left to go on without them. You may wait, or quit."]
+        assert told == ["The match waits for Ben. Wait, or leave."]
     sample.board.take(PeerBack(ben))
     assert "away" not in drawn(sample.board)
 
@@ -166,7 +166,7 @@ def test_the_smallest_screen_says_in_short_what_dice_with_powers_add() -> None:
     assert "In the cups: L light, G grey, N neutral, B blue, R red, D dark" in drawn(board, (80, 23))
     told = " ".join(answers.table(board))
     assert "Round 1. It is time to bid. The prize is Dark." in told
-    assert "in the graveyard by Cleo:  light@2" in told
+    assert "In the graveyard, for Cleo to play: Light" in told
 
 
 def test_no_window_is_open_while_a_die_is_sent_off_and_while_the_next_roll_is_awaited() -> None:
@@ -175,7 +175,7 @@ def test_no_window_is_open_while_a_die_is_sent_off_and_while_the_next_roll_is_aw
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
     shown = drawn(board)
     assert "sunset - night - bidding - sunrise" in shown
-    assert "Ben is to send a die to the graveyard." in shown
+    assert "Ben is choosing a die to lose." in shown
     state, _ = apply(state, Play(state.turn, legal_moves(state)[0]))
     assert state.awaits is Expect.ROLLED
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
@@ -213,7 +213,7 @@ def test_a_long_name_is_cut_before_immunity_is_left_out() -> None:
     state = play(state, "2x3")
     board = Board()
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Maximilian", "Bartholomew Longstocking"]), 0, state))
-    assert re.search(r"Max\w*… \(you\) .* immune", drawn(board, (60, 19)))
+    assert re.search(r"Ma\w*… \(you\) .* shielded", drawn(board, (60, 19)))
 
 
 def test_the_hint_on_a_power_names_its_target() -> None:
@@ -493,4 +493,4 @@ def test_a_call_and_its_odds_are_broken_into_lines_not_cut_at_60_columns() -> No
     sample.play("liar")
     sample.open(MINE, MINE, MINE, beats_shown=3)
     told = " ".join(drawn(sample.board, (60, 19)).split())
-    assert "Ben calls liar on Annabel (Roman's bot)'s 12x6 (12 sixes)." in told
+    assert "Ben calls liar on Annabel (Roman's bot)'s 12 sixes." in told

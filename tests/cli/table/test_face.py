@@ -23,11 +23,11 @@ async def test_a_move_is_followed_by_its_news_and_not_by_a_prompt(monkeypatch: p
     lines._prompt()
     queue.put_nowait("liar")
     assert await lines.read() == "liar"
-    lines.tell("The cups are opened:")
+    lines.tell("The cups go up.")
     lines.refresh()
     for _ in range(5):
         await asyncio.sleep(0)
-    assert "".join(written) == "> The cups are opened:\n"
+    assert "".join(written) == "> The cups go up.\n"
     lines.say("There are 9 dice.")
     lines._prompt()
     assert written[-1] == "> "

@@ -31,7 +31,7 @@ def test_nobody_is_asked_for_a_die_before_the_verdict_is_told() -> None:
     after, events = apply(called, Hands(((3,) * 5,) * 3))
     assert (after.phase, after.turn) == ("discard", 0)
     pictures = shown(called, events, after)
-    assert [(what, "Ada is to send a die" in text) for what, text in pictures] == [
+    assert [(what, "Ada is choosing a die" in text) for what, text in pictures] == [
         *[("CupOpened", False)] * 3,
         ("HandsShown", False),
         ("Judged", True),
@@ -48,4 +48,4 @@ def test_a_window_opens_when_it_is_told() -> None:
         assert window in text
         assert f"red@{losing.turn}" in text.partition("Graveyard: ")[2]
     assert "to move" not in first
-    assert "Ben is to move" in second
+    assert "Ben is choosing" in second
