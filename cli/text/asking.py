@@ -1,0 +1,135 @@
+"""Questions that a table asks besides moves, the lines of a lobby, and the lessons of a first game.
+
+A question is a title, lines, and choices; a choice is its key, its text, and what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from cli.render import counted, initial, listing, number
+from cli.text.narrate import time_left
+
+INVITE: Final = "Tell your friends. They type p2pdice join and this code:"
+NOT_FOUND: Final = "Not found? link shows a long line that always works."
+ALONE: Final = "On most networks p2pdice join alone finds it too."
+
+
+class Option(NamedTuple):
+    """One choice of a question."""
+
+    key: str
+    text: str
+    note: str = ""
+
+
+class Question(NamedTuple):
+    """A question in a box on the table. Names in it are safe to print."""
+
+    title: str
+    lines: Sequence[str]
+    options: Sequence[Option]
+
+
+def starts(seats: int) -> str:
+    """Return when the table of the reader, with some seats free, becomes a match."""
+    return f"Starts when all {number(seats)} seats are taken, or when you start it."
+
+
+def waits(free: int, host: str) -> str:
+    """Return what a guest waits for."""
+    return (
+        f"You are in. Waiting for {number(free)} more {'player' if free == 1 else 'players'}, or for {host} to start."
+    )
+
+
+def wants_to_sit(name: str) -> Question:
+    """Return the question to a host whether somebody may sit down."""
+    options = (Option("a", "let them sit"), Option("r", "refuse"), Option("w", "let them watch"))
+    return Question(f"{name} wants to sit down", (), options)
+
+
+def no_answer(name: str, silent: int, left: int, others: Sequence[str]) -> Question:
+    """Return the question to a player who waits for another one.
+
+    :param silent: seconds without a word.
+    :param left: seconds after which the others can go on.
+    :param others: players whose votes that needs, besides the reader's.
+    """
+    needs = f" (needs {listing(others)} too)" if others else ""
+    can = f"{listing([*others, 'you'])} can" if others else "You can"
+    return Question(
+        f"{name} isn't answering",
+        (
+            f"No word from {name}'s laptop for {counted(silent, 'second')}.",
+            f"{can} go on without {name} in {time_left(left)}.",
+        ),
+        (
+            Option("w", "Wait two more minutes"),
+            Option("g", f"Go on without {name} in {time_left(left)}{needs}"),
+            Option("q", "Leave, and come back to this match later"),
+        ),
+    )
+
+
+def nobody_outvoted(name: str) -> Question:
+    """Return the question to a player whose only opponent is away."""
+    return Question(
+        "Your choice",
+        ("With two players nobody can be outvoted, so the match waits.",),
+        (
+            Option("w", f"Wait for {name}"),
+            Option("l", "Leave; resume another day"),
+            Option(
+                "c",
+                "Claim the win",
+                "A claim is signed by you alone: your history says claimed, not confirmed, no coins move, and"
+                f" {name} can still come back and play on until you claim.",
+            ),
+        ),
+    )
+
+
+def leaving(others: Sequence[str]) -> Question:
+    """Return the question to a player who wants to leave a running match.
+
+    :param others: the names of those who would play on.
+    """
+    means = f"you are out for good; {listing(others)} play on" if len(others) > 1 else "you lose this match"
+    return Question(
+        "Leave the table?",
+        (),
+        (
+            Option("s", "Stay"),
+            Option("l", "Come back later", "your dice are kept; return with p2pdice resume"),
+            Option("c", "Concede", means),
+        ),
+    )
+
+
+COACH: Final = (
+    "These three dice are yours. Only you can see them. I have three, too. I bid on both cups together: two fours.",
+    "I say both cups hold at least two fours. You have a 4 and a wild 1: two already. So it is true. Raise it: press ↑"
+    " for three fours, then Enter.",
+    "I raise to four fours. You see two. I would need two more among my three dice: a 26% chance. Don't believe me:"
+    " press ! twice.",
+    "You got me. Four fours were needed, and both cups together had two. Had there been four, you would have lost a die"
+    " instead of me. Space goes on.",
+    "That's the game: bluff, doubt, and keep the last die. p2pdice host opens a table, and p2pdice host --bots 3 plays"
+    " against us.",
+)
+"""What Coach says in the five steps of a first game, with three dice each."""
+
+
+def facts(players: int) -> tuple[str, ...]:
+    """Return what is going on in a demo, a fact for each of its first rounds."""
+    many = number(players)
+    return (
+        f"{initial(many)} programs found each other on your network. No server deals the dice: each roll is made by all"
+        f" {many} together, and every step is signed by all.",
+        "Nobody can see a die early, and nobody can change one: each cup was sealed before anyone rolled.",
+        "Pull the plug on one of them and the match waits; it comes back with the same dice.",
+        "At the end every program holds the same transcript, to the last byte. p2pdice verify checks it without any"
+        " network.",
+    )

@@ -1,0 +1,442 @@
+"""The copy deck: what people read in each situation, and what they read before and must not meet again.
+
+A row of the deck is a situation, driven with events or typed lines, and the words that it must show. Rows that belong
+to the picture of a table are in :data:`DRAWN`, with the place where they are checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import pytest
+
+from cli.settings import Settings
+from cli.table import answers
+from cli.table.board import Board
+from cli.table.face import Face
+from cli.table.pace import beats
+from cli.table.player_table import PlayerTable
+from cli.table.telling import tell
+from cli.text import asking
+from cli.text.narrate import narrate, question
+from cli.text.narrate_game import caught, measured, narrate_game, verdict, verdict_in_letters, what_counts
+from cli.text.round_summary import Rounds
+from cli.text.seating import Seating
+from p2pdice import PRESETS, Bid, Concede, Die, Hands, Liar, Play, Rolled, Side, State, apply, events, new_match, view
+from p2pdice.powers.blue import PowerStopped
+from p2pdice.powers.dark import DieDestroyed
+from protocol import events as node
+from tests.cli.paper import Paper
+from tests.cli.samples import FINGERPRINT
+from tests.cli.test_line import Table
+from tests.p2pdice.scripted import play, reach, rolled, rules, table
+
+ROOT: Final = Path(__file__).parents[2]
+NAMES: Final = ("Ada", "Ben", "Cleo", "Dan")
+ADA, BEN, CLEO, DAN = PEOPLE = tuple(
+    node.PlayerInfo(name, f"KEY{seat}-2222", is_me=not seat) for seat, name in enumerate(NAMES)
+)
+US: Final = Seating(NAMES, 0)
+CLASSIC: Final = PRESETS["classic"]
+STATE: Final = apply(new_match(CLASSIC, 4), Rolled())[0]
+GUS: Final = node.PlayerInfo("Gus", FINGERPRINT)
+
+
+def told(event: node.NodeEvent, board: Board | None = None) -> str:
+    """Return what a table of Ada, Ben, Cleo and Dan says of an event to Ada."""
+    if board is None:
+        board = Board()
+        board.take(node.MatchStarted("ab" * 32, CLASSIC, PEOPLE, 0, STATE))
+    board.take(event)
+    return " ".join(tell(event, board))
+
+
+def game(event: events.Event, state: State = STATE) -> str:
+    return narrate_game(event, state, US)
+
+
+def asked(preset: str, *moves: str, players: int = 4) -> str:
+    """Return the question to the player on turn, who is called you."""
+    state = play(rolled(rules(preset), (5,) * players), *moves)
+    return question(view(state, state.turn), Seating(NAMES[:players], state.turn))
+
+
+def asked_of_motes(state: State) -> str:
+    return question(view(state, state.turn), Seating(NAMES, state.turn))
+
+
+def judged(call: str, count: int, quantity: int, face: int, caller: int = 0, bidder: int = 3) -> tuple[Any, Any]:
+    """Return a verdict, and the count behind it."""
+    is_true, is_right = count >= quantity, count == quantity if call == "exact" else count < quantity
+    sides = ((caller,), (bidder,)) if is_right else ((bidder,), (caller,))
+    verdict_ = events.Judged(caller, cast("Any", call), bidder, is_true, is_right, *sides)
+    return verdict_, events.HandsShown(((), (), (), ()), quantity, face, ones_wild=True, count=count, unopened=0)
+
+
+def said(call: str, count: int, quantity: int, face: int) -> str:
+    event, shown = judged(call, count, quantity, face)
+    return verdict(event, shown, US)
+
+
+def typed(line: str, preset: str = "classic", **options: bool) -> str:
+    return "\n".join(Table(preset, **options).types(line))
+
+
+def lobby() -> PlayerTable:
+    """Return the table of a host with three free seats and a short code."""
+    paper = Paper(is_interactive=True)
+    line = PlayerTable(cast("Any", SimpleNamespace(match=None)), Settings(), face=cast("Face", paper))
+    where = f"192.0.2.1:7000/{FINGERPRINT}"
+    line.take(node.TableOpened("Friday", where, (), True, code="4-a-b", seats=4, ruleset=CLASSIC))
+    return line
+
+
+def opened(event: node.NodeEvent) -> str:
+    return told(event, lobby().board)
+
+
+def sided() -> tuple[State, State]:
+    """Return a match of joker before and after the last side is taken, with Ben."""
+    before = play(rolled(rules("joker"), (5, 5, 5)), "2x3", "liar")
+    return before, apply(before, Play(2, Side("accuser")))[0]
+
+
+def overdue(seconds: int, *who: node.PlayerInfo) -> str:
+    return told(node.Overdue(who, seconds))
+
+
+def ended(confirmed: bool) -> str:
+    places = ((0,), (2,), (1,), (3,))
+    return told(node.MatchResult("ab" * 32, places, PEOPLE, Path("x.p2pdice"), confirmed))
+
+
+SAID: Final[dict[str, Callable[[], str]]] = {
+    # Lobby
+    "On most networks p2pdice join alone finds it too.": lambda: "\n".join(
+        [narrate(node.TableOpened("F", "1", (), True, seats=2, ruleset=CLASSIC), US), asking.ALONE]
+    ),
+    "You have a seat. Two are free.": lambda: told(node.LobbyChanged((ADA,), 3)),
+    "Gus sits down. One seat is free.": lambda: told(node.LobbyChanged((ADA, GUS), 3, joined=(GUS,))),
+    "You are at Cleo's table, playing classic.": lambda: told(node.TableJoined("Cleo's table", CLEO, CLASSIC, 3)),
+    "Somebody typed a wrong code. Two more wrong tries close it.": lambda: told(node.CodeTried(2)),
+    "Too many wrong tries: the code is closed. Type code for a new one.": lambda: opened(node.CodeTried(0)),
+    "This laptop has a new address. The code still works.": lambda: opened(node.TableMoved("Friday", "1")),
+    "Starts when all four seats are taken, or when you start it.": lambda: asking.starts(4),
+    "You are in. Waiting for one more player, or for Ada to start.": lambda: asking.waits(1, "Ada"),
+    "Mallory wants to sit down / let them sit / refuse / let them watch": lambda: spelled(
+        asking.wants_to_sit("Mallory")
+    ),
+    # Start
+    "Everybody has signed in. Seats are drawn.": lambda: told(node.MatchFormed("ab" * 32)),
+    "Playing classic. In order: you, Ben, Cleo, Dan.": lambda: told(
+        node.MatchStarted("ab" * 32, CLASSIC, PEOPLE, 0, STATE)
+    ),
+    "Round 4. You start. 17 dice.": lambda: game(events.RoundStarted(4, 0, (5, 5, 4, 3), palifico=False)),
+    # Turn
+    "Your turn: make the first bid.": lambda: asked("classic"),
+    "Your turn: raise Ben's four sixes, or call it.": lambda: asked("classic", "4x5", "4x6"),
+    "Dan bids seven fives.": lambda: game(events.BidMade(3, 7, 5)),
+    "Cleo is choosing": lambda: answers.whose_turn(board_of(play(STATE, "1x2", "1x3"))),
+    "waiting for Ben": lambda: answers.whose_turn(board_of(STATE, node.Suspended((BEN,)))),
+    "One moment: Ben is signing.": lambda: typed("3x3", is_my_turn=False),
+    "Nothing to call yet. Start with a bid such as 2x3.": lambda: opening("liar"),
+    "Classic has no exact: raise, or call liar.": lambda: typed("exact"),
+    "Not a raise: bid more threes, or two of a higher face. Lowest: 3x3, 2x4.": lambda: typed("1x2"),
+    "There are only 10 dice. Enter again bids it anyway.": lambda: typed("40x3"),
+    "I don't know 'zz'. ? shows what you can type.": lambda: typed("zz", is_my_turn=False),
+    "No more pauses.": lambda: typed("skip"),
+    # Showdown
+    "You call liar on Ben's four sixes.": lambda: game(events.ChallengeCalled(0, "liar", 1, 4, 6)),
+    "Cleo: 1, 2, 4, 6, 6. Three count.": lambda: shown_cups().splitlines()[2],
+    "Ben's cup stayed down.": lambda: shown_cups().splitlines()[1],
+    "sixes, and ones, which are wild": lambda: what_counts(judged("liar", 5, 4, 6)[1]),
+    "six fives, one short.": lambda: measured(*judged("liar", 6, 7, 5)),
+    "nine fives, two to spare.": lambda: measured(*judged("liar", 9, 7, 5)),
+    "seven fives, just enough.": lambda: measured(*judged("liar", 7, 7, 5)),
+    "A LIE / You caught Dan.": lambda: " / ".join(
+        (verdict_in_letters(judged("liar", 6, 7, 5)[0]), caught(judged("liar", 6, 7, 5)[0], US))
+    ),
+    "A lie: you were right; Dan was wrong.": lambda: game(judged("liar", 6, 7, 5)[0]),
+    "Ben was right; you were wrong.": lambda: caught(judged("liar", 7, 7, 5, bidder=1)[0], US),
+    "Exact: five sixes on the nose.": lambda: said("exact", 5, 5, 6),
+    "Not exact: six, not five.": lambda: said("exact", 6, 5, 6),
+    "You lose a die: four left.": lambda: game(events.DieLost(0, 4)),
+    "Ben conceded and is out.": lambda: game(events.PlayerOut(1, "conceded")),
+    "Round 4 doesn't count: Ben's cup stayed down. Nobody loses a die.": lambda: game(events.RoundVoid(4, (1,))),
+    "Special round: ones aren't wild.": lambda: game(events.RoundStarted(4, 0, (1, 5, 4, 3), palifico=True)),
+    "Who's right: Ben, who called, or Ada, who bid?": lambda: asked("joker", "2x3", "liar", players=3),
+    "Cleo sides with Ben. The cups go up.": lambda: narrate_game(events.Sided(2, "accuser"), sided()[1], US),
+    "Cleo was right and puts a die away: four left.": lambda: game(events.DieLost(2, 4), sided()[0]),
+    "Round 3: Cleo called Ben's six fours, there were seven; Cleo lost a die.": lambda: summed_up(),
+    # Away
+    "Ben isn't answering.": lambda: told(node.PeerLost(BEN)),
+    "Waiting for Ben. You can go on without Ben in 1:58.": lambda: overdue(118, BEN),
+    "One minute left. Then the others can go on without you.": lambda: overdue(60, ADA),
+    "The match waits for Ben. Wait, or leave and resume another day.": lambda: told(node.Suspended((BEN,))),
+    "Cleo ran out of time and is out (signed by you and Ben).": lambda: told(
+        node.Happened(events.PlayerOut(2, "evicted"), STATE, node.Eviction(9, True, (1, 0)))
+    ),
+    "Ben is back. On we go.": lambda: f"{told(node.PeerBack(BEN))} {told(node.Continued())}",
+    "Ben left, and can still come back.": lambda: told(node.PeerLost(BEN, left_on_purpose=True)),
+    "The last moves are taken back: the others had already gone on.": lambda: told(node.TakenBack(STATE)),
+    "Wait two more minutes / Go on without Cleo in 1:18 (needs Ben too) / Leave, and come back to this match later": (
+        lambda: spelled(asking.no_answer("Cleo", 42, 78, ["Ben"]))
+    ),
+    "Wait for Ben / Leave; resume another day / Claim the win": lambda: spelled(asking.nobody_outvoted("Ben")),
+    # Leave
+    "Concede: you lose this match. It takes effect after Ben's move.": lambda: conceding(),
+    "Leave the table? / Stay / Come back later / Concede": lambda: spelled(asking.leaving(["Ben", "Cleo"])),
+    "You'll be out as soon as Ben is back.": lambda: told(node.ConcedeAccepted((BEN,))),
+    "You left. The match waits for you. Come back with:": lambda: Table().line.way_back(),
+    "You're out. Watch the rest, talk, or leave.": lambda: out(),
+    # Trust
+    "Ann used to be called Bob (same key).": lambda: told(node.Unfamiliar(node.PlayerInfo("Ann", "K"), ("Bob",), ())),
+    "Not the Ann you trust: compare keys before you play.": lambda: told(
+        node.Unfamiliar(node.PlayerInfo("Ann", "K"), (), (node.PlayerInfo("Ann", "L"),), ("L",))
+    ),
+    "Ben's program broke the rules, and its own signature proves it: X.": lambda: told(node.Misbehaved(BEN, 7, "X")),
+    "The programs disagree. That's a bug, nobody's fault. The log says more.": lambda: told(node.Diverged(7, "")),
+    # End
+    "Ada wins. Then Cleo, Ben and Dan.": lambda: narrate_game(
+        events.MatchOver(((0,), (2,), (1,), (3,)), (0,)), STATE, Seating(NAMES)
+    ),
+    "Everybody signed the result.": lambda: ended(confirmed=True),
+    "Not everybody has signed yet.": lambda: ended(confirmed=False),
+    "Again?": lambda: over(),
+    "Cleo wants another match.": lambda: told(node.AgainAsked(CLEO)),
+    # Motes
+    "Ben plays Dark to destroy your Light.": lambda: game(events.PowerPlayed(1, Die("dark", 1), Die("light", 0))),
+    "Stop Ben's Dark with your Blue, or let it be.": lambda: asked_of_motes(answering()),
+    "Play a die from the graveyard, or pass.": lambda: asked_of_motes(reach(table(2, "red@0"), "night")),
+    "You lose a die. Which one?": lambda: asked_of_motes(reach(table(2), "discard")),
+    "You win. Which die do you crown?": lambda: asked_of_motes(reach(table(2), "crown")),
+    "The prize is Neutral; your dice are the other five.": lambda: game(events.PrizeDrawn("neutral")),
+    "What do you stake on your own victory? Nobody sees it yet.": lambda: question(
+        view(new_match(rules("classic", stakes="yes"), 2), 0)._replace(funds=9), US
+    ),
+    "Night: Cursed dice can be played; Blue stops them.": lambda: game(events.PhaseBegun("night", 0)),
+    "Your shield holds: the call doesn't count. Ben must raise.": lambda: game(events.AccusationVoid(1, 0)),
+    "Ben's Blue stops Dark. Both are spent.": lambda: game(PowerStopped(1, Die("dark", 1))),
+    "Ben's Dark destroys Cleo's Blue.": lambda: game(DieDestroyed(1, Die("blue", 2))),
+    # First minutes
+    "These three dice are yours. Only you can see them.": lambda: asking.COACH[0],
+    "No server deals the dice: each roll is made by all four together": lambda: asking.facts(4)[0],
+}
+"""The words that a situation must show, and the situation."""
+
+
+DRAWN: Final = {
+    "Tell your friends. They type p2pdice join and this code:": "the lobby: the code stands below it in large letters",
+    "Not found? link shows a long line that always works.": "the lobby; line mode shows the long line at once",
+    "✓ 16 steps signed": "the title of the table",
+    "Space catches up.": "the band",
+    "Call liar? ! or Enter calls it, Esc takes it back.": "the band",
+    "Call exact? = or Enter calls it, Esc takes it back.": "the band",
+    "That's not a raise.": "the line",
+    "5 of 4": "the showdown, with what_counts beside it",
+    "You trust Ann's key. Ann's laptop must show the same words:": "tests/cli/test_people.py, with a real node",
+    "Your turn: you must raise; this bid can't be called.": "tests/cli/test_narrate_motes.py, with a shield",
+}
+"""The rest of the deck, and where it is checked: pictures are compared in the tests of the table."""
+
+
+GONE: Final = (
+    r"On another laptop, type",
+    r"Where the network lets multicast",
+    r"If that does not find it",
+    r"tried a wrong short code",
+    r"has another address now",
+    r"has signed the roster",
+    r"The match begins, by",
+    r"by the rules called",
+    r"open the round with a bid",
+    r"or call it: (liar|calls)",
+    r"It is not your turn",
+    r"is not a command",
+    r"Type it again to bid",
+    r"To read the rules, type",
+    r"From now on everything is shown",
+    r"The cups are opened",
+    r"The bid is \{?(verdict|true|false|exactly)",
+    r"wild ones included",
+    r"having given up",
+    r"is void, because",
+    r"never opened[\"'.]",
+    r"It is a special round",
+    r"do you side with",
+    r"cannot be reached at the moment",
+    r"the others may go on without",
+    r"too few are left to go on",
+    r"came from \{?them\}? in time",
+    r"The match goes on\.",
+    r"has left the table",
+    r"The last moves are void",
+    r"If you give up, you",
+    r"It counts as soon as",
+    r"give up\? yes or no",
+    r"You give up as soon as the match",
+    r"You have left[ ;]",
+    r"You are out of this match",
+    r"uses a new name",
+    r"has a different key from",
+    r"broke the rules, as their own",
+    r"programs disagree about",
+    r"The match is over: \{?\w+",
+    r"has confirmed the result",
+    r"wants to play again",
+    r"send a die to the graveyard\.",
+    r"play a die out of the graveyard",
+    r"name the winning die",
+    r"The prize is the mote",
+    r"Night has come",
+    r"the accusation is void",
+    r"[0-9]+x[1-6] \([a-z]+ [a-z]+\)",
+)
+"""Words of before. No source, no help and no page has them."""
+OLD_PICTURE: Final = {f"cli/table/{name}.py" for name in ("drawing", "pieces", "lobby", "line_editor", "screen")}
+"""Files whose words are drawn, and are compared as pictures."""
+
+
+def spelled(asked: asking.Question) -> str:
+    return " / ".join([asked.title, *(option.text for option in asked.options)])
+
+
+def board_of(state: State, *more: node.NodeEvent) -> Board:
+    board = Board()
+    for event in (node.MatchStarted("ab" * 32, CLASSIC, PEOPLE, 0, state), *more):
+        board.take(event)
+    return board
+
+
+def opening(line: str) -> str:
+    table_ = Table("classic")
+    state, _ = apply(new_match(CLASSIC, 2), Rolled())
+    table_._state = state
+    table_.line.take(node.YourTurn(view(state, 0, (1, 2, 3, 4, 5)), 9))
+    return "\n".join(table_.types(line))
+
+
+def shown_cups() -> str:
+    hands = ((1, 3, 4, 5, 6), None, (1, 2, 4, 6, 6), ())
+    return game(events.HandsShown(hands, 4, 6, ones_wild=True, count=5, unopened=5))
+
+
+def summed_up() -> str:
+    rounds = Rounds(Seating(NAMES))
+    for event in (
+        events.RoundStarted(3, 1, (5, 5, 5, 5), palifico=False),
+        events.BidMade(1, 6, 4),
+        events.ChallengeCalled(2, "liar", 1, 6, 4),
+        events.HandsShown(((4,) * 5, (4, 4), (2,), (3,)), 6, 4, ones_wild=True, count=7, unopened=0),
+        events.DieLost(2, 4),
+    ):
+        assert not rounds.take(event)
+    return rounds.take(events.RoundStarted(4, 2, (5, 5, 4, 5), palifico=False))
+
+
+def conceding() -> str:
+    table_ = Table(is_interactive=True, is_my_turn=False)
+    assert table_.line.board.state is not None
+    table_.line.board.state = table_.line.board.state._replace(turn=1)
+    return "\n".join(table_.types("concede"))
+
+
+def out() -> str:
+    table_ = Table(is_my_turn=False)
+    table_.line.board.state = apply(table_._state, Play(0, Concede()))[0]
+    return "\n".join(table_.types("3x3"))
+
+
+def over() -> str:
+    async def again(_wish: str) -> None:
+        """Nobody goes anywhere."""
+
+    table_ = Table(is_interactive=True, is_my_turn=False)
+    table_.line._again = again
+    table_.line.take(node.MatchResult("ab" * 32, ((0,), (1,)), table_.line.board.players, Path("x"), True))
+    return "\n".join(table_.paper.said)
+
+
+def answering() -> State:
+    """Return a night in which Ada may stop Ben's Dark with her Blue."""
+    night = reach(table(2, "dark@1", "light@0", "blue@0", prize=3), "night")
+    return play(night, "play dark@1 destroy light@0")
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_a_situation_is_told_in_the_words_of_the_deck(words: str) -> None:
+    assert words in SAID[words]()
+
+
+def pages() -> list[Path]:
+    """Return all that people read: sources with sentences, templates, pages of documentation, the manual."""
+    found = [
+        *(ROOT / "cli").rglob("*.py"),
+        *(ROOT / "cli").rglob("*.j2"),
+        *(ROOT / "docs").glob("*.*"),
+        ROOT / "README.md",
+    ]
+    return [path for path in found if path.relative_to(ROOT).as_posix() not in OLD_PICTURE]
+
+
+@pytest.mark.parametrize("words", GONE)
+def test_what_people_read_before_is_gone(words: str) -> None:
+    pattern = re.compile(words)
+    places = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in pages()
+        for found in [pattern.search(" ".join(path.read_text(encoding="utf-8").split()))]
+        if found
+    ]
+    assert places == []
+
+
+def test_no_die_is_named_by_a_seat_where_people_read() -> None:
+    sources = [path for path in (ROOT / "cli" / "text").glob("*.py") if "@" in path.read_text(encoding="utf-8")]
+    assert [
+        path.name for path in sources if re.search(r"[\"'][^\"'\n]*[a-z]+@\d", path.read_text(encoding="utf-8"))
+    ] == []
+
+
+NORM: Final = """\
+Round 1. You start. 15 dice.
+You roll 1, 3, 4, 5, 6.
+You bid two sixes.
+Ben bids three sixes.
+Cleo bids four sixes.
+Your turn: raise Cleo's four sixes, or call it.
+You call liar on Cleo's four sixes. The cups go up.
+You: 1, 3, 4, 5, 6. Two count.
+Ben: 1, 2, 4, 4, 4. One counts.
+Cleo: 1, 2, 4, 6, 6. Three count.
+True: six sixes, two to spare. Cleo was right; you were wrong.
+You lose a die: four left."""
+
+
+def test_a_round_in_line_mode_says_each_die_and_each_bid_once() -> None:
+    hands = ((1, 3, 4, 5, 6), (1, 2, 4, 4, 4), (1, 2, 4, 6, 6))
+    state = new_match(CLASSIC, 3)
+    board = Board()
+    board.take(node.MatchStarted("ab" * 32, CLASSIC, PEOPLE[:3], 0, state))
+    lines: list[str] = []
+
+    def take(event: node.NodeEvent) -> None:
+        for beat in beats(event):
+            board.take(beat)
+            lines.extend(tell(beat, board))
+
+    bids = [Play(seat, Bid(2 + seat, 6)) for seat in range(3)]
+    items: list[Rolled | Play | Hands] = [Rolled(), *bids, Play(0, Liar()), Hands(hands)]
+    for item in items:
+        if isinstance(item, Play) and isinstance(item.move, Liar):
+            take(node.YourTurn(view(state, 0, hands[0]), 1))
+        state, happened = apply(state, item)
+        for event in happened:
+            take(node.Happened(event, state, is_last=event is happened[-1]))
+        if isinstance(item, Rolled):
+            take(node.DiceRolled(hands[0]))
+    assert lines == NORM.splitlines()
