@@ -32,6 +32,7 @@ class Entry(NamedTuple):
 
 COMMANDS: Final = {
     "demo": Entry("Play", "Watch a whole match between house bots on this machine.", "demo"),
+    "learn": Entry("Play", "Learn the game in 60 seconds: one round against Coach.", "learn"),
     "host": Entry("Play", "Open a table and play at it.", "host"),
     "join": Entry("Play", "Sit down at somebody's table.", "join"),
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),

@@ -1,0 +1,149 @@
+"""The table of a first round against Coach: 60 seconds, three dice each, on this laptop alone. Nothing counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from cli.table import answers
+from cli.table.board import Told
+from cli.table.open_face import open_face
+from cli.table.table import Table
+from cli.table.tasks import first_of
+from cli.text.coach import COACH, HANDS, LESSONS, spoken
+from cli.text.move_forms import offers
+from cli.text.speech import NotUnderstoodError, hear
+from p2pdice import PRESETS, Bid, Hands, Input, Move, Play, Rolled, apply, new_match, view
+from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, PlayerInfo, Said, YourTurn
+
+if TYPE_CHECKING:
+    from cli.settings import Settings
+    from cli.table.face import Face
+    from cli.table.showing import Showing
+
+_ME: Final = 0
+_COACH: Final = 1
+
+
+class LessonTable(Table):
+    """A round whose dice and bids are written down in :mod:`cli.text.coach`.
+
+    :param name: the learner's nickname.
+    :param face: the learner's end of a table at which the lesson is only an interlude.
+    """
+
+    keys: Mapping[str, str] = {"escape": "quit"}
+
+    def __init__(self, settings: Settings, showing: Showing, name: str, face: Face | None = None) -> None:
+        super().__init__(settings, showing, face)
+        self.step = 0
+        """The number of the step that Coach explains, from 1; 0 before the first."""
+        self.coach = ""
+        """Coach's words at this step."""
+        self._explained = 0
+        """Steps that Coach has explained, shown or not."""
+        self._players = (PlayerInfo(name, "", is_me=True), PlayerInfo(COACH, ""))
+        self._state = new_match(PRESETS["classic"].with_options({"dice": "3"}), 2, first=_COACH)
+        self._lines: asyncio.Queue[Move | None] = asyncio.Queue()
+        self.words = {
+            "help": ("this list", self._help),
+            "table": ("what is on the table; Enter alone does the same", self._answer(answers.table)),
+            "dice": ("your dice, and how many everybody has", self._answer(answers.dice)),
+            "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
+            "rules": ("the rules, with a round played out", self._rules),
+            "quit": ("skip the lesson", self._quit),
+        }
+
+    async def run(self) -> None:
+        """Show the lesson until it is over or the learner leaves.
+
+        :raises InterruptedByUserError: on Ctrl-C at the prompt.
+        """
+        async with open_face(self, self._showing) as face:
+            self._face = face
+            await first_of(self.teach(), self._listen())
+
+    async def teach(self) -> None:
+        """Go through the steps, and take the learner's moves from :meth:`obey`."""
+        async for event in self.pace.follow(self._events()):
+            self.take(event)
+        self._has_left = True
+
+    async def _events(self) -> AsyncIterator[NodeEvent]:
+        ruleset = self._state.table.ruleset
+        yield MatchStarted("", ruleset, self._players, _ME, self._state)
+        for event in self._played(Rolled()):
+            yield event
+        yield DiceRolled(HANDS[_ME])
+        yield self._next_step()
+        await self._lines.get()
+        for quantity in (2, 4):
+            for event in self._played(Play(_COACH, Bid(quantity, 4))):
+                yield event
+            yield YourTurn(view(self._state, _ME, HANDS[_ME]), self._explained)
+            yield self._next_step()
+            move = await self._lines.get()
+            assert move is not None
+            for event in self._played(Play(_ME, move)):
+                yield event
+        for event in self._played(Hands(HANDS)):
+            yield event
+        for _ in range(2):
+            yield self._next_step()
+            await self._lines.get()
+
+    def _played(self, item: Input) -> list[Happened]:
+        self._state, events = apply(self._state, item)
+        return [Happened(event, self._state, is_last=event is events[-1]) for event in events]
+
+    def _next_step(self) -> Said:
+        self._explained += 1
+        return Said(self._players[_COACH], spoken(LESSONS[self._explained - 1].words, has_keys=self.face.shows_board))
+
+    def _before_telling(self, event: Told) -> None:
+        if isinstance(event, Said):
+            self.step, self.coach = self.step + 1, event.text
+
+    # Typed lines
+
+    def prompt(self) -> str:
+        return "your turn> " if self.board.turn else "> "
+
+    def hint(self) -> str:
+        return "60 seconds, nothing counts; Esc skips"
+
+    def completions(self) -> list[str]:
+        return [*(offers(self.board.turn.view, self.board.seating.names) if self.board.turn else ()), *self.words]
+
+    def obey(self, line: str) -> None:
+        if self.is_behind and not line.strip():
+            self.pace.skip()
+        elif not line.strip() and self.step and LESSONS[self.step - 1].move is None:
+            self._lines.put_nowait(None)
+        else:
+            super().obey(line)
+
+    def _hear(self, line: str) -> None:
+        if self.board.turn is None or not self.step:
+            super()._hear(line)
+            return
+        try:
+            heard = hear(line, self.board.turn.view, self.board.seating.names, self._short_words, self._long_words)
+        except NotUnderstoodError as error:
+            self._say(str(error))
+            return
+        if isinstance(heard, str):
+            self.words[heard][1]("")
+        elif heard != LESSONS[self.step - 1].move:
+            self._say(spoken(LESSONS[self.step - 1].nudge, has_keys=self.face.shows_board))
+        else:
+            self.board.turn = None
+            self._lines.put_nowait(heard)
+
+    def _no_turn(self) -> str:
+        return "Not yet: Coach is talking. Enter goes on."
+
+    def _help(self, _rest: str) -> None:
+        self._say("Coach tells you what to type. You can also type:")
+        self._list_words()

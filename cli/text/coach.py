@@ -1,0 +1,60 @@
+"""Coach's words: a first round in five steps, with three dice each."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from p2pdice import Bid, Hand, Liar, Move
+
+COACH: Final = "Coach"
+HANDS: Final[tuple[Hand, Hand]] = ((1, 4, 6), (2, 3, 6))
+"""The learner's dice and Coach's."""
+
+
+class Lesson(NamedTuple):
+    """One step: what Coach says, and the one move that goes on from there."""
+
+    words: str
+    """In full; ``{raise}`` and ``{call}`` stand for the way to make the move, by keys or by typed words."""
+    move: Move | None = None
+    """None if any line goes on."""
+    nudge: str = ""
+    """The answer to another move, which changes nothing."""
+
+
+LESSONS: Final = (
+    Lesson(
+        "These three dice are yours. Only you can see them. I have three, too. I bid on both cups together: two fours."
+    ),
+    Lesson(
+        "I say both cups hold at least two fours. You have a 4 and a wild 1: two already. So it is true."
+        " Raise it: {raise}.",
+        Bid(3, 4),
+        "The rules may allow that. For this round, bid three fours: {raise}.",
+    ),
+    Lesson(
+        "I raise to four fours. You see two. I would need two more among my three dice: a 26% chance."
+        " Don't believe me: {call}.",
+        Liar(),
+        "The rules may allow that. For this round, call me a liar: {call}.",
+    ),
+    Lesson(
+        "You got me. Four fours were needed, and both cups together had two. Had there been four, you would have lost"
+        " a die instead of me. {on}."
+    ),
+    Lesson(
+        "That's the game: bluff, doubt, and keep the last die. p2pdice host opens a table, and p2pdice host --bots 3"
+        " plays against us."
+    ),
+)
+_KEYS: Final = {"raise": "press ↑ for three fours, then Enter", "call": "press ! twice", "on": "Space goes on"}
+_WORDS: Final = {"raise": "type 3x4", "call": "type liar", "on": "Enter goes on"}
+
+
+def spoken(words: str, *, has_keys: bool) -> str:
+    """Return a step's words for a reader who has the keys of a full screen, or who types every move.
+
+    >>> spoken("Raise it: {raise}.", has_keys=False)
+    'Raise it: type 3x4.'
+    """
+    return words.format_map(_KEYS if has_keys else _WORDS)

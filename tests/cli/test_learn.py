@@ -1,0 +1,80 @@
+"""The lesson: what Coach says is true, only the move that Coach asks for goes on, and it can be left at any time."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from cli.text.coach import HANDS, LESSONS, spoken
+from p2pdice import PRESETS, Bid, Hands, Judged, Play, Rolled, apply, new_match
+from p2pdice.odds import at_least
+from tests.programs import MODULE
+
+MINE, COACHS = HANDS
+RULESET = PRESETS["classic"].with_options({"dice": "3"})
+
+
+def test_what_coach_says_of_the_dice_and_chances_is_true() -> None:
+    known = sum(face in (1, 4) for face in MINE)
+    assert known == 2, "You have a 4 and a wild 1: two already"
+    assert Bid(known, 4) == Bid(2, 4), "so two fours are certain"
+    chance = at_least(4, 4, MINE, len(COACHS), True)
+    assert chance == Fraction(7, 27)
+    assert f"{round(100 * chance)}%" in LESSONS[2].words
+    assert sum(face in (1, 4) for face in (*MINE, *COACHS)) == 2, "both cups together had two"
+
+
+def test_the_script_is_a_legal_round_that_the_learner_wins() -> None:
+    state, _ = apply(new_match(RULESET, 2, first=1), Rolled())
+    raised, called = (lesson.move for lesson in LESSONS if lesson.move is not None)
+    for seat, move in ((1, Bid(2, 4)), (0, raised), (1, Bid(4, 4)), (0, called)):
+        state, _ = apply(state, Play(seat, move))
+    state, events = apply(state, Hands(HANDS))
+    assert [event.bid_true for event in events if isinstance(event, Judged)] == [False]
+    assert state.dice == (3, 2), "Coach loses a die"
+
+
+@pytest.mark.parametrize("has_keys", [True, False])
+def test_no_step_leaves_a_gap_in_the_words(*, has_keys: bool) -> None:
+    assert not any(re.search("[{}]", spoken(lesson.words + lesson.nudge, has_keys=has_keys)) for lesson in LESSONS)
+
+
+def test_a_lesson_through_pipes_says_where_the_rules_are(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, *MODULE, "learn", "--home", str(tmp_path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == ExitCode.FAILURE
+    assert "p2pdice rules classic" in ended.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
+def test_in_lines_only_the_move_that_coach_asks_for_goes_on(tmp_path: Path) -> None:
+    from tests.cli.screen import Terminal
+
+    with Terminal(tmp_path, "learn", "--ui", "line", "--name", "Ada") as learner:
+        learner.until("on both cups together")
+        learner.type("\r")
+        learner.until("type 3x4.")
+        learner.type("2x6\r")
+        learner.until("For this round, bid three fours: type 3x4.")
+        learner.type("3x4\r")
+        learner.until("type liar.")
+        learner.type("5x4\r")
+        learner.until("For this round, call me a liar: type liar.")
+        learner.type("liar\r")
+        learner.until("Enter goes on.")
+        learner.type("\r")
+        learner.until("That's the game")
+        learner.type("\r")
+        assert learner.end() == ExitCode.DONE
+    assert not (tmp_path / "store.sqlite3").exists(), "nothing is kept"
