@@ -14,7 +14,7 @@ from cli.table.board import Told
 from cli.table.open_face import open_face
 from cli.table.pace import beats
 from cli.table.table import Table
-from cli.table.tape import START, Place, Tape
+from cli.table.tape import START, WATCHER, Place, Tape
 from cli.table.tasks import first_of
 from cli.table.telling import tell
 from cli.text.hindsight import chances, hindsight, weigh
@@ -35,6 +35,8 @@ _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
 """Keys whose names are more than a word."""
 EVERYBODY: Final = "all"
 """Stands for the view of all players."""
+NOBODY: Final = "spectator"
+"""Stands for the view of those who watched."""
 
 
 def look_back(event: Told, board: Board) -> Iterator[str]:
@@ -88,7 +90,7 @@ class ReplayTable(Table):
             "round": ("go to a round: round 3, or just 3", self._round),
             "start": ("go to the start", self._to_start),
             "end": ("go to the end", self._to_end),
-            "as": ("see it with a player's eyes: as Ada; with everybody's: as all", self._as),
+            "as": ("see it with a player's eyes: as Ada; all dice: as all; none: as spectator", self._as),
             "odds": ("how likely the bid was, for each player; odds 3x5 for another", self._odds),
             "bids": ("the bids of this round", self._answer(answers.bids)),
             "table": ("what is on the table", self._answer(answers.table)),
@@ -114,6 +116,8 @@ class ReplayTable(Table):
     def _whose_eyes(self) -> str:
         if self._tape.eyes is None:
             return "You see all dice."
+        if self._tape.eyes == WATCHER:
+            return "You see what spectators saw: no dice before the cups go up."
         return f'You see what {self._name(self._tape.eyes)} saw; "you" is {self._name(self._tape.eyes)}.'
 
     def _name(self, seat: int) -> str:
@@ -148,7 +152,7 @@ class ReplayTable(Table):
         return "Arrows: a step; PageUp, PageDown: a round; space plays"
 
     def completions(self) -> Iterable[str]:
-        return (*self.words, *(f"as {name}" for name in (EVERYBODY, *display_names(self._replay.players))))
+        return (*self.words, *(f"as {name}" for name in (EVERYBODY, NOBODY, *display_names(self._replay.players))))
 
     def obey(self, line: str) -> None:
         was_playing = self._is_playing.is_set()
@@ -266,7 +270,9 @@ class ReplayTable(Table):
 
     def _as(self, rest: str) -> None:
         try:
-            eyes = None if rest.lower() == EVERYBODY else find_seat(self._replay.players, rest)
+            views = {EVERYBODY: None, NOBODY: WATCHER}
+            typed = rest.lower()
+            eyes = views[typed] if typed in views else find_seat(self._replay.players, rest)
         except UnknownPlayerError as error:
             self._say(str(error))
             return

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.table.board import Board
+from protocol.events import CupsSeen
 
 if TYPE_CHECKING:
     from protocol import Replay
@@ -27,6 +28,8 @@ class Place(NamedTuple):
 
 
 START: Final = Place(0, 1)
+WATCHER: Final = -1
+"""In place of a seat: the view of a spectator, who sees no dice before their cup is opened."""
 
 
 class Scene(NamedTuple):
@@ -41,7 +44,7 @@ class Scene(NamedTuple):
 class Tape:
     """One replay, in one player's view from its start to its end.
 
-    :param eyes: the seat whose dice the reader sees; None for all.
+    :param eyes: the seat whose dice the reader sees; None for all, :data:`WATCHER` for none.
     """
 
     def __init__(self, replay: Replay, eyes: int | None) -> None:
@@ -64,7 +67,10 @@ class Tape:
 
     def _scenes(self, round_: int) -> Iterator[Scene]:
         number = 0
-        told = self.replay.tell(self.eyes, self._starts[round_])
+        sees_none = self.eyes == WATCHER
+        told = self.replay.tell(None if sees_none else self.eyes, self._starts[round_])
+        if sees_none:
+            told = (moment for moment in told if not isinstance(moment.event, CupsSeen))
         groups = (
             (step, tuple(moment.event for moment in group)) for step, group in groupby(told, lambda each: each[0])
         )

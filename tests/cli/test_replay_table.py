@@ -20,7 +20,7 @@ from cli.table.drawing import Sight, picture
 from cli.table.pace import beats
 from cli.table.replay_table import ReplayTable
 from cli.table.showing import Showing
-from cli.table.tape import Place, Tape
+from cli.table.tape import WATCHER, Place, Tape
 from cli.table.terminal import glyphs_of
 from p2pdice import PRESETS
 from p2pdice.stakes import settlement
@@ -70,7 +70,7 @@ def on_board(board: Board) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["classic", "motes"])
-@pytest.mark.parametrize("seat", [None, 0])
+@pytest.mark.parametrize("seat", [None, 0, WATCHER])
 def test_events_on_a_copy_of_a_board_do_not_show_on_the_board(name: str, seat: int | None) -> None:
     tape = Tape(replay(name), seat)
     while events := tape.forward():
@@ -83,6 +83,20 @@ def test_events_on_a_copy_of_a_board_do_not_show_on_the_board(name: str, seat: i
         for event in events:
             tape.board.take(event)
         assert on_board(tape.board) == on_board(twin)
+
+
+@pytest.mark.parametrize("name", ["classic", "motes", "joker"])
+def test_a_spectator_sees_no_dice_before_their_cup_is_opened(name: str) -> None:
+    looking = Looking(name)
+    looking.types("as spectator")
+    looking.types("start")
+    showdowns = 0
+    while not looking.table.board.over:
+        looking.types("next")
+        assert not looking.table.board.hands
+        assert looking.table.board.me is None
+        showdowns += looking.table.board.showdown is not None
+    assert showdowns
 
 
 def folded(replay: Replay, eyes: int | None, place: Place) -> Board:
@@ -98,7 +112,21 @@ def folded(replay: Replay, eyes: int | None, place: Place) -> Board:
 
 WAYS = st.one_of(
     st.sampled_from(
-        ["", "next", "back", "next round", "back round", "start", "end", "as 1", "as all", "n", "b", "odds"]
+        [
+            "",
+            "next",
+            "back",
+            "next round",
+            "back round",
+            "start",
+            "end",
+            "as 1",
+            "as all",
+            "as spectator",
+            "n",
+            "b",
+            "odds",
+        ]
     ),
     st.integers(0, 12).map(lambda number: f"round {number}"),
 )
