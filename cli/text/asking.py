@@ -1,4 +1,4 @@
-"""Questions that a table asks besides moves, the lines of a lobby, and the lessons of a first game.
+"""Questions that a table asks besides moves, the lines of a lobby, and the facts of a demo.
 
 A question is a title, lines, and choices; a choice is its key, its text, and what it means.
 """
@@ -106,20 +106,6 @@ def leaving(others: Sequence[str]) -> Question:
             Option("c", "Concede", means),
         ),
     )
-
-
-COACH: Final = (
-    "These three dice are yours. Only you can see them. I have three, too. I bid on both cups together: two fours.",
-    "I say both cups hold at least two fours. You have a 4 and a wild 1: two already. So it is true. Raise it: press ↑"
-    " for three fours, then Enter.",
-    "I raise to four fours. You see two. I would need two more among my three dice: a 26% chance. Don't believe me:"
-    " press ! twice.",
-    "You got me. Four fours were needed, and both cups together had two. Had there been four, you would have lost a die"
-    " instead of me. Space goes on.",
-    "That's the game: bluff, doubt, and keep the last die. p2pdice host opens a table, and p2pdice host --bots 3 plays"
-    " against us.",
-)
-"""What Coach says in the five steps of a first game, with three dice each."""
 
 
 def facts(players: int) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from cli.table.pace import beats
 from cli.table.player_table import PlayerTable
 from cli.table.telling import tell
 from cli.text import asking
+from cli.text.coach import LESSONS
 from cli.text.narrate import narrate, question
 from cli.text.narrate_game import caught, measured, narrate_game, verdict, verdict_in_letters, what_counts
 from cli.text.round_summary import Rounds
@@ -223,7 +224,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Ben's Blue stops Dark. Both are spent.": lambda: game(PowerStopped(1, Die("dark", 1))),
     "Ben's Dark destroys Cleo's Blue.": lambda: game(DieDestroyed(1, Die("blue", 2))),
     # First minutes
-    "These three dice are yours. Only you can see them.": lambda: asking.COACH[0],
+    "These three dice are yours. Only you can see them.": lambda: LESSONS[0].words,
     "No server deals the dice: each roll is made by all four together": lambda: asking.facts(4)[0],
 }
 """The words that a situation must show, and the situation."""
