@@ -117,6 +117,34 @@ class LobbyChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SeatAsked:
+    """The owner is asked about a player: a host about a newcomer, who has no seat yet; a guest about somebody who has
+    sat down beside them, before they sign a match with that player. ``Node.seat`` says yes; a host may also say
+    ``Node.refuse`` or ``Node.let_watch``. Told once for each question; ``Node.asked`` has those that are open."""
+
+    player: PlayerInfo
+    namesake: bool
+    """Somebody whom the owner trusts has such a name, and another key."""
+    came_by: str = ""
+    """How a newcomer found the table: ``code``, ``line`` (that of a private table) or ``network``. Empty for a
+    guest."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatPending:
+    """The person who hosts the table is being asked whether this node gets a seat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """The spectators who are linked with this node have changed; others may watch through other players."""
+
+    names: tuple[str, ...]
+    """The name under which this home knows each of them, ``a spectator`` if none: spectators give no names. In the
+    order in which they came."""
+
+
+@dataclass(frozen=True, slots=True)
 class TableClosed:
     """The table is gone before a match began (its host left, or refused us)."""
 
@@ -337,6 +365,21 @@ class MatchResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """The owner has left a match in which the other player is away. Nobody has signed that it is over: it counts as
+    claimed, never as won, and can still be resumed."""
+
+    match_id: str
+    players: tuple[PlayerInfo, ...]
+    """By seat, or in the order of the roster before seats are drawn."""
+    away: tuple[PlayerInfo, ...]
+    since_seconds: int
+    """How long they had been away, by this machine's clock."""
+    transcript: Path
+    """Of the match so far: its verdict is incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     """A player said something to all at the table, or this node's owner did (``player.is_me``)."""
 
@@ -379,6 +422,9 @@ NodeEvent = (
     | TableJoined
     | TableWatched
     | LobbyChanged
+    | SeatAsked
+    | SeatPending
+    | Watching
     | TableClosed
     | AwaitingHost
     | AgainAsked
@@ -399,6 +445,7 @@ NodeEvent = (
     | Continued
     | Misbehaved
     | MatchResult
+    | Claimed
     | Said
     | Stopped
     | Diverged

@@ -312,6 +312,16 @@ which all players at the table sign. A guest who asks too soon waits, with the l
 without end keeps nobody out."""
 JOIN_BURST: Final = 20
 """Seats given at once: everybody sits down, and some of them twice."""
+SEATS_ASKED: Final = 3
+"""Newcomers about whom a host's person is asked at the same time, one from each address."""
+SEAT_ASKED: Final = 120.0
+"""Seconds that a host's person has to answer. Then the newcomer is refused."""
+QUESTION_RATE: Final = 1 / 60
+"""Questions a second about newcomers from one place: identities are free."""
+QUESTION_BURST: Final = 3
+"""Such questions at once."""
+KNOWN_BY_NAME: Final = 256
+"""Names that are kept of people who were shown at a table: a host can show any number."""
 LOBBY_RATE: Final = 6.0
 """Changes of a table and proposals a second that a guest or a spectator takes from a host. An honest host sends three
 for each seat that it gives. Above the rate the table is left: each frame costs signatures or is told to the

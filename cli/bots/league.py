@@ -10,6 +10,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -120,7 +121,7 @@ class League:
         return Ending.DONE
 
     async def _play_one(self) -> None:
-        await self._node.host(self._table)
+        await self._node.host(replace(self._table, asks="never"))  # nobody would answer
         async with hired(self._node, self._crew, self._report.pass_on):
             try:
                 async with Lull(self._terms.give_up) as self._lull:

@@ -64,6 +64,8 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _table(event)
         case node.LobbyChanged():
             return _sitting(event)
+        case node.SeatAsked() | node.SeatPending() | node.Watching():
+            return _newcomers(event)
         case node.TableClosed(code=RefuseCode.CLOSED):
             return f"The table is closed: {clause(escape(event.reason))}"
         case node.TableClosed():
@@ -83,6 +85,8 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _peers(event, seating)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
             return _course(event, seating)
+        case node.Claimed():
+            return _claimed(event)
         case node.Said():
             who = "You say" if event.player.is_me else f"{seating.named([event.player])} says"
             return f"{who}: {escape(event.text)}"
@@ -94,6 +98,31 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return sentence(escape(event.text))
         case _:
             assert_never(event)
+
+
+def _newcomers(event: node.SeatAsked | node.SeatPending | node.Watching) -> str:
+    match event:
+        case node.SeatPending():
+            return "The host is being asked whether you may sit down."
+        case node.Watching():
+            verb = "is" if len(event.names) < 2 else "are"
+            return f"{capital(listing([escape(name) for name in event.names]) or 'nobody')} {verb} watching."
+    who, false = f"{escape(event.player.name)} ({event.player.fingerprint})", ""
+    if event.namesake:
+        false = " with another key than the one that you trust under this name"
+    name = escape(event.player.name)
+    if not event.came_by:
+        return f"{who} sits here{false}. Do you play with them? Type seat {name}, or quit."
+    return f"{who} wants to sit down{false}. Type seat {name}, watch {name} or refuse {name}."
+
+
+def _claimed(event: node.Claimed) -> str:
+    players = listing(display_names(event.away, event.players))
+    return (
+        f"You have left the match: {players} had been away for {counted(event.since_seconds, 'second')} by your clock."
+        " It counts as claimed, not confirmed: nobody has won. You can still return to it.\n"
+        f"The match so far is in {shown_path(event.transcript)}"
+    )
 
 
 def unfamiliar(

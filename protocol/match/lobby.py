@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from p2pdice import Ruleset
 from protocol import limits
@@ -34,6 +34,7 @@ from protocol.wire.nicknames import NicknameError, check_nickname, is_table_name
 from protocol.wire.rulesets import is_rules_name
 from protocol.wire.table_id import admits
 
+Asks = Literal["never", "strangers", "always"]
 NO_TABLE: Final = "no table is open at this address"
 
 
@@ -74,6 +75,11 @@ class TableSettings:
     """The host's name for house rules, as :func:`protocol.wire.rulesets.is_rules_name` has it; empty if there is none.
     It is for people, and nobody signs it."""
     customs: Customs = field(default_factory=Customs)
+    asks: Asks = "strangers"
+    """About whom the owner is asked before they get a seat: ``never`` about anybody; ``strangers`` who bear the name of
+    somebody trusted, with another key; ``always`` about everybody but those who have played here just now."""
+    unlisted: bool = False
+    """Advertise neither the table nor its match: nobody else is to come."""
 
 
 class HostedTable:
@@ -127,8 +133,8 @@ class HostedTable:
                 RefuseCode.FULL, "the last seats are kept for a moment for those who have just played here"
             )
 
-    def admit(self, identity: bytes, value: Value) -> None:
-        """Give the player behind a link a seat. A guest who has one already replaces the join record.
+    def check_join(self, identity: bytes, value: Value) -> JoinRecord:
+        """Return the join record of the player behind a link, if they can have a seat with it.
 
         :param identity: the key that the link has proven.
         :raises NotAdmittedError: if the record is wrong or there is no seat left.
@@ -145,7 +151,14 @@ class HostedTable:
         if record.join.table != self.id:
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
         self.check_room(identity)
-        self._guests[identity] = record
+        return record
+
+    def admit(self, identity: bytes, value: Value) -> None:
+        """Give the player behind a link a seat. A guest who has one already replaces the join record.
+
+        :raises NotAdmittedError: if :meth:`check_join` does.
+        """
+        self._guests[identity] = self.check_join(identity, value)
         self.expected.discard(identity)
 
     def release(self, identity: bytes) -> bool:
@@ -240,10 +253,14 @@ class Attendance:
         """Return the guests who have failed by now."""
         return sorted(identity for identity in {*self._asked, *self._lost} if now >= self._ends(identity))
 
-    def fail(self, identity: bytes) -> None:
-        """Let a guest who has failed in no more."""
+    def fail(self, identity: bytes, *, is_barred: bool = True) -> None:
+        """Count a guest who has failed.
+
+        :param is_barred: they are let in no more. Not if they left before they had signed anything.
+        """
         self._failures += 1
-        self._barred.add(identity)
+        if is_barred:
+            self._barred.add(identity)
 
     def release(self, identity: bytes) -> None:
         """A guest has no seat any more. What the guest has done so far is remembered."""

@@ -15,6 +15,7 @@ from protocol.limits import Limits
 from protocol.match.lobby import NO_TABLE
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh
+from protocol.node.door import Door
 from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.locator import Locator
@@ -81,13 +82,14 @@ class Activities:
         self.runtime = Runtime(home, identity, store, self.mesh, locator, bounds)
         self.audience = Spectators(self.runtime)
         self.talking = Talking(self.runtime)
+        self.door = Door(self.runtime)
         self._sign_on = sign_on
         self._begin = begin
         self.hosting: Host | None = None
         self.proposals = Proposals(
             self.runtime, formed, lambda: self.joining.withdrawn(), lambda: self.joining.gave_up()
         )
-        self.joining = Guest(self.runtime, sign_on, begin, self.proposals)
+        self.joining = Guest(self.runtime, sign_on, begin, self.proposals, self.door)
         self.playing: PlayerSession | None = None
         self.former: PlayerSession | None = None
         """The match before. It is over for the owner, but still served to players who lack its end."""
@@ -142,7 +144,7 @@ class Activities:
             self.hosting.close()
         self.proposals.turn_away(self.former)
         self.hosting = self.playing = self.watching = None
-        self.joining = Guest(self.runtime, self._sign_on, self._begin, self.proposals)
+        self.joining = Guest(self.runtime, self._sign_on, self._begin, self.proposals, self.door)
 
     def close(self) -> None:
         """Close every table and match."""
@@ -189,7 +191,7 @@ class Activities:
                 if isinstance(aim, CodeAim | TableAim) and self.hosting is not None:
                     if isinstance(aim, CodeAim):
                         self.hosting.code_desk.greet(identity, at[0])
-                    self.hosting.greet(identity)
+                    self.hosting.greet(identity, at[0])
                 elif isinstance(aim, TableAim):
                     self.joining.greet(identity, aim)
 

@@ -75,6 +75,8 @@ class CodeDesk:
         self._exchanges: dict[bytes, _Exchange] = {}
         """Those under way, by the peer's identity."""
         self._next: asyncio.TimerHandle | None = None
+        self._admitted: dict[bytes, None] = {}
+        """Identities that have proven that they know a code; the latest are kept."""
         self._overtaken: set[bytes] = set()
         """Peers that were welcomed with a former code."""
         self.renew(code)
@@ -105,6 +107,10 @@ class CodeDesk:
         if not self.tries_left:
             return Refuse(RefuseCode.REFUSED, CLOSED)
         return TableAim(self._table.id, "")
+
+    def has_admitted(self, identity: bytes) -> bool:
+        """Tell whether a peer has proven that it knows a code of this table."""
+        return identity in self._admitted
 
     def greet(self, identity: bytes, host: str) -> None:
         """Wait for the element of a welcomed peer.
@@ -178,6 +184,9 @@ class CodeDesk:
     def _judge(self, identity: bytes, begun: _Exchange, frame: CodeProof) -> None:
         if begun.exchange.is_proven_by(frame.proof):
             self._failures.bucket(begun.place, self._runtime.loop.time()).put_back()
+            self._admitted[identity] = None
+            if len(self._admitted) > limits.KNOWN_BY_NAME:
+                del self._admitted[next(iter(self._admitted))]
             self._runtime.post(identity, CodeProof(begun.exchange.proof, self._table.token))
             return
         self.tries_left -= 1

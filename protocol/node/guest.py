@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.errors import RefuseCode
-from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
+from protocol.events import LobbyChanged, PlayerInfo, SeatAsked, SeatPending, TableClosed, TableJoined
 from protocol.match.lobby import GuestTable, StaleProposalError
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
+from protocol.node.door import Door
 from protocol.node.locator import Target
 from protocol.node.player_session import PlayerSession
 from protocol.node.proposals import Proposals
-from protocol.node.refusals import LEFT, closing_code, host_gone, refusal, unreachable
+from protocol.node.refusals import (
+    LEFT,
+    StrangersError,
+    closing_code,
+    host_gone,
+    refusal,
+    strangers_there,
+    unreachable,
+)
 from protocol.node.runtime import Runtime
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.node.talking import Floor
@@ -31,6 +40,7 @@ class Guest:
     :param sign_on: makes a join record for the table with this id, with a purse or without.
     :param begin: takes part in a proposed match.
     :param proposals: those in which this node takes part.
+    :param door: whom the owner plays with, though a trusted name has come with another key.
     """
 
     def __init__(
@@ -39,11 +49,13 @@ class Guest:
         sign_on: Callable[[bytes, bool], JoinRecord],
         begin: Callable[[bytes, Genesis], PlayerSession],
         proposals: Proposals,
+        door: Door,
     ) -> None:
         self._runtime = runtime
         self._sign_on = sign_on
         self._begin = begin
         self._proposals = proposals
+        self._door = door
         self._wanted: Target | None = None
         self._seat: GuestTable | None = None
         self.has_begun = False
@@ -54,6 +66,10 @@ class Guest:
         """The match that was proposed last, as long as the purses in it are not in order."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
+        self._is_pending = False
+        """The host has said that their person is asked."""
+        self._timeout: asyncio.Timeout | None = None
+        """Of the host's answer."""
         self._gone = ""
         """Why the link to the host went down last."""
         self._refused: RefusedError | None = None
@@ -78,12 +94,12 @@ class Guest:
         :raises RefusedError: if this player is not admitted.
         """
         mesh = self._runtime.mesh
-        self._wanted, self._refused = wanted, None
+        self._wanted, self._refused, self._is_pending = wanted, None, False
         self._admission = self._runtime.loop.create_future()
         try:
             host = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), wanted.may_be)
             try:
-                async with asyncio.timeout(self._runtime.bounds.handshake):
+                async with asyncio.timeout(self._runtime.bounds.handshake) as self._timeout:
                     await self._admission
             except TimeoutError:
                 self._seat = None
@@ -112,7 +128,9 @@ class Guest:
                 frame.customs.talk,
             )
         )
-        self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))
+        players = self._runtime.players(frame)
+        self._runtime.tell(LobbyChanged(players, frame.seats))
+        self._ask_about(players)
 
     def greet(self, identity: bytes, aim: TableAim) -> None:
         """Ask for a seat, as the host has welcomed us."""
@@ -136,8 +154,8 @@ class Guest:
                 if self._ledgers is not None:
                     self._ledgers.take(identity, frame)
             elif isinstance(frame, Seat):
-                if frame.state and seat.own is not None and self._admission is not None and not self._admission.done():
-                    self._admission.set_result(None)
+                if seat.own is not None and self._admission is not None and not self._admission.done():
+                    self._hear_answer(frame)
             else:
                 seat.hear(self._runtime.loop.time())
                 if isinstance(frame, Propose):
@@ -150,6 +168,24 @@ class Guest:
         except DamagedPurseError as error:
             self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}")
 
+    def _hear_answer(self, answer: Seat) -> None:
+        """Take the host's answer to the wish for a seat: yes, or wait until their person has been asked."""
+        assert self._admission is not None
+        if answer.state:
+            self._admission.set_result(None)
+        elif self._timeout is not None and not self._is_pending:
+            self._is_pending = True
+            self._timeout.reschedule(self._runtime.loop.time() + limits.SEAT_ASKED + self._runtime.bounds.handshake)
+            self._runtime.tell(SeatPending())
+
+    def _strangers(self, table: Table) -> tuple[PlayerInfo, ...]:
+        return self._door.strangers(self._runtime.players(table))
+
+    def _ask_about(self, players: Collection[PlayerInfo]) -> None:
+        """Ask the owner about those who sit here by now, before there is a match to be signed with them."""
+        for player in self._door.strangers(players):
+            self._runtime.tell(SeatAsked(player, namesake=True))
+
     def _see(self, seat: GuestTable, frame: Table) -> None:
         """Follow who sits at the table, and ask for a seat when it is shown for the first time."""
         before = seat.shown
@@ -157,8 +193,13 @@ class Guest:
         self._wanted.check_name(frame.name)
         seat.update(frame)
         if self._admission is None and before is not None and frame != before:
-            self._runtime.tell(self._runtime.lobby_changed(before, frame))
+            changed = self._runtime.lobby_changed(before, frame)
+            self._runtime.tell(changed)
+            self._ask_about(changed.joined)
         if seat.own is None:
+            if strangers := self._strangers(frame):
+                self._give_up(StrangersError(strangers))
+                return
             self._sit_down(seat)
         if self._ledgers is not None:
             self._ledgers.follow({identity for _, identity in frame.players})
@@ -181,7 +222,10 @@ class Guest:
                 raise MalformedGenesisError("another match is proposed, though the last one may begin")
             if self._proposals.committed_with(seat.own.join.match_key) >= limits.PROPOSALS:
                 raise MalformedGenesisError("matches are proposed without end")
-            if self._ledgers is None or self._ledgers.may_sign(genesis):
+            assert seat.shown is not None
+            if strangers := self._strangers(seat.shown):
+                self._stand_up(seat, f"a match was proposed, and {strangers_there(strangers)}")
+            elif self._ledgers is None or self._ledgers.may_sign(genesis):
                 self._begin(proposal.genesis, genesis)
             else:
                 self._proposed = proposal
@@ -210,8 +254,12 @@ class Guest:
         names = {key: name for name, key in (seat.shown.players if seat.shown is not None else ())}
         is_own = identity == self._runtime.identity.public
         who = "" if is_own or identity not in names else f"{names[identity]} cannot play here: "
+        self._stand_up(seat, f"{who}{reason}")
+
+    def _stand_up(self, seat: GuestTable, reason: str) -> None:
+        """Leave a table because of who else sits there."""
         self._runtime.post(seat.host, Leave("left the table"))
-        self._close(RefuseCode.REFUSED, f"{who}{reason}")
+        self._close(RefuseCode.REFUSED, reason)
 
     def _look_again(self) -> None:
         if self._seat is not None and self._proposed is not None and not self.has_begun:
@@ -294,15 +342,18 @@ class Guest:
         return self._seat.shown.customs if self._seat is not None and self._seat.shown is not None else Customs()
 
     def _close(self, code: str, reason: str) -> None:
-        """Give the table up; tell the owner, or :meth:`try_to_enter`. The code may be any text of a peer."""
-        known = closing_code(code)
+        """Give the table up. The code may be any text of a peer."""
+        self._give_up(RefusedError(closing_code(code), reason))
+
+    def _give_up(self, error: RefusedError) -> None:
+        """Give the table up; tell the owner, or :meth:`try_to_enter`."""
         seat, self._seat = self._seat, None
         self._leave_ledgers()
         if self._admission is not None:
-            self._refused = RefusedError(known, reason)
+            self._refused = error
             if not self._admission.done():
                 self._admission.set_result(None)
         else:
-            self._runtime.tell(TableClosed(known, reason))
+            self._runtime.tell(TableClosed(closing_code(error.code), str(error)))
         if seat is not None:
-            self._runtime.mesh.disconnect(seat.host)
+            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.host)  # behind LEAVE

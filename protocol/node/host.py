@@ -16,6 +16,7 @@ from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedError
 from protocol.net.link import Standing
 from protocol.node.code_desk import BEGUN, OVER, CodeDesk
+from protocol.node.door import REMOVED, Door
 from protocol.node.player_session import PlayerSession
 from protocol.node.purse import FOLDED
 from protocol.node.refusals import LEFT
@@ -29,6 +30,7 @@ from protocol.wire.genesis import Genesis, JoinRecord
 
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""
+BEGUN_WITHOUT: Final = "the match has begun without you"
 KEPT_FROM_FORMING: Final = "the match begins without you, as you kept it from forming"
 
 
@@ -40,6 +42,8 @@ class Host:
     :param begin: takes part in a proposed match.
     :param advertise: tells the network how the table stands now.
     :param code: the short code, if the table can be found by it.
+    :param door: who may sit down, as the owner has said.
+    :param programs: returns the owner's own programs: nobody is asked about them, and they keep their seats.
     :param returning: players of the match before; strangers take no links away from them.
     """
 
@@ -52,9 +56,15 @@ class Host:
         begin: Callable[[bytes, Genesis], PlayerSession],
         advertise: Callable[[], None],
         code: ShortCode | None,
+        door: Door,
+        programs: Callable[[], Collection[bytes]],
         returning: Collection[bytes] = (),
     ) -> None:
         self.table = table
+        self._door = door
+        self._programs = programs
+        self._places: dict[bytes, str] = {}
+        """Where the peers are who may ask for a seat."""
         self.code_desk = CodeDesk(runtime, table, code)
         acts = Acts(self._join, self._lose_purse, self._renew, self._follow_purses)
         self.ledgers = TableLedgers(runtime, acts, lambda: table.records, has_stakes=table.settings.ruleset.stakes)
@@ -164,6 +174,8 @@ class Host:
             if match.history.missing() and not awaited:  # it is the host that cannot sign
                 failed += [each for each in self.ledgers.flawed() if each in self.seated]
         self._attendance.await_(awaited, now)
+        if self.has_begun:
+            self._door.close(BEGUN_WITHOUT)
         if self._patience is not None:
             self._patience.cancel()
         due = self._attendance.due()
@@ -174,14 +186,14 @@ class Host:
     def _look_again(self) -> None:
         self._fail(self._attendance.late(self._runtime.loop.time()))
 
-    def _fail(self, identities: Iterable[bytes]) -> None:
+    def _fail(self, identities: Iterable[bytes], *, is_barred: bool = True) -> None:
         """Part with guests who keep a match from forming, and propose it without them."""
         if self.has_begun or self._runtime.is_silent:
             return
         with self._runtime.stopping_at_disk_errors():
             for identity in identities:
                 if identity in self.seated and self._proposal is not None:
-                    self._attendance.fail(identity)
+                    self._attendance.fail(identity, is_barred=is_barred)
                     self._runtime.refuse(identity, RefuseCode.CLOSED, KEPT_FROM_FORMING)
                 self._give_away(identity)
             self._watch()
@@ -192,6 +204,7 @@ class Host:
         for timer in timers:
             if timer is not None:
                 timer.cancel()
+        self._door.close(NO_TABLE)
         self.ledgers.close()
         self.code_desk.close()
 
@@ -216,6 +229,7 @@ class Host:
             return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         try:
             self.table.check_aim(aim)
+            self._door.check(identity)
             self._attendance.check(identity, self.seated)
             self.table.check_room(identity)
         except NotAdmittedError as error:
@@ -243,6 +257,7 @@ class Host:
         """Answer a peer that wants to watch."""
         try:
             self.table.check_aim(aim)
+            self._door.check(identity, only_watches=True)
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
         if identity in self.seated:
@@ -255,9 +270,13 @@ class Host:
         """Show the table to a spectator."""
         self._runtime.post(identity, self.table.frame())
 
-    def greet(self, identity: bytes) -> None:
+    def greet(self, identity: bytes, host: str) -> None:
         """Show the table to a welcomed peer, and wait for its JOIN. If none comes in time, the link is ended: it takes
-        room from others. A guest who is back is shown the match that is proposed."""
+        room from others. A guest who is back is shown the match that is proposed.
+
+        :param host: where the peer is.
+        """
+        self._places[identity] = host
         if not isinstance(self._runtime.mesh.aim(identity), CodeAim):
             self._runtime.post(identity, self.table.frame())
         if identity in self.seated:
@@ -267,7 +286,7 @@ class Host:
         self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
-        if identity in self.seated or identity in self._audience:
+        if identity in self.seated or identity in self._audience or self._door.is_asked_about(identity):
             return
         if not self.code_desk.expire(identity):
             self._runtime.mesh.disconnect(identity)
@@ -314,6 +333,10 @@ class Host:
             if self._holds_up(identity):
                 self._fail([identity])
                 return
+            self._door.check(identity)
+            record = self.table.check_join(identity, frame.record)
+            if self._has_to_wait(identity, record, frame):
+                return
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
             self._runtime.refuse(identity, error.code, str(error))
@@ -325,6 +348,40 @@ class Host:
         self._runtime.post(identity, Seat(1))
         self.ledgers.show_to(identity)
         self._go_on()
+
+    # What the owner says
+
+    def _has_to_wait(self, identity: bytes, record: JoinRecord, frame: JoinTable) -> bool:
+        """Tell whether the owner is asked first whether a newcomer gets a seat.
+
+        :raises NotAdmittedError: if too many wait for an answer already.
+        """
+        if identity in (*self.seated, *self._returning, *self._programs()):
+            return False
+        player = self._runtime.player(record.join.nickname, identity)
+        came_by = "code" if self.code_desk.has_admitted(identity) else "line" if self.table.token else "network"
+        asks = self.table.settings.asks
+        return self._door.asks(player, identity, frame, asks, came_by, self._places.get(identity, ""))
+
+    def seat(self, player: PlayerInfo) -> None:
+        """Let a player sit down: at once if they wait for that, else when they come."""
+        if (waiting := self._door.let_in(player)) is not None:
+            self._join(*waiting)
+
+    def remove(self, player: PlayerInfo) -> None:
+        """Send a guest away; they are let in no more before :meth:`seat`.
+
+        :raises NodeError: if there is no such guest, or the match has begun.
+        """
+        identity = next((each for each in self.seated if fingerprint(each) == player.fingerprint), None)
+        if self.has_begun:
+            raise NodeError(ErrorCode.FAILED, "the match has begun: nobody can be sent away from it")
+        if identity is None:
+            raise NodeError(ErrorCode.FAILED, f"{player.name} does not sit at your table")
+        self._door.keep_out(player)
+        self.withdraw()
+        self._runtime.refuse(identity, RefuseCode.CLOSED, REMOVED)
+        self._give_away(identity)
 
     # Purses
 
@@ -371,16 +428,25 @@ class Host:
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
         self._asking.pop(identity, None)
+        self._places.pop(identity, None)
+        self._door.lost(identity)
         self.code_desk.lost(identity)
         if identity not in self.seated:
             self.ledgers.release(identity)
         if self.has_begun or identity not in self.seated:
             return
         if reason == LEFT or self._proposal is None:
-            self._fail([identity])
+            self._fail([identity], is_barred=self._has_signed(identity))
         else:
             self._attendance.lost(identity, self._runtime.loop.time())
             self._watch()
+
+    def _has_signed(self, identity: bytes) -> bool:
+        """Tell whether a guest has signed anything in the proposal."""
+        if self._proposal is None:
+            return False
+        history = self._proposal.match.history
+        return bool(history.position.step) or self._proposal.authors.get(identity) in history.held
 
     def _give_away(self, identity: bytes) -> None:
         """Free the seat of a guest; a match that was proposed with them is withdrawn, and another one proposed."""

@@ -23,7 +23,7 @@ from protocol.crypto.keys import Identity, KeyFileError, MatchKey
 from protocol.crypto.short_code import ShortCode, UnknownWordError, new_short_code, parse_short_code
 from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, PeerError
-from protocol.events import CodeMade, NodeEvent, Notice, PlayerInfo, TableOpened
+from protocol.events import CodeMade, NodeEvent, Notice, PlayerInfo, SeatAsked, TableOpened
 from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played, Withdrawn
 from protocol.match.lobby import HostedTable, TableSettings
@@ -247,6 +247,8 @@ class Node:
             self._begin,
             self._presence.advertise,
             code,
+            self._active.door,
+            lambda: self.party.programs if self.party is not None else (),
             returning,
         )
         is_advertised = is_found and not settings.private
@@ -301,6 +303,45 @@ class Node:
         if self._active.hosting is None:
             raise NodeError(ErrorCode.FAILED, "only the host of a table starts the match")
         self._active.hosting.propose()
+
+    # Who sits at the table
+
+    @property
+    def asked(self) -> tuple[SeatAsked, ...]:
+        """The questions about newcomers that are open at this node's table, the oldest first."""
+        return self._active.door.asked
+
+    @property
+    def kept_out(self) -> tuple[PlayerInfo, ...]:
+        """The players whom the owner has refused or sent away; :meth:`seat` lets them in again."""
+        return self._active.door.kept_out
+
+    def seat(self, player: PlayerInfo) -> None:
+        """Let a player sit down at this node's table: at once if they wait for that, else when they come, also after
+        :meth:`refuse` and :meth:`remove`. A guest says it of somebody with a trusted name and another key: then they
+        play with that player. It holds until the node is closed."""
+        if self._active.hosting is not None:
+            self._active.hosting.seat(player)
+        else:
+            self._active.door.let_in(player)
+
+    def refuse(self, player: PlayerInfo) -> None:
+        """Let a player neither sit down at this node's table nor watch it, until :meth:`seat`."""
+        self._active.door.keep_out(player)
+
+    def let_watch(self, player: PlayerInfo) -> None:
+        """Give a player no seat at this node's table, but let them watch, until :meth:`seat`."""
+        self._active.door.keep_out(player, may_watch=True)
+
+    def remove(self, player: PlayerInfo) -> None:
+        """Send a guest away from this node's table, before the match has begun; see :meth:`refuse`.
+
+        :raises NodeError: if this node hosts no table, no such guest sits there, or the match has begun.
+        """
+        if self._active.hosting is None:
+            raise NodeError(ErrorCode.FAILED, "only the host of a table sends somebody away")
+        with self._runtime.stopping_at_disk_errors():
+            self._active.hosting.remove(player)
 
     async def tables(self, seconds: float = 2.0) -> tuple[Sighting, ...]:
         """Return the tables that are advertised on the LAN, after listening for some seconds.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from protocol.errors import LOOK_ON, ErrorCode, NodeError, RefuseCode
+from protocol.errors import LOOK_ON, ErrorCode, NamesakeError, NodeError, RefuseCode
+from protocol.events import PlayerInfo
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 
@@ -34,8 +36,24 @@ def unreachable(error: DialError) -> NodeError:
     return NodeError(ErrorCode.UNREACHABLE, str(error), hint)
 
 
+class StrangersError(RefusedError):
+    """This node has asked for no seat: somebody sits there with a trusted name and another key."""
+
+    def __init__(self, players: tuple[PlayerInfo, ...]) -> None:
+        super().__init__(RefuseCode.REFUSED, strangers_there(players))
+        self.players = players
+
+
+def strangers_there(players: Sequence[PlayerInfo]) -> str:
+    """Return what is wrong with players who have a trusted name and another key."""
+    names = ", ".join(f"{player.name} ({player.fingerprint})" for player in players)
+    return f"somebody you trust has such a name and another key: {names}"
+
+
 def refusal(error: RefusedError) -> NodeError:
     """Return the owner's error for a refusal."""
+    if isinstance(error, StrangersError):
+        return NamesakeError(str(error), error.players)
     if error.code == RefuseCode.PLAYING:
         return NodeError(ErrorCode.REFUSED, str(error), choices=LOOK_ON)
     return NodeError(_KEPT.get(error.code, ErrorCode.REFUSED), str(error))

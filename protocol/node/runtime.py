@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
 from p2pdice import Ruleset
+from protocol import limits
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, MatchStarted, NodeEvent, Notice, PlayerInfo, Stopped, Unfamiliar
@@ -75,6 +76,8 @@ class Runtime:
         self.purses = PurseKeeper(store, identity.public, lambda text: self.tell(Notice(text)))
         self._recognised: set[PlayerInfo] = set()
         """Players whose key and name do not go together, as the owner was told already."""
+        self._names: dict[str, str] = {}
+        """Of those who were shown at a table of late, by fingerprint."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = _Stopping(self)
 
@@ -167,6 +170,9 @@ class Runtime:
         for player in players:
             if player.is_me or player in self._recognised:
                 continue
+            if len(self._names) >= limits.KNOWN_BY_NAME:
+                self._names.clear()
+            self._names[player.fingerprint] = player.name
             if len(self._recognised) >= _RECOGNISED:
                 self._recognised.clear()
             self._recognised.add(player)
@@ -178,6 +184,23 @@ class Runtime:
             if any(mismatch):
                 namesakes = tuple(PlayerInfo(each.name, each.fingerprint) for each in mismatch.namesakes)
                 self.events.put_nowait(Unfamiliar(player, mismatch.known_as, namesakes, mismatch.trusted))
+
+    def is_namesake(self, player: PlayerInfo) -> bool:
+        """Tell whether somebody trusted has this player's name, and another key; False if the store cannot tell."""
+        try:
+            return not player.is_me and bool(self.store.people.mismatch(player.fingerprint, player.name).trusted)
+        except StoreError as error:
+            log.warning("cannot tell who %s is: %s", player.fingerprint, error)
+            return False
+
+    def known_as(self, identity: bytes) -> str:
+        """Return the name under which this home knows a key, or under which it sat at a table of late; empty if there
+        is none."""
+        key = fingerprint(identity)
+        try:
+            return self.store.people.person(key).name or self._names.get(key, "")
+        except StoreError:
+            return self._names.get(key, "")
 
     def player(self, name: str, identity: bytes) -> PlayerInfo:
         """Return a player as the owner is told."""

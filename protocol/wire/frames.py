@@ -146,7 +146,7 @@ class Seat(NamedTuple):
     """The host's answer to a wish for a seat."""
 
     state: int
-    """1: seated. 0, the host's person is asked, is reserved: this program sends only 1."""
+    """1: seated. 0: the host's person is asked; SEAT 1 or REFUSE follows."""
 
 
 class Carried(NamedTuple):

@@ -217,10 +217,11 @@ def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> Non
 
 def test_every_event_has_the_name_that_programs_know() -> None:
     assert " ".join(NAMES[event] for event in get_args(node.NodeEvent)) == (
-        "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged TableClosed AwaitingHost"
+        "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged SeatAsked SeatPending"
+        " Watching TableClosed AwaitingHost"
         " AgainAsked Unfamiliar AwaitingPlayers MatchFormed MatchStarted DiceRolled CupsSeen Happened YourTurn"
-        " ConcedeAccepted PeerLost PeerBack Suspended Overdue TakenBack Continued Misbehaved MatchOver Said Stopped"
-        " Diverged Notice"
+        " ConcedeAccepted PeerLost PeerBack Suspended Overdue TakenBack Continued Misbehaved MatchOver Claimed Said"
+        " Stopped Diverged Notice"
     )
     assert (*OF_BOTS, VERDICT) == ("BotFailed", "BotFault", "BotDone", "Verdict")
 
@@ -234,6 +235,9 @@ FIELDS = {
     "TableJoined": "host:player name odds rules_name ruleset seats talk",
     "TableWatched": "host:player name odds rules_name ruleset seats talk",
     "LobbyChanged": "joined:player left:player players:player seats",
+    "SeatAsked": "came_by namesake player:player",
+    "SeatPending": "",
+    "Watching": "names",
     "TableClosed": "code reason",
     "AwaitingHost": "host:player host_is seconds",
     "AgainAsked": "player:player",
@@ -254,6 +258,7 @@ FIELDS = {
     "TakenBack": "",
     "Misbehaved": "player:player proof reason step",
     "MatchOver": "confirmed match_id places players:player transcript",
+    "Claimed": "away:player match_id players:player since_seconds transcript",
     "Said": "player:player text",
     "Stopped": "reason",
     "Diverged": "step",

@@ -1,0 +1,300 @@
+"""Who sits at a table: the host's person is asked, sends guests away, and a guest plays with nobody under a false
+name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from protocol import limits
+from protocol.errors import NamesakeError, NodeError
+from protocol.events import LobbyChanged, Notice, PlayerInfo, SeatAsked, SeatPending, TableClosed, TableJoined
+from protocol.match.lobby import Asks, TableSettings
+from protocol.wire.frames import Carried, Seat
+from tests.network.company import bend
+from tests.network.test_forming import RULES, all_play, in_room, is_bound
+from tests.simulation.room import Person, Room, in_a_room, until
+from tests.simulation.small_forming import line as join_line
+
+
+def me(person: Person) -> PlayerInfo:
+    """Return somebody as others see them."""
+    return PlayerInfo(person.name, person.node.identity.fingerprint)
+
+
+async def open_table(room: Room, seats: int, asks: Asks = "always") -> tuple[Person, str]:
+    host = await room.sit("Host")
+    await host.node.host(TableSettings("Friday", RULES, seats, asks=asks))
+    return host, join_line(room, host.key, host.node.identity.fingerprint)
+
+
+def begin(work: Awaitable[Any]) -> asyncio.Task[Any]:
+    return asyncio.ensure_future(work)
+
+
+def seated(host: Person) -> list[str]:
+    return [player.name for player in host.told(LobbyChanged)[-1].players]
+
+
+# The host is asked
+
+
+@in_room
+async def test_a_newcomer_waits_until_the_host_has_said_yes(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    ada = await room.sit("Ada")
+    joining = begin(ada.node.join(target))
+    await until(lambda: host.told(SeatAsked))
+    assert host.told(SeatAsked) == [SeatAsked(me(ada), namesake=False, came_by="network")] == [*host.node.asked]
+    await until(lambda: ada.told(SeatPending))
+    await asyncio.sleep(limits.SEAT_ASKED - 10)
+    assert not joining.done()
+    assert seated(host) == ["Host"]
+    host.node.seat(me(ada))
+    await joining
+    assert seated(host) == ["Host", "Ada"]
+    assert host.node.asked == ()
+
+
+@in_room
+async def test_who_is_refused_is_told_and_comes_back_when_the_host_says_so(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    ada = await room.sit("Ada")
+    joining = begin(ada.node.join(target))
+    await until(lambda: host.node.asked)
+    host.node.refuse(me(ada))
+    with pytest.raises(NodeError, match="sent you away"):
+        await joining
+    for doing in (ada.node.join, ada.node.watch):
+        with pytest.raises(NodeError, match="sent you away"):
+            await doing(target)
+    assert len(host.told(SeatAsked)) == 1
+    assert host.node.kept_out == (me(ada),)
+    host.node.seat(me(ada))
+    await ada.node.join(target)
+    assert len(host.told(SeatAsked)) == 1
+    assert seated(host) == ["Host", "Ada"]
+
+
+@in_room
+async def test_who_may_only_watch_watches(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    ada = await room.sit("Ada")
+    joining = begin(ada.node.join(target))
+    await until(lambda: host.node.asked)
+    host.node.let_watch(me(ada))
+    with pytest.raises(NodeError, match="you can watch") as caught:
+        await joining
+    assert caught.value.code == "full"
+    await ada.node.watch(target)
+    assert seated(host) == ["Host"]
+
+
+@in_room
+async def test_a_host_who_does_not_answer_refuses(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    ada = await room.sit("Ada")
+    begun = room.now
+    with pytest.raises(NodeError, match="has not said"):
+        await ada.node.join(target)
+    assert limits.SEAT_ASKED <= room.now - begun < limits.SEAT_ASKED + 2
+    assert host.node.asked == ()
+
+
+@in_room
+async def test_nobody_is_asked_about_who_has_gone_or_when_the_match_has_begun(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    ada, ben, eve = [await room.sit(name) for name in ("Ada", "Ben", "Eve")]
+    host.node.seat(me(ada))
+    await ada.node.join(target)
+    leaving, waiting = begin(ben.node.join(target)), begin(eve.node.join(target))
+    await until(lambda: len(host.node.asked) == 2)
+    leaving.cancel()
+    await ben.node.close()
+    ben.is_running = False
+    await until(lambda: len(host.node.asked) == 1)
+    assert [event.text for event in host.told(Notice)] == ["Ben no longer asks for a seat."]
+    host.node.start_match()
+    await all_play(host, ada)
+    with pytest.raises(NodeError, match="has begun"):
+        await waiting
+    assert host.node.asked == ()
+
+
+@in_room
+async def test_strangers_ask_a_few_at_a_time(room: Room) -> None:
+    host, target = await open_table(room, 10)
+    crowd = [await room.sit(f"Eve{number}") for number in range(limits.SEATS_ASKED + 1)]
+    joining = [begin(eve.node.join(target)) for eve in crowd[:-1]]
+    await until(lambda: len(host.node.asked) == limits.SEATS_ASKED)
+    with pytest.raises(NodeError, match="about somebody else") as caught:
+        await crowd[-1].node.join(target)
+    assert caught.value.code == "full"
+    for eve in crowd[:-1]:
+        host.node.refuse(me(eve))
+    assert len(await asyncio.gather(*joining, return_exceptions=True)) == limits.SEATS_ASKED
+    last = begin(crowd[-1].node.join(target))
+    await until(lambda: host.node.asked)
+    host.node.seat(me(crowd[-1]))
+    await last
+
+
+@in_room
+async def test_one_machine_asks_once_at_a_time_and_not_without_end(room: Room) -> None:
+    host, target = await open_table(room, 10)
+    room.host = lambda key, of=room.host: of(key) if key == host.key else "10.0.0.99"  # type: ignore[method-assign, misc]
+    for number in range(limits.QUESTION_BURST):
+        eve, other = await room.sit(f"Eve{number}"), await room.sit(f"Other{number}")
+        joining = begin(eve.node.join(target))
+        await until(lambda: host.node.asked)
+        with pytest.raises(NodeError, match="about somebody else"):
+            await other.node.join(target)
+        host.node.refuse(me(eve))
+        with pytest.raises(NodeError, match="sent you away"):
+            await joining
+    late = await room.sit("Late")
+    with pytest.raises(NodeError, match="about somebody else"):
+        await late.node.join(target)
+    await asyncio.sleep(1 / limits.QUESTION_RATE)
+    joining = begin(late.node.join(target))
+    await until(lambda: host.node.asked)
+    host.node.seat(me(late))
+    await joining
+
+
+@pytest.mark.parametrize(("asks", "is_asked"), [("never", False), ("strangers", True), ("always", True)])
+def test_the_host_is_asked_about_a_trusted_name_with_another_key(tmp_path: Any, asks: Asks, is_asked: bool) -> None:
+    async def scene(room: Room) -> None:
+        host, target = await open_table(room, 3, asks)
+        ben, false = await room.sit("Ben"), await room.sit("Ada")
+        host.node.trust(PlayerInfo("Ada", ben.node.identity.fingerprint))
+        joining = begin(false.node.join(target))
+        await until(lambda: host.node.asked if is_asked else joining.done())
+        assert host.told(SeatAsked) == ([SeatAsked(me(false), True, "network")] if is_asked else [])
+        host.node.seat(me(false))
+        await joining
+        if asks != "always":  # nobody has taken Ben's name
+            await ben.node.join(target)
+            await all_play(host, ben, false)
+
+    in_a_room(tmp_path, 1, scene)
+
+
+# The host sends somebody away
+
+
+@in_room
+async def test_a_guest_who_was_sent_away_comes_back_only_when_the_host_says_so(room: Room) -> None:
+    host, target = await open_table(room, 3, "never")
+    ada, eve = await room.sit("Ada"), await room.sit("Eve")
+    for guest in (ada, eve):
+        await guest.node.join(target) if guest is ada else None
+    await eve.node.watch(target)
+    host.node.remove(me(ada))
+    await until(lambda: ada.told(TableClosed))
+    assert [(event.code, event.reason) for event in ada.told(TableClosed)] == [
+        ("closed", "the host has sent you away from this table")
+    ]
+    assert seated(host) == ["Host"]
+    assert [player.name for player in host.told(LobbyChanged)[-1].left] == ["Ada"]
+    with pytest.raises(NodeError, match="sent you away"):
+        await ada.node.join(target)
+    host.node.seat(me(ada))
+    await ada.node.join(target)
+    assert seated(host) == ["Host", "Ada"]
+
+
+@in_room
+async def test_a_guest_is_sent_away_from_a_proposal_and_the_others_play(room: Room) -> None:
+    host, target = await open_table(room, 3, "never")
+    ada, eve, ben = [await room.sit(name) for name in ("Ada", "Eve", "Ben")]
+    await ada.node.join(target)
+    bend(eve, lambda _, frame: not isinstance(frame, Carried))
+    await eve.node.join(target)
+    await until(lambda: host.node.match is not None)
+    host.node.remove(me(eve))
+    await ben.node.join(target)
+    await all_play(host, ada, ben)
+    assert not is_bound(eve)
+    with pytest.raises(NodeError, match="has begun"):
+        host.node.remove(me(ben))
+
+
+@in_room
+async def test_only_a_host_sends_a_guest_away(room: Room) -> None:
+    host, target = await open_table(room, 3, "never")
+    ada = await room.sit("Ada")
+    with pytest.raises(NodeError, match="does not sit"):
+        host.node.remove(me(ada))
+    await ada.node.join(target)
+    with pytest.raises(NodeError, match="only the host"):
+        ada.node.remove(me(host))
+
+
+# A guest and a false name
+
+
+@in_room
+async def test_a_guest_asks_for_no_seat_beside_a_false_name_before_its_owner_agrees(room: Room) -> None:
+    host, target = await open_table(room, 4, "never")
+    ada, false = await room.sit("Ben"), await room.sit("Ada")
+    await false.node.join(target)
+    ada.node.trust(PlayerInfo("Ada", host.node.identity.fingerprint))
+    with pytest.raises(NamesakeError, match="another key") as caught:
+        await ada.node.join(target)
+    assert caught.value.players == (me(false),)
+    assert seated(host) == ["Host", "Ada"]
+    assert not ada.told(TableJoined)
+    ada.node.seat(me(false))
+    await ada.node.join(target)
+    host.node.start_match()
+    await all_play(host, ada, false)
+
+
+@in_room
+async def test_a_guest_is_asked_about_a_false_name_that_comes_later_and_plays_if_the_answer_is_yes(room: Room) -> None:
+    host, target = await open_table(room, 4, "never")
+    ben, false = await room.sit("Ben"), await room.sit("Ada")
+    ben.node.trust(PlayerInfo("Ada", host.node.identity.fingerprint))
+    await ben.node.join(target)
+    await false.node.join(target)
+    await until(lambda: ben.told(SeatAsked))
+    assert ben.told(SeatAsked) == [SeatAsked(me(false), namesake=True)]
+    ben.node.seat(me(false))
+    host.node.start_match()
+    await all_play(host, ben, false)
+
+
+@in_room
+async def test_without_an_answer_a_guest_stands_up_holds_nobody_up_and_may_come_back(room: Room) -> None:
+    host, target = await open_table(room, 3, "never")
+    ben, false = await room.sit("Ben"), await room.sit("Ada")
+    ben.node.trust(PlayerInfo("Ada", host.node.identity.fingerprint))
+    await ben.node.join(target)
+    begun = room.now
+    await false.node.join(target)  # all seats are taken: a match is proposed at once
+    await until(lambda: ben.told(TableClosed))
+    assert "another key" in ben.told(TableClosed)[0].reason
+    assert not is_bound(ben)
+    await until(lambda: seated(host) == ["Host", "Ada"])
+    assert room.now - begun < 1
+    with pytest.raises(NamesakeError):
+        await ben.node.join(target)
+    ben.node.seat(me(false))
+    await ben.node.join(target)
+    await all_play(host, ben, false)
+
+
+@in_room
+async def test_a_host_who_says_pending_without_end_is_left(room: Room) -> None:
+    host, target = await open_table(room, 3, "never")
+    ada = await room.sit("Ada")
+    bend(host, lambda _, frame: Seat(0) if isinstance(frame, Seat) else True)
+    begun = room.now
+    with pytest.raises(NodeError, match="gives us no seat"):
+        await ada.node.join(target)
+    assert limits.SEAT_ASKED < room.now - begun < limits.SEAT_ASKED + 10
+    assert len(ada.told(SeatPending)) == 1
