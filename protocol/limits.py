@@ -329,6 +329,9 @@ owner."""
 LOBBY_BURST: Final = 100
 """Such frames at once: those of an honest host for :data:`JOIN_BURST` seats, and after a silence of the link."""
 
+WATCHERS_TOLD: Final = 1.0
+"""Seconds after which a change of those who watch is told: a link may only have been replaced."""
+
 UNSIGNED: Final = 15.0
 """Seconds for which a host waits for the signatures of one guest, in all proposals together: as long as it takes to
 find a link dead."""

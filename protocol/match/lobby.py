@@ -79,7 +79,7 @@ class TableSettings:
     """About whom the owner is asked before they get a seat: ``never`` about anybody; ``strangers`` who bear the name of
     somebody trusted, with another key; ``always`` about everybody but those who have played here just now."""
     unlisted: bool = False
-    """Advertise neither the table nor its match: nobody else is to come."""
+    """Advertise neither the table nor its match, and give the table no short code: nobody else is to come."""
 
 
 class HostedTable:

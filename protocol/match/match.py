@@ -117,6 +117,8 @@ class Match:
         )
         genesis = self.history.genesis
         unhurried = party.waited_for(genesis.roster) if party is not None else ()
+        self.is_solo = bool(unhurried)
+        """A person plays only against their own programs."""
         self._timeouts = Timeouts(genesis.patience, unhurried)
         self._timers = _Timers()
         self._now = 0.0

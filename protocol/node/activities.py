@@ -148,6 +148,7 @@ class Activities:
 
     def close(self) -> None:
         """Close every table and match."""
+        self.audience.close()
         for part in (self.hosting, self.proposals, self.playing, self.former, self.watching):
             if part is not None:
                 part.close()

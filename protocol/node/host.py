@@ -31,6 +31,8 @@ from protocol.wire.genesis import Genesis, JoinRecord
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""
 BEGUN_WITHOUT: Final = "the match has begun without you"
+KEPT_FOR_PROGRAMS: Final = 60.0
+"""Seconds that seats are kept for the owner's own programs: many of them take a while to start."""
 KEPT_FROM_FORMING: Final = "the match begins without you, as you kept it from forming"
 
 
@@ -74,8 +76,11 @@ class Host:
         self._begin = begin
         self._advertise = advertise
         self._returning = frozenset(returning)
-        table.expected = {identity for identity in returning if runtime.mesh.is_linked(identity)}
-        self._keeping = runtime.loop.call_later(KEPT, table.expected.clear)
+        table.expected = {*filter(runtime.mesh.is_linked, returning), *programs()}
+        self._keeping = [
+            runtime.loop.call_later(KEPT, lambda: table.expected.intersection_update(programs())),
+            runtime.loop.call_later(KEPT_FOR_PROGRAMS, table.expected.clear),
+        ]
         self._proposal: PlayerSession | None = None
         """The one that is not withdrawn."""
         self._former: tuple[bytes, bytes] | tuple[()] = ()
@@ -105,6 +110,7 @@ class Host:
         self._update_roster()
         self._audience.post(self.table.frame())
         self._runtime.tell(LobbyChanged(self._runtime.players(self.table.frame()), self.table.settings.seats))
+        self._audience.tell()
 
     def propose(self) -> None:
         """Propose a match to all who sit here, and seat nobody new from now on.
@@ -200,7 +206,7 @@ class Host:
 
     def close(self) -> None:
         """Cancel all timers."""
-        timers = self._keeping, self._patience, self._next_seat
+        timers = *self._keeping, self._patience, self._next_seat
         for timer in timers:
             if timer is not None:
                 timer.cancel()

@@ -234,7 +234,7 @@ class Node:
                 self._mesh.disconnect(identity)
         await self._locator.withdraw()
         is_found = await self._locator.start()
-        code = new_short_code(self._locator.numbers()) if is_found else None
+        code = new_short_code(self._locator.numbers()) if is_found and not settings.unlisted else None
         if settings.ruleset.stakes and (reason := self._runtime.purses.find_hindrance()):
             raise NodeError(ErrorCode.FAILED, reason, choices=(("p2pdice purse", "What you can do"),))
         hosted = HostedTable(settings, table, self._sign_on(table, settings.ruleset.stakes), token)
@@ -251,10 +251,11 @@ class Node:
             lambda: self.party.programs if self.party is not None else (),
             returning,
         )
-        is_advertised = is_found and not settings.private
+        is_advertised = is_found and not (settings.private or settings.unlisted)
         self._presence.advertise()
         addresses = tuple(map(format_address, self._mesh.addresses))
-        problem = "" if is_advertised else ("the table is private" if settings.private else self._locator.problem)
+        kind = "private" if settings.private else "unlisted" if settings.unlisted else ""
+        problem = "" if is_advertised else f"the table is {kind}" if kind else self._locator.problem
         opened = TableOpened(
             settings.name,
             self._presence.tell_join_line(),

@@ -111,6 +111,9 @@ class Presence:
         The number of a short code stays until the table opens again: those who type the code late are told why not.
         """
         playing, hosting = self._active.formed, self._active.hosting
+        is_solo = playing is not None and playing.match.is_solo
+        if hosting.table.settings.unlisted if hosting is not None else is_solo:
+            return
         number = hosting.code_desk.number if hosting is not None else 0
         if playing is not None:
             advertisement = running_match(playing.match, playing.occasion.table_name, number)

@@ -3,13 +3,18 @@ ignored. The limits of links outside the roster bound their number (:mod:`protoc
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import asyncio
+from typing import Final, NamedTuple
 
 from protocol import limits
+from protocol.events import Watching
 from protocol.net.addresses import origin
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
 from protocol.wire.frames import Frame, encode_frame
+
+SPECTATOR: Final = "a spectator"
+"""What a spectator is called whose name is not known."""
 
 
 class _Spectator(NamedTuple):
@@ -29,6 +34,8 @@ class Spectators:
             limits.SPECTATOR_PAGE_RATE, limits.SPECTATOR_PAGES, limits.ADDRESSES_WATCHED
         )
         """Requests that would be answered now, by where they come from: links and keys are free."""
+        self._told: tuple[str, ...] = ()
+        self._telling: asyncio.TimerHandle | None = None
 
     def __contains__(self, identity: bytes) -> bool:
         return identity in self._spectators
@@ -48,10 +55,34 @@ class Spectators:
         """
         self._spectators[identity] = _Spectator(self._came, origin(host))
         self._came += 1
+        self._tell_later()
 
     def dismiss(self, identity: bytes) -> None:
         """Count a peer as a spectator no longer."""
-        self._spectators.pop(identity, None)
+        if self._spectators.pop(identity, None) is not None:
+            self._tell_later()
+
+    def tell(self) -> None:
+        """Tell the owner who watches a table or match that has just begun, if anybody does."""
+        self._told = ()
+        self._tell_later()
+
+    def close(self) -> None:
+        """Cancel the timer."""
+        if self._telling is not None:
+            self._telling.cancel()
+
+    def _tell_later(self) -> None:
+        """Tell the owner in a moment who watches, if that has changed then: a link may be replaced by another."""
+        if self._telling is None:
+            self._telling = self._runtime.loop.call_later(limits.WATCHERS_TOLD, self._tell)
+
+    def _tell(self) -> None:
+        self._telling = None
+        names = tuple(self._runtime.known_as(identity) or SPECTATOR for identity in self._spectators)
+        if names != self._told and not self._runtime.is_silent:
+            self._told = names
+            self._runtime.tell(Watching(names))
 
     # Requests
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
@@ -26,13 +26,11 @@ from protocol.match.words import (
     speakable,
 )
 from protocol.node.runtime import Runtime
+from protocol.node.spectators import SPECTATOR
 from protocol.rate_limit import Bucket
 from protocol.wire.frames import Say, encode_frame
 
 log = logging.getLogger(__name__)
-
-SPECTATOR: Final = "a spectator"
-"""What a spectator is called, as nobody knows their name."""
 
 
 class Floor(NamedTuple):

@@ -32,6 +32,7 @@ from protocol.events import (
 )
 from protocol.limits import Limits
 from protocol.match.effects import Ended, Formed, Over, Show
+from protocol.match.timeouts import Party
 from protocol.node.node import TableSettings
 from protocol.storage.archive import roster_index
 from protocol.wire.frames import Carried, Frame, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
@@ -660,3 +661,22 @@ async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Eveni
     for player in (host, guest):
         stored = player.node.find("last")
         assert (roster_index(stored) == stored.host) is (player is host)
+
+
+async def test_the_seats_of_own_programs_are_kept_for_them_however_late_they_are(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.node.host.KEPT", 0.1)
+    _, (host, bot, eve) = await evening.begin(friday(2), is_watched=True)
+    await evening.end(host, bot, eve)
+    host.node.party = Party(host.node.identity.public, frozenset({bot.node.identity.public}))
+    await bot.leave()  # as bots do after a match; it comes back as another process
+    await host.until_true(lambda: not host.node._mesh.is_linked(bot.node.identity.public))
+    opened = await evening.open(host, friday(2))
+    coming = asyncio.create_task(evening.rejoin(eve))
+    await eve.until(AwaitingHost, lambda event: event.host_is == "full")
+    await asyncio.sleep(0.3)
+    again = await evening.people.sit(bot.name, home=bot.node.home.path)
+    await again.node.join(opened.join_line)
+    await evening.end(host, again)
+    coming.cancel()

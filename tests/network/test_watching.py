@@ -26,6 +26,7 @@ from protocol.events import (
     PeerLost,
     TableClosed,
     TableWatched,
+    Watching,
     YourTurn,
 )
 from protocol.limits import Limits
@@ -100,6 +101,36 @@ async def test_a_spectator_from_the_start_sees_everything_and_no_hand_too_early(
     assert not watching.told(DiceRolled)
     assert not watching.told(YourTurn)
     assert not watching.told(Misbehaved)
+
+
+async def test_host_and_players_are_told_who_watches_by_the_names_they_know(people: Company) -> None:
+    (host,), opened = await people.table(2, "A")
+    known = await watcher(people, opened.join_line, "W")
+    await host.until(Watching, lambda event: event.names == ("a spectator",))
+    eve = await people.sit("Eve")
+    host.node._store.people.trust(eve.node.identity.fingerprint, "Eve", 1)
+    await eve.node.watch(opened.join_line)
+    await host.until(Watching, lambda event: event.names == ("a spectator", "Eve"))
+    await known.leave()
+    await host.until(Watching, lambda event: event.names == ("Eve",))
+    (ben,) = await people.join(opened.join_line, "B")
+    ben.hold()
+    await ben.until(Watching, lambda event: event.names == ("a spectator",))  # it follows the match over two links
+    await eve.leave()
+    await ben.until(Watching, lambda event: event.names == ())
+    await host.until(Watching, lambda event: event.names == ())
+    ben.go_on()
+    await agree(host, ben)
+
+
+async def test_a_spectator_whose_link_is_replaced_in_time_is_no_news(people: Company) -> None:
+    (host,), opened = await people.table(2, "A")
+    watching = await watcher(people, opened.join_line)
+    await host.until(Watching)
+    host.node._active.audience.dismiss(watching.node.identity.public)
+    host.node._active.audience.admit(watching.node.identity.public, HOST)
+    await asyncio.sleep(limits.WATCHERS_TOLD + 0.2)
+    assert [event.names for event in host.told(Watching)] == [("a spectator",)]
 
 
 async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) -> None:

@@ -14,7 +14,9 @@ import pytest_asyncio
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.errors import NodeError
+from protocol.events import MatchStarted
 from protocol.match.match import Match
+from protocol.match.timeouts import Party
 from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
@@ -73,6 +75,33 @@ async def test_a_node_that_fell_silent_is_advertised_no_more(tmp_path: Path) -> 
         with host.node._runtime.stopping_at_disk_errors():
             raise OSError("disk full")
         assert name not in [each.advertisement.name for each in await looking.node.tables(2.0)]
+
+
+async def test_an_unlisted_table_and_its_match_are_advertised_by_nobody(tmp_path: Path) -> None:
+    await multicast()
+    async with company(tmp_path) as people:
+        looking = await people.sit("L", discovery=True)
+        host, bot, control = [await people.sit(name, discovery=True) for name in "ABC"]
+        host.hold()
+        party = Party(host.node.identity.public, frozenset({bot.node.identity.public}))
+        host.node.party = bot.node.party = party
+        listed, name = secrets.token_hex(8), secrets.token_hex(8)
+        await control.node.host(TableSettings(listed, CLASSIC, 2))
+        opened = await host.node.host(TableSettings(name, CLASSIC, 2, unlisted=True))
+        assert (opened.advertised, opened.problem, opened.code) == (False, "the table is unlisted", "")
+        names = [each.advertisement.name for each in await looking.node.tables(1.0)]
+        assert listed in names
+        assert name not in names
+        await bot.node.join(opened.join_line)
+        await host.until(MatchStarted)
+        await bot.until(MatchStarted)
+        assert name not in [each.advertisement.name for each in await looking.node.tables(1.0)]
+        home = await host.kill()  # and after a return
+        back = await people.sit("A", home=home, discovery=True)
+        back.node.party = party
+        await back.node.resume()
+        await back.until(MatchStarted)
+        assert name not in [each.advertisement.name for each in await looking.node.tables(1.0)]
 
 
 def test_a_running_match_is_advertised_even_if_its_table_was_private_but_not_by_its_name() -> None:
