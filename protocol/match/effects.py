@@ -78,6 +78,12 @@ class Conceded(NamedTuple):
     """The owner wants to give up, also after a restart."""
 
 
+class Extended(NamedTuple):
+    """The owner waits longer for all who are missing in the open step."""
+
+    seconds: float
+
+
 class Withdrawn(NamedTuple):
     """The owner will not play this match, also after a restart. If it is formed all the same, they resign at once."""
 
@@ -87,7 +93,18 @@ class Ticked(NamedTuple):
 
 
 MatchInput = (
-    Received | Needed | Paged | Announced | Severed | Linked | Unlinked | Played | Conceded | Withdrawn | Ticked
+    Received
+    | Needed
+    | Paged
+    | Announced
+    | Severed
+    | Linked
+    | Unlinked
+    | Played
+    | Conceded
+    | Extended
+    | Withdrawn
+    | Ticked
 )
 
 

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
+from typing import Final
 
 from p2pdice import Event, PlayerOut
 from protocol.consensus.departures import departure
@@ -29,6 +31,9 @@ from protocol.events import (
     TakenBack,
 )
 from protocol.match.effects import Effect, Ended, Formed, Show
+
+LOST_AFTER: Final = 1.0
+"""Seconds after which a lost link is news: when an interface comes or goes, all links are replaced."""
 
 
 class MatchEvents:
@@ -110,6 +115,10 @@ class EventFeed:
         """Index into the chain of positions: earlier ones have been told."""
         self._is_resumed = self._is_formed = False
         self._lost: set[int] = set()
+        """Those whose loss was told."""
+        self._going: dict[int, float] = {}
+        """When to tell the loss of others."""
+        self._on_purpose: set[int] = set()
         self._complained_of: set[int] = set()
 
     def show(self, event: NodeEvent) -> None:
@@ -162,13 +171,24 @@ class EventFeed:
             self.show(TakenBack(state))
         return True
 
-    def lost(self, author: int, on_purpose: bool) -> None:
-        """The link to a player is down."""
-        self._lost.add(author)
-        self.show(PeerLost(self._info[author], on_purpose))
+    def lost(self, author: int, on_purpose: bool, now: float) -> None:
+        """The link to a player is down. It is news at once if they have left, else when it is not back in a moment."""
+        self._going[author] = now if on_purpose else now + LOST_AFTER
+        self._on_purpose.add(author) if on_purpose else self._on_purpose.discard(author)
+
+    def tell_lost(self, now: float) -> float:
+        """Tell of the links that have been down for long enough; return when to look again."""
+        for author in [author for author, due in self._going.items() if due <= now]:
+            del self._going[author]
+            if self._history.position.kind is None and author not in self._on_purpose:
+                continue  # after the end it matters to nobody
+            self._lost.add(author)
+            self.show(PeerLost(self._info[author], author in self._on_purpose))
+        return min(self._going.values(), default=math.inf)
 
     def back(self, author: int) -> None:
         """The link to a player is up."""
+        self._going.pop(author, None)
         if author in self._lost:
             self._lost.discard(author)
             self.show(PeerBack(self._info[author]))

@@ -37,6 +37,7 @@ from protocol.match.effects import (
     CalledOff,
     Conceded,
     Effect,
+    Extended,
     Linked,
     MatchInput,
     Needed,
@@ -66,6 +67,10 @@ from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
 
 RESULT_WAIT: Final = 3.0
 """Seconds to wait for RESULTs of unlinked players before the end is called unconfirmed."""
+
+
+CAUGHT_UP: Final = 3.0
+"""Seconds after a return within which a step that opens here may have been open for long at the others."""
 
 
 @dataclass(slots=True)
@@ -140,6 +145,10 @@ class Match:
         self._calm_tip = b""
         """Tip of the open step, if this node can do nothing in it without more messages."""
         self._restart = Restart(self.history, self._timeouts, me, is_over=stored is None)
+        self._was_with_others = stored is not None
+        """The match may have gone on when this node was not linked with more than half of the base."""
+        self._returned = -math.inf
+        """When this node was last back among the others, after a restart, a sleep or a cut."""
         self._is_resuming = stored is not None
         """The owner was not told the state of the match after the restart yet."""
         if stored is not None:
@@ -237,8 +246,19 @@ class Match:
             return None
         allowed = self._timeouts.allowed(missing, position.witnesses)
         remaining = allowed if self._has_slept(now) else due - now
+        if self._may_be_late(missing):
+            others = [author for author in missing if author != self.me]
+            theirs = self._timeouts.due(others, position.witnesses) if others else 0.0
+            remaining = min(remaining, max(self._returned + self._timeouts.round_seconds, theirs) - now)
         awaited = in_order(self.history, self.info, set(missing))
         return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.replica.ballot.goes_on_without(missing))
+
+    def _may_be_late(self, missing: Collection[int]) -> bool:
+        """Tell whether the others may have waited for this node's choice while it was away: how long, it does not know.
+        They still wait for as long as a program's answer may take."""
+        is_choice = self.me in missing and stage_of(self.history.position) is Stage.CHOOSE
+        was_open = self._timeouts.opened <= self._returned + CAUGHT_UP
+        return is_choice and was_open and self.replica.ballot.goes_on_without(missing)
 
     # Inputs
 
@@ -277,6 +297,11 @@ class Match:
                 self._link(item.author)
             case Unlinked():
                 self._unlink(item.author, item.on_purpose)
+            case Extended():
+                position, missing = self.history.position, self.history.missing()
+                if missing:
+                    self._timeouts.extend(item.seconds, missing, position.witnesses, now)
+                    self._stall_notices.extended()
             case Withdrawn():
                 self.signer.concede()
             case Conceded():
@@ -333,7 +358,9 @@ class Match:
         return now > self._timers.wished + OVERSLEPT
 
     def _restart_patience(self) -> None:
-        """Start all patience again."""
+        """Start all patience again; the others' with this node may have gone on."""
+        if self._was_with_others:
+            self._returned = self._now
         self._timeouts.restart(range(self.history.roster_size), self._now)
         self._voter.restart(self._now)
 
@@ -344,6 +371,7 @@ class Match:
             self._timeouts.came_back(author, self._now)
         if not had_quorum and self._links.has_quorum():
             self._restart_patience()  # messages of the others are on their way
+        self._was_with_others = self._was_with_others or (self.is_formed and self._links.has_quorum())
         self._feed.back(author)
         self._catch_up.linked(author, self._now)
         if self.me is not None:
@@ -356,7 +384,7 @@ class Match:
         self._links.lost(author)
         self._catch_up.lost(author)
         if self.is_formed and (on_purpose or not self.is_ended):  # a link lost after the end matters to nobody
-            self._feed.lost(author, on_purpose)
+            self._feed.lost(author, on_purpose, self._now)
         self._links.tell_cut()
 
     # Messages from others
@@ -530,7 +558,7 @@ class Match:
 
     def _check_timers(self, has_quorum: bool) -> None:
         now = self._now
-        wake: list[float] = []
+        wake = [self._feed.tell_lost(now)]
         if self.is_ended:
             self._check_end(wake)
         elif self.is_formed:

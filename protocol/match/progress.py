@@ -34,10 +34,13 @@ class Progress:
 class Clock:
     """How long this node will still wait for the players who hold up the open step, by its own clock.
 
-    Clocks of different nodes differ by as long as messages take. For a player's node that was restarted, the time
-    starts anew. Messages that programs send by themselves usually arrive at once: their time is worth showing only
-    after a second or two (``allowed - seconds``). If a person plays only against their own programs, these wait without
-    end; a spectator does not know that, and its clock then means nothing.
+    Clocks of different nodes differ by as long as messages take. A player's node that is back after a restart, a sleep
+    or a cut does not know how long the others have waited: if it is the one to choose, it shows only the time that they
+    still wait at least; with others the time starts anew. An owner may wait longer than others.
+
+    Messages that programs send by themselves usually arrive at once: their time is worth showing only after a second or
+    two (``allowed - seconds``). If a person plays only against their own programs, these wait without end; a spectator
+    does not know that, and its clock then means nothing.
     """
 
     awaited: tuple[PlayerInfo, ...]

@@ -63,6 +63,13 @@ class StallNotices:
         """A player who owes a message was missing at the last look."""
         return self._since is not None
 
+    def extended(self) -> None:
+        """The owner waits longer: who is awaited is told again with the new time."""
+        self._warned = b""
+        if self._awaited and not self._is_cut_off:
+            self._awaited = ()
+            self._show(Continued())
+
     def look(self, now: float, linked: Collection[int], has_quorum: bool, unheard: Collection[int]) -> float:
         """Tell the owner about missing or slow players.
 

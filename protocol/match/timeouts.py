@@ -10,7 +10,8 @@ stall either), when enough are linked again to go on, and when this machine has 
 broken the rules, or for whom the others have just not waited, it lasts half a second.
 
 Patience has no end with a person who plays only against their own programs (:class:`Party`): nobody is kept waiting.
-The waiting nodes decide this for themselves; the genesis does not say it.
+The waiting nodes decide this for themselves; the genesis does not say it. And a node's owner may wait longer in the
+open step (:meth:`Timeouts.extend`).
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Timeouts:
         self._banks: dict[int, float] = {}
         """The rest of each account, by author."""
         self._is_charging = True
+        self._extra = 0.0
+        """Seconds that the owner waits longer in the open step."""
         self._hurried: frozenset[int] = frozenset()
         """Authors for whom nobody waits."""
 
@@ -70,6 +73,7 @@ class Timeouts:
         self._hurried = frozenset(hurried)
         if tip != self._tip:
             self._tip, self._is_choice, self._opened, self._is_charging = tip, is_choice, now, True
+            self._extra = 0.0
             self._since.clear()
             self._reprieves.clear()
 
@@ -96,6 +100,20 @@ class Timeouts:
         self._is_charging = False
         for author in authors:
             self._since[author] = now
+
+    def extend(self, seconds: float, missing: Collection[int], witnesses: Collection[int], now: float) -> None:
+        """Wait longer for all who are missing in the open step: from the end of patience on, or from now if it is over.
+
+        Nothing of that is charged.
+        """
+        due = self.due(missing, witnesses)
+        self._extra += seconds + (max(0.0, now - due) if due < math.inf else 0.0)
+        self._is_charging = False
+
+    @property
+    def opened(self) -> float:
+        """When the open step was opened."""
+        return self._opened
 
     @property
     def earliest(self) -> float:
@@ -129,7 +147,8 @@ class Timeouts:
         if author in self._unhurried:
             return math.inf
         if self._is_choice:
-            return float(self._patience.human)
+            return self._extra + self._patience.human
         if author in witnesses:
-            return limits.GRACE
-        return min(float(self._patience.automatic), limits.GRACE + self._banks.get(author, self._bank))
+            return self._extra + limits.GRACE
+        bank = limits.GRACE + self._banks.get(author, self._bank)
+        return self._extra + min(float(self._patience.automatic), bank)

@@ -25,7 +25,7 @@ from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, PeerError
 from protocol.events import CodeMade, NodeEvent, Notice, PlayerInfo, SeatAsked, TableOpened
 from protocol.limits import Limits
-from protocol.match.effects import Conceded, Played, Withdrawn
+from protocol.match.effects import Conceded, Extended, Played, Withdrawn
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
 from protocol.match.progress import Clock
@@ -503,6 +503,17 @@ class Node:
         """Give up: this player is out with the next message that this node owes, also after a restart."""
         if self._active.playing is not None:
             self._active.playing.feed(Conceded())
+
+    def wait_longer(self, seconds: float) -> None:
+        """Wait longer for the players whom the match waits for, by this node's own patience: from its end on, or from
+        now if it is over. The others may go on without them all the same, if they are enough.
+
+        :raises NodeError: if the match waits for nobody.
+        """
+        playing = self._active.playing
+        if playing is None or not playing.match.is_formed or not playing.match.history.missing():
+            raise NodeError(ErrorCode.FAILED, "the match waits for nobody")
+        playing.feed(Extended(seconds))
 
     def say(self, text: str) -> None:
         """Say something to all at the table, before, during or after the match; as long as links last.

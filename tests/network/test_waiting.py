@@ -1,0 +1,149 @@
+"""Waiting for somebody who does not answer: how long, what clocks show, what is news, and how to leave the match."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import pytest
+
+from p2pdice import PlayerOut
+from protocol import limits
+from protocol.errors import NodeError
+from protocol.events import Happened, PeerBack, PeerLost, YourTurn
+from protocol.match.lobby import TableSettings
+from protocol.wire.genesis import Patience
+from tests.network.test_forming import RULES, all_play, in_room
+from tests.simulation.room import Person, Room, until
+from tests.simulation.small_forming import line as join_line
+
+HUMAN, AUTOMATIC = 60, 10
+
+
+async def in_turn(room: Room, players: int) -> list[Person]:
+    """Begin a match in which nobody ever moves; the first of those who are returned is to bid."""
+    host = await room.sit("Host")
+    await host.node.host(TableSettings("Friday", RULES, players, Patience(HUMAN, AUTOMATIC)))
+    people = [host, *[await room.sit(name) for name in ("Ada", "Ben", "Cleo", "Dan")[: players - 1]]]
+    for guest in people[1:]:
+        await guest.node.join(join_line(room, host.key, host.node.identity.fingerprint))
+    await all_play(*people)
+    await until(lambda: any(person.told(YourTurn) for person in people))
+    return sorted(people, key=lambda person: not person.told(YourTurn))
+
+
+def seconds(person: Person) -> float:
+    """Return what the clock of a node shows."""
+    clock = person.node.clock()
+    return clock.seconds if clock is not None else math.nan
+
+
+def is_out(person: Person) -> bool:
+    return any(isinstance(event.event, PlayerOut) for event in person.told(Happened))
+
+
+# Waiting longer
+
+
+@in_room
+async def test_who_waits_longer_keeps_a_player_in_as_long_as_the_others_are_too_few(room: Room) -> None:
+    ada, ben, cleo = await in_turn(room, 3)
+    await ada.die()  # else her own program agrees that her time is up
+    begun = room.now
+    ben.node.wait_longer(100)
+    assert seconds(ben) == pytest.approx(seconds(cleo) + 100, abs=1)
+    await asyncio.sleep(HUMAN + 95)
+    assert not is_out(ben)
+    await until(lambda: is_out(ben) and is_out(cleo), 60)
+    assert room.now - begun >= HUMAN + 100
+
+
+@in_room
+async def test_one_can_wait_longer_when_time_is_up(room: Room) -> None:
+    _, ben = await in_turn(room, 2)
+    await asyncio.sleep(HUMAN + 30)
+    assert seconds(ben) == 0
+    ben.node.wait_longer(50)
+    assert seconds(ben) == pytest.approx(50, abs=0.1)
+
+
+@in_room
+async def test_enough_others_go_on_without_who_waits_longer(room: Room) -> None:
+    _, ben, *others = await in_turn(room, 5)
+    ben.node.wait_longer(1000)
+    await until(lambda: all(is_out(person) for person in (ben, *others)), HUMAN + 60)
+
+
+@in_room
+async def test_nobody_waits_longer_for_nobody(room: Room) -> None:
+    host = await room.sit("Host")
+    with pytest.raises(NodeError, match="waits for nobody"):
+        host.node.wait_longer(10)
+
+
+# Clocks
+
+
+@in_room
+async def test_who_returns_sees_no_more_time_than_the_others_leave(room: Room) -> None:
+    ada, *others = await in_turn(room, 3)
+    await asyncio.sleep(HUMAN / 2)
+    await ada.die()
+    await asyncio.sleep(HUMAN / 4)
+    await ada.begin()
+    await ada.node.resume()
+    await until(lambda: len(ada.told(YourTurn)) == 2)
+    assert seconds(ada) <= min(map(seconds, others)) + 0.5
+    await until(lambda: seconds(ada) == 0)
+    assert not is_out(others[0])
+
+
+@in_room
+async def test_who_was_cut_off_sees_no_more_time_than_the_others_leave(room: Room) -> None:
+    ada, *others = await in_turn(room, 3)
+    await asyncio.sleep(HUMAN / 2)
+    for other in others:
+        room.cut(ada.key, other.key)
+    await asyncio.sleep(HUMAN / 4)
+    for other in others:
+        room.mend(ada.key, other.key)
+    await until(lambda: all(ada.node._mesh.is_linked(other.key) for other in others))
+    assert seconds(ada) <= min(map(seconds, others)) + 0.5
+
+
+@in_room
+async def test_a_fresh_match_shows_all_the_time_that_there_is(room: Room) -> None:
+    for person in await in_turn(room, 4):
+        assert seconds(person) == pytest.approx(HUMAN, abs=1)
+
+
+# News of links
+
+
+@in_room
+async def test_a_link_that_is_back_within_a_second_is_no_news(room: Room) -> None:
+    ada, ben, cleo = await in_turn(room, 3)
+    for _ in range(3):
+        room.cut(ada.key, ben.key)
+        await asyncio.sleep(0.1)
+        room.mend(ada.key, ben.key)
+        await until(lambda: ada.node._mesh.is_linked(ben.key))
+        await asyncio.sleep(limits.REPLACEMENT)
+    assert not [event for each in (ada, ben, cleo) for event in (*each.told(PeerLost), *each.told(PeerBack))]
+    room.cut(ada.key, ben.key)
+    begun = room.now
+    await until(lambda: ada.told(PeerLost))
+    assert 1 <= room.now - begun < 1.2
+    room.mend(ada.key, ben.key)
+    await until(lambda: ada.told(PeerBack) and ben.told(PeerBack))
+
+
+@in_room
+async def test_who_leaves_on_purpose_is_news_at_once(room: Room) -> None:
+    ada, ben = await in_turn(room, 2)
+    begun = room.now
+    await ben.node.close()
+    ben.is_running = False
+    await until(lambda: ada.told(PeerLost))
+    assert room.now - begun < 0.5
+    assert ada.told(PeerLost)[0].left_on_purpose
