@@ -216,7 +216,7 @@ def _finished(home: Home) -> Sequence[Listed]:
     if not home.store.exists():
         return listed_with_files(home, (), ())
     with read(home) as (_, kept):
-        return listed_with_files(home, [each for each in kept if each.over], kept)
+        return listed_with_files(home, [each for each in kept if each.over or each.claim], kept)
 
 
 def _moment(match: Listed) -> float:

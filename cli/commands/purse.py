@@ -114,7 +114,7 @@ def _read(home: Home) -> _Account | None:
             return None
         matches = store.matches()
         busy = next((each for each in matches if each.match == own.busy), None)
-        can_resume = busy is not None and busy in archive.unfinished(matches)
+        can_resume = busy is not None and (busy.claim is not None or busy in archive.unfinished(matches))
         names = {each.match[:MATCH_BYTES]: each.name for each in matches}
         return _Account(own, names, can_resume, busy is not None and busy.void)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cli.output import say
-from cli.render import command_line, escape, listing
+from cli.render import command_line, counted, escape, listing
 from cli.settings import home_words
 from cli.text.seating import display_names
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _OLD: Final = "old"
 _VOID: Final = "void"
+_CLAIMED: Final = "claimed"
 
 
 class Listed(NamedTuple):
@@ -33,8 +34,9 @@ class Listed(NamedTuple):
     version: int
     """The version of the protocol that the genesis names."""
     state: str
-    """``unfinished``, ``proposed``, ``finished``; ``void`` if the owner has signed so; ``transcript`` for a match that
-    was only watched, or is forgotten; ``old`` for any match of another version of the protocol."""
+    """``unfinished``, ``proposed``, ``finished``; ``void`` if the owner has signed so; ``claimed`` if the owner has
+    left it because the other player was away; ``transcript`` for a match that was only watched, or is forgotten;
+    ``old`` for any match of another version of the protocol."""
     begun: int | None
     """Seconds since 1970, if that is known."""
     table: str
@@ -45,6 +47,8 @@ class Listed(NamedTuple):
     """Whether the player can return to the match, with the right key."""
     other_key: str = ""
     """Fingerprint of the key with which the match was begun, if it is not the present one; else empty."""
+    away: int = 0
+    """Of a claimed match: how many seconds the other player had been away."""
     rules_name: str = ""
     """What people here call its house rules: any text. Empty if no name is known."""
 
@@ -67,6 +71,7 @@ class Listed(NamedTuple):
             "winners": [players[author] for author in self.winners if author < len(players)],
             "transcript": str(self.transcript) if self.transcript is not None else None,
             "other_key": self.other_key or None,
+            "away": self.away or None,
         }
 
     def line(self, width: int = 0) -> str:
@@ -85,7 +90,9 @@ class Listed(NamedTuple):
         players = listing(_names(self.genesis))
         rules = escape(self.rules_name) or ruleset_label(self.genesis.ruleset)
         begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
-        signed = "; you have signed that it is void" if self.state == _VOID else ""
+        signed = {_VOID: "; you have signed that it is void", _CLAIMED: "; claimed, not confirmed"}.get(self.state, "")
+        if self.away:
+            signed += f": {counted(self.away, 'second')} without the other player"
         return f"{start}{time}  {rules}: {players}{self.won}{signed}{begun}"
 
     @property
@@ -155,6 +162,7 @@ def _of_store(
             file.path if file is not None else None,
             each.match in open_ones,
             other_keys.get(each.match, ""),
+            each.claim.away if each.claim is not None else 0,
             _rules_name(rules, genesis),
         )
 
@@ -175,6 +183,8 @@ def _of_files(
 def _state(stored: StoredMatch) -> str:
     if stored.over:
         return "finished"
+    if stored.claim is not None:
+        return _CLAIMED
     return _VOID if stored.void else "unfinished" if stored.formed else "proposed"
 
 

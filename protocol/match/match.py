@@ -149,6 +149,8 @@ class Match:
         """The match may have gone on when this node was not linked with more than half of the base."""
         self._returned = -math.inf
         """When this node was last back among the others, after a restart, a sleep or a cut."""
+        self._away: dict[int, float] = {}
+        """Since when a player has had no link."""
         self._is_resuming = stored is not None
         """The owner was not told the state of the match after the restart yet."""
         if stored is not None:
@@ -204,6 +206,21 @@ class Match:
     def is_confirmed(self) -> bool:
         """Every player still in the match at its last round has signed the same end."""
         return self.is_ended and {*self.history.position.players} <= {*self.history.results}
+
+    def absence(self, now: float) -> float:
+        """Return for how many seconds the other player of a match of two has kept this node waiting: without a link for
+        as long as a program's answer may take, or until patience was over. 0 if that is not so, or for more players:
+        they vote.
+        """
+        position, missing = self.history.position, self.history.missing()
+        is_ours = self.me in position.live and self.is_formed and not self.is_ended
+        others = [author for author in range(self.history.roster_size) if author != self.me]
+        if not is_ours or len(others) != 1:
+            return 0.0
+        if (since := self._away.get(others[0])) is not None:
+            return now - since if now - since >= self._timeouts.round_seconds else 0.0
+        due = self._timeouts.due(others, position.witnesses) if others[0] in missing else math.inf
+        return self._timeouts.allowed(others, position.witnesses) + now - due if due <= now else 0.0
 
     @property
     def hand(self) -> tuple[int, ...]:
@@ -308,6 +325,8 @@ class Match:
                 self.signer.concede()
                 told = len(self._effects)
             case Ticked():
+                for author in {*range(self.history.roster_size)} - {self.me, *self._links.linked}:
+                    self._away.setdefault(author, now)
                 self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
         if isinstance(item, Conceded):
@@ -367,6 +386,7 @@ class Match:
     def _link(self, author: int) -> None:
         had_quorum = self._links.has_quorum()
         self._links.linked.add(author)
+        self._away.pop(author, None)
         if had_quorum and author in self.history.missing():  # else nobody waited for what comes with this link
             self._timeouts.came_back(author, self._now)
         if not had_quorum and self._links.has_quorum():
@@ -382,6 +402,7 @@ class Match:
 
     def _unlink(self, author: int, on_purpose: bool) -> None:
         self._links.lost(author)
+        self._away.setdefault(author, self._now)
         self._catch_up.lost(author)
         if self.is_formed and (on_purpose or not self.is_ended):  # a link lost after the end matters to nobody
             self._feed.lost(author, on_purpose, self._now)

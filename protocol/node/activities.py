@@ -102,13 +102,15 @@ class Activities:
         """The match that this node plays, or all that may become it, and the one before."""
         sessions = [*self.proposals.sessions]
         sessions += [each for each in (self.playing, self.former) if each is not None and each not in sessions]
-        return tuple(sessions)
+        return tuple(each for each in sessions if not each.is_claimed)
 
     @property
     def formed(self) -> PlayerSession | None:
         """The match that this node plays, if it is formed."""
         playing = self.playing
-        return playing if playing is not None and playing.match.is_formed and not playing.is_given_up else None
+        if playing is None or playing.is_given_up or playing.is_claimed:
+            return None
+        return playing if playing.match.is_formed else None
 
     def floors(self) -> tuple[Floor, ...]:
         """Return where words are said and heard."""

@@ -248,7 +248,7 @@ class Host:
             seat = "in this match: resume it" if self.has_begun else "at this table"
             return Refuse(RefuseCode.REFUSED, f"you already have a seat {seat}")
         if self._proposal is not None and self.has_begun and aim.number == self.code_desk.number:
-            if self._proposal.match.is_ended:
+            if self._proposal.is_over or self._proposal.match.is_ended:
                 return Refuse(RefuseCode.NO_TABLE, OVER)
             return Refuse(RefuseCode.PLAYING, BEGUN)
         return self.code_desk.welcome(aim)

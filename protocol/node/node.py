@@ -460,7 +460,8 @@ class Node:
         """Return to a match after a crash, a nap or a quit: the last one, or the one named as :func:`archive.find` has
         it. Returns the whole id.
 
-        A finished match is resumed only if it is named, to give its end to others.
+        A finished match is resumed only if it is named, to give its end to others; so is one that was claimed, which
+        goes on if the other player returns, too.
 
         :raises NodeError: if there is none like that.
         """
@@ -470,6 +471,7 @@ class Node:
         except (MalformedGenesisError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
         self._active.leave_behind()
+        self._store.take_claim_back(stored.match)
         try:
             await self._presence.listen(self._port or stored.port)
         except NodeError:
@@ -514,6 +516,34 @@ class Node:
         if playing is None or not playing.match.is_formed or not playing.match.history.missing():
             raise NodeError(ErrorCode.FAILED, "the match waits for nobody")
         playing.feed(Extended(seconds))
+
+    @property
+    def can_claim(self) -> bool:
+        """In a match of two, the other player has been away for so long that :meth:`claim` is possible."""
+        return self._absence > 0
+
+    @property
+    def _absence(self) -> float:
+        playing = self._active.formed
+        return playing.match.absence(self._runtime.loop.time()) if playing is not None else 0.0
+
+    def claim(self) -> None:
+        """Leave a match of two in which the other player is away, as claimed and not confirmed: nobody has won, no coin
+        moves, and what was staked stays so. :class:`~protocol.events.Claimed` tells it. This node is free for another
+        table then; it returns to the match if :meth:`resume` names it.
+
+        :raises NodeError: if the other is not away, or has not been for long, or it is no match of two.
+        """
+        playing, absence = self._active.formed, self._absence
+        if playing is None or not absence:
+            reason = "you can claim a match of two when the other player has been away for a while"
+            raise NodeError(ErrorCode.FAILED, reason, "in a larger one, the others go on without who is away")
+        with self._runtime.stopping_at_disk_errors():
+            self._runtime.tell(playing.claim(absence))
+            is_staked = playing.match.history.genesis.ruleset.stakes
+            if is_staked and (reason := self._runtime.purses.find_hindrance()):
+                self._runtime.tell(Notice(f"{reason}; p2pdice purse says what you can do"))
+            self._runtime.in_background(self._locator.withdraw())
 
     def say(self, text: str) -> None:
         """Say something to all at the table, before, during or after the match; as long as links last.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from protocol.consensus.news import Learned, Replace
 from protocol.errors import RefuseCode
-from protocol.events import AwaitingPlayers, NodeEvent, Notice, PlayerInfo
+from protocol.events import AwaitingPlayers, Claimed, NodeEvent, Notice, PlayerInfo
 from protocol.match.effects import (
     CalledOff,
     Ended,
@@ -30,7 +31,9 @@ from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
-from protocol.wire.frames import Aim, Carried, Cut, Frame, Have, MatchAim, Need, Page, Refuse, TableAim, WatchAim
+from protocol.storage.match_names import calendar
+from protocol.storage.store import Claim
+from protocol.wire.frames import Aim, Carried, Cut, Frame, Have, Leave, MatchAim, Need, Page, Refuse, TableAim, WatchAim
 from protocol.wire.messages import Signed
 
 if TYPE_CHECKING:
@@ -76,6 +79,8 @@ class PlayerSession(Session):
         self._store = store
         self._unstored: list[Signed] = []
         """Messages of a proposal in which this node has not signed COMMIT: after a crash it takes no part in it."""
+        self.is_claimed = False
+        """The owner has left the match, in which the other player is away. It takes and signs nothing more."""
         self._is_retired = is_given_up
         self._awaited: tuple[PlayerInfo, ...] | None = None
         """Those who were told to be missing; None if that is not told."""
@@ -204,7 +209,29 @@ class PlayerSession(Session):
         if need.match == history.match:
             self.feed(Needed(asker, need))
 
+    def claim(self, seconds: float) -> Claimed:
+        """Leave the match, write what there is of it, and keep a note for the owner.
+
+        :param seconds: how long the other player has been away.
+        :raises OSError: if the transcript cannot be written.
+        """
+        away = tuple(player for player in self.match.info if not player.is_me)
+        self._runtime.outbox.write_all()
+        self.keep_transcript()
+        self._runtime.store.claim(self.match.id, Claim(calendar(time.time()), int(seconds)))
+        self.is_claimed = self.is_over = True
+        for identity in self.dialled:
+            self._runtime.mesh.stop_dialling(identity)
+        for identity in filter(self._runtime.mesh.is_linked, self.authors):
+            self._runtime.post(identity, Leave("left the match"))
+            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, identity)
+        self.close()
+        players = self.match.by_seat() or self.match.info
+        return Claimed(self.match.id.hex(), players, away, int(seconds), self._transcript_path)
+
     def feed(self, item: MatchInput) -> None:
+        if self.is_claimed:
+            return
         super().feed(item)
         self.watch()
         history = self.match.history

@@ -86,13 +86,14 @@ def rules_names(home: Home) -> dict[bytes, str]:
 
 
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
-    """Return the matches that their owner can return to, newest first.
+    """Return the matches that wait for their owner, newest first. To one that was claimed, they return only by name.
 
     The others may have formed a proposal that binds the owner. Of such proposals only the newest is among them, and
     only if no match was stored after it.
     """
     newest = max((stored.number for stored in matches), default=0)
-    open_ones = [each for each in matches if not (each.over or each.void or each.given_up or is_old(each))]
+    left = [each.match for each in matches if each.over or each.void or each.claim or each.given_up or is_old(each)]
+    open_ones = [each for each in matches if each.match not in left]
     found = [stored for stored in open_ones if stored.formed or stored.number == newest]
     return tuple(sorted(found, key=lambda stored: stored.number, reverse=True))
 

@@ -87,10 +87,14 @@ only added at the end and need no other index, so a turn changes the fewest page
 
 _COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int, int)
 """What the columns of a match hold; SQLite keeps values of any type in any column."""
+_CLAIM: Final = -1
+"""The step of the choice that is no move: the owner has claimed the match."""
 _MATCHES: Final = (
-    "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, host,"
-    " given_up, void, number FROM matches LEFT JOIN seeds USING (match_key)"
+    "SELECT matches.match, genesis, seed, formed, created, over, port, table_name, name, winners, host,"
+    " given_up, void, number, text FROM matches LEFT JOIN seeds USING (match_key)"
+    " LEFT JOIN choices ON choices.match = matches.match AND step = -1"
 )
+_CLAIMED: Final = re.compile("([0-9]{1,12}) ([0-9]{1,12})")
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
@@ -152,6 +156,15 @@ class DamagedPurseError(DamagedStoreError):
     choices = (("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),)
 
 
+class Claim(NamedTuple):
+    """A match that its owner has left as claimed, because the other player was away. Nobody has signed that."""
+
+    at: int
+    """Seconds since 1970 by this machine's clock."""
+    away: int
+    """Seconds that the other had been away by then."""
+
+
 class StoredMatch(NamedTuple):
     """A stored match, with everything needed to go on after a restart."""
 
@@ -177,6 +190,8 @@ class StoredMatch(NamedTuple):
     """The owner does not play the match, even if others have formed it."""
     void: bool = False
     """The owner has signed that the match is void, and signs nothing else in it any more."""
+    claim: Claim | None = None
+    """The owner has left the match, unless they have returned to it since."""
     number: int = 0
     """Counts up: of two matches, the one with the higher number was stored later."""
 
@@ -436,9 +451,17 @@ class Store:
         """Keep a choice of the owner that others do not know yet; called before anything that depends on it is sent."""
         self._write("INSERT OR REPLACE INTO choices VALUES (?, ?, ?)", (match, step, text))
 
+    def claim(self, match: bytes, claim: Claim) -> None:
+        """Note that the owner has left a match as claimed."""
+        self.add_choice(match, _CLAIM, f"{claim.at} {claim.away}")
+
+    def take_claim_back(self, match: bytes) -> None:
+        """Note that the owner is back in a match."""
+        self._write("DELETE FROM choices WHERE match = ? AND step = ?", (match, _CLAIM))
+
     def choices(self, match: bytes) -> dict[int, str]:
         """Return the owner's choices of a match that others may not know yet, by step."""
-        query = "SELECT step, text FROM choices WHERE match = ? ORDER BY step"
+        query = "SELECT step, text FROM choices WHERE match = ? AND step >= 0 ORDER BY step"
         return dict(self._read(query, (match,), (int, str)))
 
     def remember_address(self, identity: bytes, host: str, port: int) -> None:
@@ -564,7 +587,7 @@ class Store:
 
         :raises StoreError: if the store cannot be read.
         """
-        return next(map(_stored, self._rows(f"{_MATCHES} WHERE match = ?", (match,))), None)
+        return next(map(_stored, self._rows(f"{_MATCHES} WHERE matches.match = ?", (match,))), None)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -601,11 +624,12 @@ class Store:
         return rows
 
 
-def _stored(row: tuple[Any, ...]) -> StoredMatch:
+def _stored(row: Sequence[Any]) -> StoredMatch:
     """Return the match of a row.
 
     :raises StoreError: if it has no id.
     """
+    *row, claim = row
     match, genesis, seed, formed, created, over, port, table, name, winners, host, given_up, void, number = row
     if type(match) is not bytes or len(match) != HASH_BYTES:
         raise DamagedStoreError("the store is damaged: the id of a match is invalid")
@@ -619,7 +643,8 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
         return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0, number=number)
     authors = tuple(map(int, filter(None, winners.split(","))))
     times = bool(formed), calendar(created), bool(over)
-    marks = bool(given_up), bool(void)
+    claimed = _CLAIMED.fullmatch(claim) if isinstance(claim, str) and not over else None
+    marks = bool(given_up), bool(void), Claim(*map(int, claimed.groups())) if claimed is not None else None
     return StoredMatch(match, genesis, seed, *times, port, table, name, authors, host, *marks, number)
 
 

@@ -7,10 +7,11 @@ import math
 
 import pytest
 
-from p2pdice import PlayerOut
+from p2pdice import PlayerOut, Ruleset, Stake
 from protocol import limits
+from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
-from protocol.events import Happened, PeerBack, PeerLost, YourTurn
+from protocol.events import Claimed, Happened, MatchResult, Notice, PeerBack, PeerLost, YourTurn
 from protocol.match.lobby import TableSettings
 from protocol.wire.genesis import Patience
 from tests.network.test_forming import RULES, all_play, in_room
@@ -20,14 +21,19 @@ from tests.simulation.small_forming import line as join_line
 HUMAN, AUTOMATIC = 60, 10
 
 
-async def in_turn(room: Room, players: int) -> list[Person]:
+async def in_turn(room: Room, players: int, ruleset: Ruleset = RULES) -> list[Person]:
     """Begin a match in which nobody ever moves; the first of those who are returned is to bid."""
     host = await room.sit("Host")
-    await host.node.host(TableSettings("Friday", RULES, players, Patience(HUMAN, AUTOMATIC)))
+    await host.node.host(TableSettings("Friday", ruleset, players, Patience(HUMAN, AUTOMATIC)))
     people = [host, *[await room.sit(name) for name in ("Ada", "Ben", "Cleo", "Dan")[: players - 1]]]
     for guest in people[1:]:
         await guest.node.join(join_line(room, host.key, host.node.identity.fingerprint))
     await all_play(*people)
+    if ruleset.stakes:
+        await until(lambda: all(person.told(YourTurn) for person in people))
+        for person in people:
+            person.node.play(Stake(10), person.told(YourTurn)[0].token)
+            person.events.clear()
     await until(lambda: any(person.told(YourTurn) for person in people))
     return sorted(people, key=lambda person: not person.told(YourTurn))
 
@@ -147,3 +153,94 @@ async def test_who_leaves_on_purpose_is_news_at_once(room: Room) -> None:
     await until(lambda: ada.told(PeerLost))
     assert room.now - begun < 0.5
     assert ada.told(PeerLost)[0].left_on_purpose
+
+
+# Claims
+
+
+async def claimed(room: Room, ruleset: Ruleset = RULES) -> tuple[Person, Person]:
+    """Return one who has claimed a match, and the other, who was killed."""
+    ada, ben = await in_turn(room, 2, ruleset)
+    assert not ben.node.can_claim
+    await ada.die()
+    await asyncio.sleep(AUTOMATIC - 2)
+    assert not ben.node.can_claim
+    with pytest.raises(NodeError, match="away for a while"):
+        ben.node.claim()
+    await asyncio.sleep(4)
+    assert ben.node.can_claim
+    ben.node.claim()
+    await until(lambda: ben.told(Claimed))
+    return ben, ada
+
+
+@in_room
+async def test_who_stays_claims_a_match_and_is_free_for_another(room: Room) -> None:
+    ben, ada = await claimed(room)
+    (told,) = ben.told(Claimed)
+    assert {player.name for player in told.away} == {ada.name}
+    assert AUTOMATIC <= told.since_seconds <= AUTOMATIC + 4
+    assert verify(told.transcript.read_bytes()).verdict == "incomplete"
+    assert not ben.told(MatchResult)
+    assert not ben.plays
+    (kept,) = ben.node._store.matches()
+    assert (kept.over, kept.winners, kept.claim.away if kept.claim else 0) == (False, (), told.since_seconds)
+    assert ben.node.unfinished() == ()
+    with pytest.raises(NodeError, match="no unfinished match"):
+        ben.node.find()
+    dan = await room.sit("Dan")
+    await ben.node.host(TableSettings("Saturday", RULES, 2))
+    await dan.node.join(join_line(room, ben.key, ben.node.identity.fingerprint))
+    await all_play(ben, dan)
+
+
+@in_room
+async def test_a_claimed_match_signs_nothing_more_and_goes_on_if_both_return(room: Room) -> None:
+    ben, ada = await claimed(room)
+    before = ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match)
+    await ada.begin()
+    await ada.node.resume()
+    await asyncio.sleep(2 * HUMAN)
+    assert ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match) == before
+    assert not any(person.told(PlayerOut) for person in (ada, ben))
+    await ben.node.resume(ben.told(Claimed)[0].match_id)
+    await until(lambda: len([*ada.told(YourTurn), *ben.told(YourTurn)]) == 2)  # asked again, as both are here
+    assert ben.node._store.matches()[0].claim is None
+    ada.node.concede()
+    await until(lambda: ada.told(MatchResult) and ben.told(MatchResult))
+    (end,) = ben.told(MatchResult)
+    assert [end.players[seat].name for seat in end.places[0]] == [ben.name]
+
+
+@in_room
+async def test_with_stakes_the_purse_stays_busy_and_a_claim_says_so(room: Room) -> None:
+    ben, _ = await claimed(room, RULES.with_options({"stakes": "yes"}))
+    (notice,) = ben.told(Notice)
+    assert "p2pdice purse" in notice.text
+    with pytest.raises(NodeError, match="purse") as caught:
+        await ben.node.host(TableSettings("Saturday", RULES.with_options({"stakes": "yes"}), 2))
+    assert caught.value.choices == (("p2pdice purse", "What you can do"),)
+
+
+@in_room
+async def test_a_match_is_claimed_when_somebody_linked_lets_time_run_out(room: Room) -> None:
+    ada, ben = await in_turn(room, 2)
+    await asyncio.sleep(HUMAN - 1)
+    assert not ben.node.can_claim
+    await asyncio.sleep(2)
+    assert ben.node.can_claim
+    assert not ada.node.can_claim
+    ben.node.claim()
+    await until(lambda: ada.told(PeerLost))
+    assert ada.told(PeerLost)[0].left_on_purpose
+    assert ben.told(Claimed)[0].since_seconds in range(HUMAN, HUMAN + 3)
+
+
+@in_room
+async def test_of_three_nobody_claims_a_match(room: Room) -> None:
+    ada, ben, cleo = await in_turn(room, 3)
+    await ada.die()
+    await cleo.die()
+    await asyncio.sleep(10 * HUMAN)
+    with pytest.raises(NodeError, match="match of two"):
+        ben.node.claim()
