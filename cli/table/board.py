@@ -16,6 +16,7 @@ from p2pdice.changes import after
 from p2pdice.state import NOBODY
 from protocol.events import (
     AwaitingPlayers,
+    Claimed,
     CodeMade,
     CodeTried,
     Continued,
@@ -194,6 +195,8 @@ class Board:
             case PeerBack():
                 self.away.discard(event.player.fingerprint)
                 self.gone.discard(event.player.fingerprint)
+            case Claimed():
+                self.match, self.turn, self.absent = "", None, ()
             case MatchResult():
                 self.match, self.over, self.turn, self.absent = "", event, None, ()
             case _:

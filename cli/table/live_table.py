@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure, closing_code
@@ -24,7 +24,7 @@ from cli.text.narrate import narrate
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import display_names
 from protocol import is_marked_as_bot
-from protocol.events import MatchResult, MatchStarted, PeerLost, Said, Stopped, TableClosed
+from protocol.events import Claimed, MatchResult, MatchStarted, PeerLost, Said, Stopped, TableClosed
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -109,6 +109,8 @@ class LiveTable(Table):
                         or (self._again is None and not self.face.shows_board)
                     ):
                         return
+                case Claimed() if not self.face.is_interactive:
+                    return
                 case TableClosed() if self._had_match and self.face.is_interactive:
                     self._say(narrate(event, self.board.seating))
                 case TableClosed():
@@ -140,6 +142,8 @@ class LiveTable(Table):
     def _after_telling(self, event: Told) -> None:
         if isinstance(event, MatchResult):
             self._close_match(event)
+        elif isinstance(event, Claimed):
+            self._had_match = True
 
     def _close_match(self, event: MatchResult) -> None:
         """Count the victory, and say how the evening can go on."""
@@ -220,13 +224,18 @@ class LiveTable(Table):
         self.pace.hurry()
         self._say("No more pauses.")
 
-    def _other(self, word: str, rest: str) -> tuple[PlayerInfo, str] | None:
-        """Return the other player whom a person names after a word, and the name to show; None if they name nobody."""
-        players = [player for player in self.board.players if not player.is_me]
+    def _other(self, word: str, rest: str, among: Sequence[PlayerInfo] | None = None) -> tuple[PlayerInfo, str] | None:
+        """Return the other player whom a person names after a word, and the name to show; None if they name nobody.
+
+        :param among: whom they may mean, if not only those at the table. A single one need not be named.
+        """
+        players = [player for player in (self.board.players if among is None else among) if not player.is_me]
         names = display_names(players, self.board.players)
         if not players:
             self._say("Nobody else is here.")
             return None
+        if among is not None and len(players) == 1 and not rest:
+            return players[0], names[0]
         try:
             seat = find_seat(players, rest)
         except UnknownPlayerError:

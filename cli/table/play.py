@@ -100,10 +100,18 @@ def table_of(match: Match, name: str, rules: str = "") -> TableSettings:
 async def open_again(node: Node, table: TableSettings, wish: str) -> None:
     """Open the table of a match again.
 
-    :param wish: rules to play by instead, as one types them; empty for the same.
-    :raises Failure: if there are no such rules.
+    :param wish: the number of seats, and rules to play by instead, as one types them; empty for the same.
+    :raises Failure: if there are no such rules, or there cannot be so many seats.
     :raises NodeError: if the table cannot be opened.
     """
+    from protocol.limits import PLAYERS
+
+    number, _, rest = wish.partition(" ")
+    if number.isascii() and number.isdecimal():
+        least = 2 if node.party is None else max(2, len(node.party.programs) + 1)
+        if not (len(number) < 3 and least <= int(number) <= PLAYERS):
+            raise Failure(f"This table can have {least} to {PLAYERS} seats.")
+        table, wish = replace(table, seats=int(number)), rest.strip()
     try:
         if wish:
             table = replace(table, ruleset=chosen_ruleset(wish, None), rules_name=rules_name(wish, None))

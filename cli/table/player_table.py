@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
+_BEFORE: Final = ("start", "code", "qr", "seat", "watch", "refuse", "remove")
+_DURING: Final = ("wait",)
+_LONGER: Final = 120
+"""Seconds that *wait* adds."""
 _OUT: Final = "You're out. Watch the rest, talk, or leave."
 
 
@@ -95,6 +99,12 @@ class PlayerTable(LiveTable):
             "start": ("begin with the players who are here (host only)", self._start),
             "code": ("make a new short code for this table (host only)", self._renew_code),
             "qr": ("show the long line as a QR code, for a camera (host only)", self._show_qr_code),
+            "seat": ("let somebody sit down, or play with them: seat Ada", self._decide("seat")),
+            "watch": ("let somebody only watch this table (host only): watch Ada", self._decide("watch")),
+            "refuse": ("let somebody neither sit down nor watch (host only): refuse Ada", self._decide("refuse")),
+            "remove": ("send a guest away from this table (host only): remove Ada", self._decide("remove")),
+            "wait": ("wait two minutes longer for those who do not answer", self._wait),
+            "claim": ("leave a match of two whose other player stays away", self._claim),
             "say": ("say something to all at the table: say good luck", self._talk),
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
             "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
@@ -257,7 +267,10 @@ class PlayerTable(LiveTable):
     @property
     def _offered(self) -> list[str]:
         has_begun = self.board.match or self.board.over is not None
-        return [word for word in super()._offered if word not in ("start", "code", "qr") or not has_begun]
+        hidden = _BEFORE if has_begun else _DURING
+        if not (self.board.match and self._node.can_claim):
+            hidden = (*hidden, "claim")
+        return [word for word in super()._offered if word not in hidden]
 
     def _hear(self, line: str) -> None:
         if self.board.turn is None:
@@ -336,6 +349,43 @@ class PlayerTable(LiveTable):
         )
         self._say("At any time:")
         self._list_words()
+
+    def _decide(self, word: str) -> Callable[[str], None]:
+        """Return the answer to a word about who sits at the table."""
+
+        def decide(rest: str) -> None:
+            from protocol import NodeError
+
+            node = self._node
+            asked = [question.player for question in node.asked]
+            players = asked if asked and not rest else [*asked, *node.kept_out, *self.board.players]
+            if (found := self._other(word, rest, list(dict.fromkeys(players)))) is None:
+                return
+            acts = {"seat": node.seat, "watch": node.let_watch, "refuse": node.refuse, "remove": node.remove}
+            try:
+                acts[word](found[0])
+            except NodeError as error:
+                self._complain(error)
+
+        return decide
+
+    def _wait(self, _rest: str) -> None:
+        from protocol import NodeError
+
+        try:
+            self._node.wait_longer(_LONGER)
+        except NodeError as error:
+            self._complain(error)
+        else:
+            self._say("You wait two minutes longer. Others may not.")
+
+    def _claim(self, _rest: str) -> None:
+        from protocol import NodeError
+
+        try:
+            self._node.claim()
+        except NodeError as error:
+            self._complain(error)
 
     def _talk(self, rest: str) -> None:
         from protocol import NodeError

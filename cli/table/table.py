@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Word = tuple[str, Callable[[str], None]]
 """A word that can be typed: its text in the help, and the method that obeys, given the rest of the line."""
-IN_FULL: Final = ("start", "concede", "quit")
+IN_FULL: Final = ("start", "refuse", "remove", "claim", "concede", "quit")
 """Words whose beginnings are not enough, because the next line cannot undo them."""
 _AFTERWARDS: Final = ("again", "quit", "say", "help")
 """Words to suggest when a match is over."""

@@ -16,7 +16,7 @@ from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedError
 from protocol.net.link import Standing
 from protocol.node.code_desk import BEGUN, OVER, CodeDesk
-from protocol.node.door import REMOVED, Door
+from protocol.node.door import ONLY_WATCH, REMOVED, Door
 from protocol.node.player_session import PlayerSession
 from protocol.node.purse import FOLDED
 from protocol.node.refusals import LEFT
@@ -374,20 +374,24 @@ class Host:
         if (waiting := self._door.let_in(player)) is not None:
             self._join(*waiting)
 
-    def remove(self, player: PlayerInfo) -> None:
-        """Send a guest away; they are let in no more before :meth:`seat`.
+    def seats(self, player: PlayerInfo) -> bool:
+        """Tell whether a player is a guest here."""
+        return any(fingerprint(identity) == player.fingerprint for identity in self.seated)
 
-        :raises NodeError: if there is no such guest, or the match has begun.
+    def keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
+        """Give a player no seat before :meth:`seat`; send them away if they have one.
+
+        :raises NodeError: if the match has begun.
         """
-        identity = next((each for each in self.seated if fingerprint(each) == player.fingerprint), None)
         if self.has_begun:
             raise NodeError(ErrorCode.FAILED, "the match has begun: nobody can be sent away from it")
-        if identity is None:
-            raise NodeError(ErrorCode.FAILED, f"{player.name} does not sit at your table")
-        self._door.keep_out(player)
-        self.withdraw()
-        self._runtime.refuse(identity, RefuseCode.CLOSED, REMOVED)
-        self._give_away(identity)
+        self._door.keep_out(player, may_watch=may_watch)
+        for identity in self.seated:
+            if fingerprint(identity) == player.fingerprint:
+                code, reason = (RefuseCode.FULL, ONLY_WATCH) if may_watch else (RefuseCode.CLOSED, REMOVED)
+                self.withdraw()
+                self._runtime.refuse(identity, code, reason)
+                self._give_away(identity)
 
     # Purses
 

@@ -327,22 +327,34 @@ class Node:
             self._active.door.let_in(player)
 
     def refuse(self, player: PlayerInfo) -> None:
-        """Let a player neither sit down at this node's table nor watch it, until :meth:`seat`."""
-        self._active.door.keep_out(player)
+        """Let a player neither sit down at this node's table nor watch it, until :meth:`seat`. A guest is sent away.
+
+        :raises NodeError: if this node hosts no table, or the match has begun.
+        """
+        self._keep_out(player)
 
     def let_watch(self, player: PlayerInfo) -> None:
-        """Give a player no seat at this node's table, but let them watch, until :meth:`seat`."""
-        self._active.door.keep_out(player, may_watch=True)
+        """Give a player no seat at this node's table, but let them watch, until :meth:`seat`.
+
+        :raises NodeError: as :meth:`refuse`.
+        """
+        self._keep_out(player, may_watch=True)
 
     def remove(self, player: PlayerInfo) -> None:
-        """Send a guest away from this node's table, before the match has begun; see :meth:`refuse`.
+        """Send a guest away from this node's table, before the match has begun, until :meth:`seat`.
 
-        :raises NodeError: if this node hosts no table, no such guest sits there, or the match has begun.
+        :raises NodeError: as :meth:`refuse`, or if no such guest sits there.
         """
+        hosting = self._active.hosting
+        if hosting is not None and not hosting.has_begun and not hosting.seats(player):
+            raise NodeError(ErrorCode.FAILED, f"{player.name} does not sit at your table")
+        self._keep_out(player)
+
+    def _keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
         if self._active.hosting is None:
-            raise NodeError(ErrorCode.FAILED, "only the host of a table sends somebody away")
+            raise NodeError(ErrorCode.FAILED, "only the host of a table says who sits there")
         with self._runtime.stopping_at_disk_errors():
-            self._active.hosting.remove(player)
+            self._active.hosting.keep_out(player, may_watch=may_watch)
 
     async def tables(self, seconds: float = 2.0) -> tuple[Sighting, ...]:
         """Return the tables that are advertised on the LAN, after listening for some seconds.
