@@ -42,7 +42,7 @@ class Door:
         self._runtime = runtime
         self._let_in: set[str] = set()
         self._kept_out: dict[str, tuple[PlayerInfo, RefuseCode]] = {}
-        """``closed``: they are sent away; ``full``: they may watch."""
+        """``refused``: they are sent away; ``full``: they may watch."""
         self._questions: dict[bytes, _Question] = {}
         """By identity."""
         self._pace: Buckets[str] = Buckets(limits.QUESTION_RATE, limits.QUESTION_BURST, limits.ADDRESSES_WATCHED)
@@ -79,7 +79,7 @@ class Door:
 
     def keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
         """Give a player no seat until they are let in; one who waits is told."""
-        code = RefuseCode.FULL if may_watch else RefuseCode.CLOSED
+        code = RefuseCode.FULL if may_watch else RefuseCode.REFUSED
         self._let_in.discard(player.fingerprint)
         self._kept_out[player.fingerprint] = player, code
         if (identity := self._waiting(player)) is not None:

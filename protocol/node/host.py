@@ -388,7 +388,7 @@ class Host:
         self._door.keep_out(player, may_watch=may_watch)
         for identity in self.seated:
             if fingerprint(identity) == player.fingerprint:
-                code, reason = (RefuseCode.FULL, ONLY_WATCH) if may_watch else (RefuseCode.CLOSED, REMOVED)
+                code, reason = (RefuseCode.FULL, ONLY_WATCH) if may_watch else (RefuseCode.REFUSED, REMOVED)
                 self.withdraw()
                 self._runtime.refuse(identity, code, reason)
                 self._give_away(identity)

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -76,6 +77,42 @@ def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, here
     host.type("start")
     play_together(host, *guests)
     assert_one_fair_match(here, host, *guests)
+
+
+def test_a_host_sends_a_guest_away_and_lets_them_in_again(sit: Sit, here: Run) -> None:
+    host = sit("Ada", "host", "--seats", "3")
+    line = join_line(host)
+    guest = sit("Ben", "join", line)
+    host.until("two of three seats taken")
+    host.type("remove Ben")
+    code, output = guest.finish()
+    assert code == ExitCode.REFUSED
+    assert "the host has sent you away from this table." in output
+    refused = sit("Ben", "join", line).finish()
+    assert refused[0] == ExitCode.REFUSED
+    host.type("seat Ben")
+    assert "hosted by Ada" in sit("Ben", "join", line).until("You sit at ")
+
+
+def test_a_match_whose_other_player_does_not_answer_is_left_as_claimed(sit: Sit, here: Run, tmp_path: Path) -> None:
+    host = sit("Ada", "host", "--patience", "5")
+    guest = sit("Ben", "join", join_line(host))
+    guest.until("You roll")
+    host.until("You roll")
+    host.type("1x2")  # if it is not her turn, that says so, and Ben does not answer all the same
+    host.type("claim")
+    host.until("away for a while")
+    time.sleep(7)
+    host.type("claim")
+    assert "Ben had been away for" in host.until("You have left the match")
+    code, output = host.finish()
+    assert code == ExitCode.DONE
+    path = Path(output.partition("The match so far is in ")[2].splitlines()[0])
+    assert ": INCOMPLETE" in here("verify", str(path)).stdout.upper()
+    for command in (("matches",), ("history",)):
+        assert "claimed, not confirmed" in here(*command, "--home", str(tmp_path / "Ada")).stdout
+    assert here("history", "stats", "--home", str(tmp_path / "Ada")).stdout.startswith("No match")
+    assert here("resume", "--home", str(tmp_path / "Ada")).returncode == ExitCode.FAILURE
 
 
 def test_house_rules_are_called_by_the_name_of_their_file_wherever_it_is_known(

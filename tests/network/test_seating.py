@@ -196,7 +196,7 @@ async def test_a_guest_who_was_sent_away_comes_back_only_when_the_host_says_so(r
     host.node.remove(me(ada))
     await until(lambda: ada.told(TableClosed))
     assert [(event.code, event.reason) for event in ada.told(TableClosed)] == [
-        ("closed", "the host has sent you away from this table")
+        ("refused", "the host has sent you away from this table")
     ]
     assert seated(host) == ["Host"]
     assert [player.name for player in host.told(LobbyChanged)[-1].left] == ["Ada"]
