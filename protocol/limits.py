@@ -329,6 +329,8 @@ owner."""
 LOBBY_BURST: Final = 100
 """Such frames at once: those of an honest host for :data:`JOIN_BURST` seats, and after a silence of the link."""
 
+AWAY_TOLD: Final = 1.0
+"""Seconds after which a spectator is told whom the players do not reach any more."""
 WATCHERS_TOLD: Final = 1.0
 """Seconds after which a change of those who watch is told: a link may only have been replaced."""
 

@@ -54,6 +54,11 @@ class Links:
         """A peer says which players it cannot reach."""
         self._cut[sender] = tuple(sorted(set(authors)))
 
+    @property
+    def cut(self) -> Cut | None:
+        """The frame that tells whom this node cannot reach; None if it reaches everybody."""
+        return Cut(self._history.match, self._told_cut) if self._told_cut else None
+
     def tell_cut(self, newcomer: int | None = None) -> None:
         """Tell the linked players whom this node cannot reach, if that has changed; a newcomer in any case."""
         if self._me is None or self._history.position.step < FORMED:

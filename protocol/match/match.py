@@ -62,7 +62,7 @@ from protocol.match.stall_notices import StallNotices
 from protocol.match.timeouts import Party, Timeouts
 from protocol.match.voter import Voter
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Carried, Need, Page
+from protocol.wire.frames import Carried, Cut, Need, Page
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
 
 RESULT_WAIT: Final = 3.0
@@ -366,6 +366,11 @@ class Match:
             return ()
         authors = self._restart.unheard() or (author for author in self.history.missing() if author != self.me)
         return tuple(self.info[author] for author in authors)
+
+    @property
+    def cut(self) -> Cut | None:
+        """The frame that tells whom this node cannot reach; None if it reaches everybody."""
+        return self._links.cut
 
     @property
     def unheard(self) -> tuple[PlayerInfo, ...]:

@@ -202,7 +202,7 @@ class Activities:
         """Count a peer as a spectator, and show it the match or the table."""
         self.audience.admit(identity, at[0])
         if self.formed is not None:
-            self.runtime.post(identity, Propose(self.formed.match.history.genesis_data))
+            self.formed.greet_spectator(identity)
         elif self.hosting is not None:
             self.hosting.greet_spectator(identity)
 

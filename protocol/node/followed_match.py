@@ -33,7 +33,7 @@ from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
-from protocol.wire.frames import Carried, Have, Page, WatchAim
+from protocol.wire.frames import Carried, Cut, Have, Page, WatchAim
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,11 @@ class FollowedMatch(Session):
         self._losses: dict[bytes, asyncio.Event] = {}
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue()
         self._holding: list[asyncio.Task[None]] = []
+        self._unreached: dict[bytes, frozenset[int]] = {}
+        """The players whom a linked player cannot reach, by that player's identity."""
+        self._told_away: frozenset[int] = frozenset()
+        """Those who were told to be away, as far as the linked players say."""
+        self._telling: asyncio.TimerHandle | None = None
 
     def start(self, source: bytes, at: Address) -> None:
         """Catch up from the linked player, and link with others."""
@@ -96,6 +101,8 @@ class FollowedMatch(Session):
         :param keep: identity of a player whose link stays.
         """
         super().close()
+        if self._telling is not None:
+            self._telling.cancel()
         for task in self._holding:
             task.cancel()
         for identity in sorted(self._up - {keep}):
@@ -149,6 +156,8 @@ class FollowedMatch(Session):
         if identity not in self._up:
             return
         self._up.discard(identity)
+        self._unreached.pop(identity, None)
+        self._tell_away_later()
         if identity in self._losses:
             self._losses[identity].set()
         if not self._up and not self.match.is_ended:
@@ -156,6 +165,30 @@ class FollowedMatch(Session):
 
     def clock(self) -> Clock | None:
         return None if self.match.history.position.tip == self._caught_up_to else super().clock()
+
+    def hear_cut(self, identity: bytes, cut: Cut) -> None:
+        """Hear whom a player cannot reach."""
+        if cut.match == self.match.id:
+            self._unreached[identity] = frozenset(cut.authors) & {*self.authors.values()}
+            self._tell_away_later()
+
+    def _tell_away_later(self) -> None:
+        """Tell in a moment who is away: no player says it without end, and most are back at once."""
+        if self._telling is None:
+            self._telling = self._runtime.loop.call_later(limits.AWAY_TOLD, self._tell_away)
+
+    def _tell_away(self) -> None:
+        """Tell who is away: those whom no linked player reaches, if this node does not follow all of them itself."""
+        self._telling = None
+        if self._follows_all() or not self._up or not self._is_current or self.match.is_ended:
+            return
+        here = {self.authors[identity] for identity in self._up}
+        said = [self._unreached.get(identity, frozenset[int]()) for identity in self._up]
+        away = frozenset.intersection(*said) - here
+        for author in sorted(away ^ self._told_away):
+            player = self.match.info[author]
+            self._runtime.tell(PeerLost(player) if author in away else PeerBack(player))
+        self._told_away = away
 
     def take(self, identity: bytes, frame: Carried | Page | Have) -> None:
         before = self.match.history.position.tip
@@ -202,6 +235,7 @@ class FollowedMatch(Session):
         if self._is_current:
             return
         self._is_current = True
+        self._tell_away_later()
         history = self.match.history
         if not self.occasion.table_name:  # no player tells a latecomer the name of the table, but the network may
             self.occasion = self.occasion._replace(table_name=self._runtime.locator.table_of(history.match))

@@ -33,7 +33,21 @@ from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
 from protocol.storage.match_names import calendar
 from protocol.storage.store import Claim
-from protocol.wire.frames import Aim, Carried, Cut, Frame, Have, Leave, MatchAim, Need, Page, Refuse, TableAim, WatchAim
+from protocol.wire.frames import (
+    Aim,
+    Carried,
+    Cut,
+    Frame,
+    Have,
+    Leave,
+    MatchAim,
+    Need,
+    Page,
+    Propose,
+    Refuse,
+    TableAim,
+    WatchAim,
+)
 from protocol.wire.messages import Signed
 
 if TYPE_CHECKING:
@@ -253,6 +267,16 @@ class PlayerSession(Session):
             super().send(author, frame)
         else:
             self._audience.answer(author - self.match.history.roster_size, frame)
+
+    def hearers(self, frame: Frame) -> tuple[bytes, ...]:
+        others = super().hearers(frame)
+        return (*others, *self._audience.identities) if isinstance(frame, Cut) else others
+
+    def greet_spectator(self, identity: bytes) -> None:
+        """Show the match to a spectator, and whom this node cannot reach."""
+        self._runtime.post(identity, Propose(self.match.history.genesis_data))
+        if (cut := self.match.cut) is not None:
+            self._runtime.post(identity, cut)
 
     def receivers(self, effect: PassOn) -> tuple[bytes, ...]:
         return (*super().receivers(effect), *self._audience.identities)

@@ -180,7 +180,7 @@ class Session(ABC):
             case Announce():
                 self.announce(effect.have)
             case Broadcast():
-                runtime.post_encoded(tuple(self.authors), encode_frame(effect.frame))
+                runtime.post_encoded(self.hearers(effect.frame), encode_frame(effect.frame))
             case PassOn():
                 if receivers := self.receivers(effect):
                     runtime.relay(receivers, encode_frame(Carried(*effect.signed.wire)))
@@ -190,6 +190,10 @@ class Session(ABC):
                 self._wake = runtime.loop.call_at(effect.time, self.feed, Ticked())
             case Accuse():
                 runtime.outbox.afterwards(partial(self._accuse, effect))
+
+    def hearers(self, frame: Frame) -> tuple[bytes, ...]:
+        """Return the identities of those who are sent what all players are sent."""
+        return tuple(self.authors)
 
     def receivers(self, effect: PassOn) -> tuple[bytes, ...]:
         """Return the identities of those to whom a message is passed on."""

@@ -28,6 +28,7 @@ from protocol.node.talking import Floor
 from protocol.wire.frames import (
     Carried,
     Customs,
+    Cut,
     Frame,
     Have,
     MatchAim,
@@ -121,6 +122,8 @@ class SpectatorSession:
         if self.followed is not None:
             if isinstance(frame, Carried | Page | Have) and identity in self.followed.authors:
                 self.followed.take(identity, frame)
+            elif isinstance(frame, Cut) and identity in self.followed.authors:
+                self.followed.hear_cut(identity, frame)
             elif isinstance(frame, Table) and self.followed.match.is_ended and self._may_host(identity):
                 self._next = identity, frame
                 self._go_on()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,10 @@ from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import Claimed, Happened, MatchResult, Notice, PeerBack, PeerLost, YourTurn
 from protocol.match.lobby import TableSettings
+from protocol.wire.frames import Cut
 from protocol.wire.genesis import Patience
 from tests.network.test_forming import RULES, all_play, in_room
-from tests.simulation.room import Person, Room, until
+from tests.simulation.room import Person, Room, in_a_room, until
 from tests.simulation.small_forming import line as join_line
 
 HUMAN, AUTOMATIC = 60, 10
@@ -153,6 +155,45 @@ async def test_who_leaves_on_purpose_is_news_at_once(room: Room) -> None:
     await until(lambda: ada.told(PeerLost))
     assert room.now - begun < 0.5
     assert ada.told(PeerLost)[0].left_on_purpose
+
+
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_a_spectator_of_many_is_told_who_is_away_and_who_is_back(tmp_path: Path, comes: str) -> None:
+    async def scene(room: Room) -> None:
+        people = await in_turn(room, 5)
+        host, eve = next(person for person in people if person.name == "Host"), await room.sit("Eve")
+        gone = next(person for person in people[1:] if person is not host)
+        if comes == "before":
+            await eve.node.watch(join_line(room, host.key, host.node.identity.fingerprint))
+            await asyncio.sleep(3)
+        await gone.die()
+        if comes == "after":
+            await asyncio.sleep(3)
+            await eve.node.watch(join_line(room, host.key, host.node.identity.fingerprint))
+        await until(lambda: eve.told(PeerLost), 20)
+        assert [event.player.name for event in eve.told(PeerLost)] == [gone.name]
+        await gone.begin()
+        await gone.node.resume()
+        await until(lambda: eve.told(PeerBack), 20)
+        assert [event.player.name for event in eve.told(PeerBack)] == [gone.name]
+
+    in_a_room(tmp_path, 1, scene)
+
+
+@in_room
+async def test_one_liar_among_those_whom_a_spectator_follows_makes_nobody_away(room: Room) -> None:
+    ada, *_ = await in_turn(room, 5)
+    eve = await room.sit("Eve")
+    await eve.node.watch(join_line(room, ada.key, ada.node.identity.fingerprint))
+    await asyncio.sleep(3)
+    match = ada.node.match
+    assert match is not None
+    for _ in range(100):
+        for authors in ((0, 1, 2, 3, 4), ()):
+            ada.node._runtime.post(eve.key, Cut(match.id, authors))
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(3)
+    assert not [*eve.told(PeerLost), *eve.told(PeerBack)]
 
 
 # Claims
