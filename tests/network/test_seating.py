@@ -1,5 +1,4 @@
-"""Who sits at a table: the host's person is asked, sends guests away, and a guest plays with nobody under a false
-name."""
+"""Who sits at a table: the host is asked, sends guests away, and a guest plays with nobody under a false name."""
 
 from __future__ import annotations
 
