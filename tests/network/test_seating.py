@@ -1,4 +1,4 @@
-"""Who sits at a table: the host is asked, sends guests away, and a guest plays with nobody under a false name."""
+"""Seats at a table: the host is asked and sends guests away, and no guest plays beside a false name unasked."""
 
 from __future__ import annotations
 
