@@ -241,7 +241,10 @@ async def test_a_claimed_match_signs_nothing_more_and_goes_on_if_both_return(roo
     before = ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match)
     await ada.begin()
     await ada.node.resume()
+    ben.node.concede()
     await asyncio.sleep(2 * HUMAN)
+    assert not ada.node._mesh.is_linked(ben.key)
+    assert ben.node._store.choices(ben.node.find(ben.told(Claimed)[0].match_id).match) == {}
     assert ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match) == before
     assert not any(person.told(PlayerOut) for person in (ada, ben))
     await ben.node.resume(ben.told(Claimed)[0].match_id)
