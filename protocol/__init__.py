@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from protocol.errors import LOOK_ON as LOOK_ON
     from protocol.errors import ErrorCode as ErrorCode
     from protocol.errors import LocalError as LocalError
+    from protocol.errors import NamesakeError as NamesakeError
     from protocol.errors import NodeError as NodeError
     from protocol.errors import Parts as Parts
     from protocol.errors import PeerError as PeerError

@@ -182,8 +182,10 @@ class Node:
     @property
     def _session(self) -> Session | None:
         """The match that is proposed, running or watched."""
-        watching = self._active.watching
-        return self._active.playing or (watching.followed if watching is not None else None)
+        watching, playing = self._active.watching, self._active.playing
+        if playing is not None and not playing.match.is_called_off:
+            return playing
+        return watching.followed if watching is not None else None
 
     @property
     def table_id(self) -> bytes:

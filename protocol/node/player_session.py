@@ -26,6 +26,7 @@ from protocol.match.effects import (
 )
 from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
+from protocol.match.progress import Clock
 from protocol.net.addresses import Address
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
@@ -222,6 +223,9 @@ class PlayerSession(Session):
         history = self.match.history
         if need.match == history.match:
             self.feed(Needed(asker, need))
+
+    def clock(self) -> Clock | None:
+        return None if self.is_claimed else super().clock()
 
     def claim(self, seconds: float) -> Claimed:
         """Leave the match, write what there is of it, and keep a note for the owner.

@@ -215,6 +215,8 @@ async def test_a_guest_is_sent_away_from_a_proposal_and_the_others_play(room: Ro
     await eve.node.join(target)
     await until(lambda: host.node.match is not None)
     host.node.remove(me(eve))
+    assert host.node.match is None  # a screen has nothing to tell of it any more
+    await until(lambda: ada.node.match is None)
     await ben.node.join(target)
     await all_play(host, ada, ben)
     assert not is_bound(eve)

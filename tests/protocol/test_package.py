@@ -22,6 +22,7 @@ OUR_FAULT = {
     "KeyFileError",
     "LocalError",
     "LostStakeError",
+    "NamesakeError",
     "NicknameError",
     "NoHomeError",
     "NodeError",
