@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
 _BEFORE: Final = ("start", "code", "qr", "seat", "watch", "refuse", "remove")
-_DURING: Final = ("wait",)
+_DURING: Final = ("wait", "claim")
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
 _OUT: Final = "You're out. Watch the rest, talk, or leave."
@@ -268,8 +268,6 @@ class PlayerTable(LiveTable):
     def _offered(self) -> list[str]:
         has_begun = self.board.match or self.board.over is not None
         hidden = _BEFORE if has_begun else _DURING
-        if not (self.board.match and self._node.can_claim):
-            hidden = (*hidden, "claim")
         return [word for word in super()._offered if word not in hidden]
 
     def _hear(self, line: str) -> None:

@@ -246,7 +246,7 @@ def test_leaving_takes_the_whole_word() -> None:
         assert not table.line._has_left
     waiting = Table(is_my_turn=False)
     assert waiting.types("conced") == ["I don't know 'conced'. Did you mean concede?"]
-    assert "is enough, except for what cannot be undone: concede and quit." in " ".join(waiting.types("help"))
+    assert "is enough, except for what cannot be undone: claim, concede and quit." in " ".join(waiting.types("help"))
 
 
 def test_start_is_offered_only_before_the_match() -> None:
