@@ -119,7 +119,7 @@ def _newcomers(event: node.SeatAsked | node.SeatPending | node.Watching) -> str:
 def _claimed(event: node.Claimed) -> str:
     players = listing(display_names(event.away, event.players))
     return (
-        f"You have left the match: {players} had been away for {counted(event.since_seconds, 'second')} by your clock."
+        f"You left the match: {players} had been away for {counted(event.since_seconds, 'second')} by your clock."
         " It counts as claimed, not confirmed: nobody has won. You can still return to it.\n"
         f"The match so far is in {shown_path(event.transcript)}"
     )

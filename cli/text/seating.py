@@ -70,7 +70,7 @@ class Seating(NamedTuple):
     def die(self, die: Die, holder: int) -> str:
         """Return a die by the player it was dealt to, inside a sentence: ``Ben's Dark``, ``your Light``.
 
-        :param holder: the player of whom the sentence speaks; their own dice are just ``Dark``.
+        :param holder: the subject of the sentence; their own dice are just ``Dark``.
         """
         mote = die.mote.capitalize()
         return mote if die.seat == holder else f"{self.whose(die.seat)} {mote}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import closing
@@ -18,7 +19,7 @@ from cli.table.player_table import PlayerTable
 from cli.text.narrate import unfamiliar
 from protocol.crypto.fingerprint_words import fingerprint_words
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
-from protocol.events import LobbyChanged, PlayerInfo, Unfamiliar
+from protocol.events import LobbyChanged, PlayerInfo, SeatAsked, Unfamiliar
 from protocol.match.lobby import TableSettings
 from protocol.storage import archive
 from protocol.storage.home import Home
@@ -414,7 +415,10 @@ async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company
     ada = await people.sit("Ada", home=tmp_path / "ada")
     await ada.node.host(TableSettings("Friday", CLASSIC, 3))
     ben = await people.sit("Ben", home=tmp_path / "ben")
-    await ben.node.join(f"127.0.0.1:{ada.node.port}")
+    joining = asyncio.create_task(ben.node.join(f"127.0.0.1:{ada.node.port}"))
+    await ada.until_true(lambda: bool(ada.told(SeatAsked)))
+    ada.node.seat(ada.told(SeatAsked)[0].player)
+    await joining
     await ada.until_true(lambda: bool(ada.told(Unfamiliar)))
     ada.node.start_match()
     await ada.until_true(lambda: ada.node.match is not None and ada.node.match.is_formed)

@@ -83,7 +83,7 @@ def test_a_host_sends_a_guest_away_and_lets_them_in_again(sit: Sit, here: Run) -
     host = sit("Ada", "host", "--seats", "3")
     line = join_line(host)
     guest = sit("Ben", "join", line)
-    host.until("two of three seats taken")
+    host.until("Ben sits down.")
     host.type("remove Ben")
     code, output = guest.finish()
     assert code == ExitCode.REFUSED
@@ -91,7 +91,7 @@ def test_a_host_sends_a_guest_away_and_lets_them_in_again(sit: Sit, here: Run) -
     refused = sit("Ben", "join", line).finish()
     assert refused[0] == ExitCode.REFUSED
     host.type("seat Ben")
-    assert "hosted by Ada" in sit("Ben", "join", line).until("You sit at ")
+    assert "Ada's table" in sit("Ben", "join", line).until("You are at ")
 
 
 def test_a_match_whose_other_player_does_not_answer_is_left_as_claimed(sit: Sit, here: Run, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_match_whose_other_player_does_not_answer_is_left_as_claimed(sit: Sit,
     host.until("away for a while")
     time.sleep(7)
     host.type("claim")
-    assert "Ben had been away for" in host.until("You have left the match")
+    assert "Ben had been away for" in host.until("You left the match")
     code, output = host.finish()
     assert code == ExitCode.DONE
     path = Path(output.partition("The match so far is in ")[2].splitlines()[0])
