@@ -256,10 +256,10 @@ class Ballot:
         entries = value.entries
         if position.kind is Kind.LOCK or isinstance(entries, bytes):
             return set() if position.kind is Kind.LOCK and entries == position.lock else None
-        if len(entries) != len(position.owed) or b"" not in entries or self.branches.closing(position, entries) is None:
+        if len(entries) != len(position.owed) or b"" not in entries:
             return None
-        ids = {author: self._folding.resignation(position, author) for author in position.owed}
-        return leavers(position, entries, ids)
+        held = self.branches.closing(position, entries)
+        return None if held is None else leavers(position, held)
 
     def _elect(self, value: Value, voters: Iterable[int], backers: Iterable[int]) -> tuple[int, ...]:
         leaving = self._leaving(value)
@@ -386,8 +386,7 @@ class Ballot:
             held = self.held
             entries = tuple(held[author].id if author in held else b"" for author in position.owed)
             value = Value(position.step, position.tip, entries)
-            ids = {author: self._folding.resignation(position, author) for author in position.owed} if is_due else {}
-            leaving = leavers(position, entries, ids) if is_due else set()
+            leaving = leavers(position, held)
         return value if is_due and position.kind is not None and is_possible(position, leaving) else None
 
     def absent(self, over: Collection[int]) -> Vote | None:

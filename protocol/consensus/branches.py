@@ -51,9 +51,6 @@ class Folding(Protocol):
     def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
         """Return the position behind an ordinary step that is closed with these messages."""
 
-    def resignation(self, position: Position, author: int) -> bytes:
-        """Return the id of an author's RESIGN in a step."""
-
 
 class Branches:
     """All steps that messages lead to from one root, and the messages that are kept of them."""

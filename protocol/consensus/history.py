@@ -295,8 +295,8 @@ class History:
         named = tuple(held[author].id if author in held else b"" for author in position.owed)
         if position.kind is not Kind.LOCK and value.entries != named:
             raise RejectedMessageError("the votes do not name the messages of the step")
-        ids = {author: self.resignation(position, author) for author in position.owed}
-        if (*backers, *closers) != elect(position, leavers(position, value.entries, ids), closers, backers):
+        leaving = set() if position.kind is Kind.LOCK else leavers(position, held)
+        if (*backers, *closers) != elect(position, leaving, closers, backers):
             raise RejectedMessageError("the votes are not a valid certificate: one per voter, in order, a majority")
         self.settle(held, tuple(votes))
 
@@ -397,10 +397,6 @@ class History:
     def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
         """Return the position behind a step that is closed with these messages."""
         return self._after(position, entries, ())
-
-    def resignation(self, position: Position, author: int) -> bytes:
-        """Return the id of an author's RESIGN in a step."""
-        return message_id(Message(self.match, position.step, position.tip, author, Kind.RESIGN, ()).encoded())
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Tell whether a signature is that of a witness under the last but one LOCK before a position."""

@@ -83,16 +83,10 @@ def vote_contradiction(one: Vote, other: Vote) -> str:
 # Quorums
 
 
-def leavers(position: Position, entries: Entries | bytes, resignations: Mapping[int, bytes]) -> set[int]:
-    """Return the authors who leave when a step is closed with these entries: holes, and those who resign.
-
-    :param resignations: the id of a RESIGN in this step, by author.
-    """
-    if isinstance(entries, bytes):
-        return set()
-    return {
-        author for author, entry in zip(position.owed, entries, strict=True) if entry in (b"", resignations[author])
-    }
+def leavers(position: Position, entries: Mapping[int, Signed]) -> set[int]:
+    """Return the authors who leave when an ordinary step is closed with these messages: those of holes and RESIGNs."""
+    staying = {author for author, signed in entries.items() if signed.message.kind is not Kind.RESIGN}
+    return set(position.owed).difference(staying)
 
 
 def is_possible(position: Position, leaving: Collection[int]) -> bool:

@@ -63,9 +63,6 @@ class Play:
             players=tuple(author for author in position.players if author not in out),
         )
 
-    def resignation(self, position: Position, author: int) -> bytes:
-        return said(position, author, Kind.RESIGN).id
-
 
 def said(position: Position, author: int, kind: int | None = None, which: int = 0) -> Signed:
     """Return a message for the step of a position: one of several that its author might sign."""
