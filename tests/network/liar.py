@@ -43,14 +43,15 @@ STRANGE_TIP: Final = bytes(24)
 Messages = Iterator[Signed]
 
 
-def vote(match: Match, number: int, tip: bytes = b"") -> Signed:
+def vote(match: Match, number: int, tip: bytes = b"", newest: int = -1) -> Signed:
     """Return the liar's vote, of a round, that those who owe the open step have given nothing.
 
     :param tip: that of the root, unless another one is given.
+    :param newest: the round of the polka that the vote names.
     """
     place = match.history.position
     value = (place.step, place.tip, place.lock or (b"",) * len(place.owed))
-    return say(match, place.root, tip or place.root_tip, Kind.ABSENT, (number, value, -1))
+    return say(match, place.root, tip or place.root_tip, Kind.ABSENT, (number, value, newest))
 
 
 def say(match: Match, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:
@@ -73,9 +74,13 @@ def votes(match: Match) -> Messages:
 
 
 def far_votes(match: Match) -> Messages:
-    """The same, of rounds that nobody comes to."""
+    """The same, of rounds that nobody comes to.
+
+    Each names a polka of the round before it, as else it would contradict what the liar's own node votes: who has voted
+    signs no LOCK, so the others soon vote that the LOCK is closed, and that node closes this with them.
+    """
     for number in count(1_000_000):
-        yield vote(match, number)
+        yield vote(match, number, newest=number - 1)
 
 
 def votes_elsewhere(match: Match) -> Messages:

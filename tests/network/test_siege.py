@@ -71,7 +71,7 @@ def test_strangers_from_another_laptop_cost_bounded_memory(tmp_path: Path, calm:
     assert_bounded(cost, calm)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_player_who_floods_another_within_the_rate_costs_nothing(tmp_path: Path, calm: Cost) -> None:
     siege = Siege(flood="everything", frames=RATE / 2, lan=True, delay=0.05)
     cost = asyncio.run(measure(tmp_path, siege))
@@ -79,7 +79,7 @@ def test_a_player_who_floods_another_within_the_rate_costs_nothing(tmp_path: Pat
     assert_bounded(cost, calm)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_player_of_the_same_machine_may_flood_without_a_rate(tmp_path: Path, calm: Cost) -> None:
     siege = Siege(flood="everything", frames=1000, delay=0.05)
     cost = asyncio.run(measure(tmp_path, siege))
