@@ -105,6 +105,8 @@ class Table:
     are_locks_ordinary: bool = False
     """Votes may put somebody out at a LOCK, and a RESIGN may stand there."""
     are_votes_forgotten: bool = False
+    are_proofs_forgotten: bool = False
+    """A player who comes back knows who is convicted, and cannot show it any more."""
     is_hasty: bool = False
     """A CLOSE does not wait for others."""
     is_impatient: bool = False
@@ -171,10 +173,6 @@ class Table:
 
     def judge(self, position: Position, signed: Signed) -> None:
         """Refuse nothing: nobody signs what does not belong into these worlds."""
-
-    def resignation(self, position: Position, author: int) -> bytes:
-        """Return the id of an author's RESIGN in a step."""
-        return self._ordinary(position, author, "r").id
 
     def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
         """Return the tip behind a step that is closed with these messages: a path that can be read."""
@@ -405,9 +403,21 @@ class Node:
                 raise ViolationError("nobody honest contradicts themselves", told)
         for each in (*grounds, *self._line(), signed):
             self.stored |= 1 << table.number(each)
+        if self.convicted and table.crashes and not table.are_proofs_forgotten:
+            for proof in self._proofs().values():
+                self.stored |= proof
         self.said += (number,)
         self.known |= 1 << number
         self.ballot.take(signed, is_mine=True)
+
+    def _proofs(self) -> dict[int, int]:
+        """Return by each proven cheat two of their messages that are here and prove it, as bits."""
+        table, found = self.table, dict[int, int]()
+        for one, other in itertools.combinations(bits(self.known), 2):
+            author, also = table.messages[one].message.author, table.messages[other].message.author
+            if author == also and author not in found and table.contradict(one, other):
+                found[author] = 1 << one | 1 << other
+        return found
 
     def _line(self) -> list[Signed]:
         ballot = self.ballot
@@ -445,12 +455,16 @@ class Node:
         is_ordinary = position.kind is not Kind.LOCK or table.are_locks_ordinary
         return table.own(position, self.me, is_resigning=is_resigning and is_ordinary)
 
+    def _grow(self) -> None:
+        """Fold steps on where messages lead."""
+        while grown := self.ballot.grow():
+            for signed in grown:
+                self.ballot.take(signed)
+
     def _follow(self) -> bool:
         """Go on to the next root, if there is one."""
         ballot, table = self.ballot, self.table
-        while grown := ballot.grow():
-            for signed in grown:
-                ballot.take(signed)
+        self._grow()
         closed = ballot.closed
         if closed is None:
             return False
@@ -476,10 +490,11 @@ class Node:
         table = self.table
         self.ballot = table.rule(self.me, root, table, self.convicted)
         votes = [(vote, number) for number in bits(self.known) if (vote := table.votes[number]) is not None]
-        votes.sort(key=lambda each: (each[0].round, not each[0].is_close))  # as a store has them
+        votes.sort(key=lambda each: (each[0].round, not each[0].is_close))
         for number in (*bits(self.known & ~table.is_vote), *(number for _, number in votes)):
             if table.messages[number].message.step >= root.step:
                 self.ballot.take(table.messages[number], is_mine=number in self.said)
+                self._grow()  # as from a store: of a step that is not known yet one message of each author is kept
 
     def crash(self) -> None:
         """Come back with what is stored."""
@@ -487,6 +502,8 @@ class Node:
             self.said = tuple(number for number in self.said if not self.table.is_vote >> number & 1)
             self.stored &= ~self.table.is_vote
         self.known = self.stored
+        if not self.table.are_proofs_forgotten:
+            self.convicted = frozenset(self._proofs())
         self.crashes += 1
         self._begin(self.ballot.root)
 
@@ -512,9 +529,9 @@ def convince(table: Table, closed: Closed) -> None:
     position, closes = closed.position, {vote.author: vote for vote in votes if vote.is_close}
     (aim,) = {vote.value for vote in votes}
     assert aim is not None
-    ids = {author: table.resignation(position, author) for author in position.owed}
+    leaving = set() if isinstance(aim.entries, bytes) else leavers(position, closed.entries)
     backers = {vote.author for vote in votes if not vote.is_close}
-    chosen = elect(position, leavers(position, aim.entries, ids), closes, backers)
+    chosen = elect(position, leaving, closes, backers)
     is_one_round = len({vote.round for vote in closes.values()}) == 1
     if chosen != tuple(vote.author for vote in votes) or not is_one_round or aim.tip != position.tip:
         raise ViolationError("a reader accepts a certificate", str([signed.id for signed in closed.certificate]))
@@ -726,7 +743,7 @@ class Explorer:
         table = self.table
         here = [nodes_now[index] for index in self.together]
         behind = [self._behind(node) for node in here]
-        for tip in {tip for index, node in enumerate(here) for tip in behind[index] if node.said}:
+        for tip in {tip for node in here for tip in self._signed(node)}:
             while tip:
                 before = table.positions[tip.rpartition(b"/")[0]]
                 bit = self._tip_bits.setdefault(tip, 1 << len(self._tip_bits))
@@ -738,6 +755,12 @@ class Explorer:
                         known |= bit
                 tip = before.tip
         return known
+
+    def _signed(self, node: Node) -> set[bytes]:
+        """Return the tips behind which a node has signed something: a vote, too, is behind the steps to its value."""
+        votes = (self.table.votes[number] for number in node.said)
+        named = {vote.value.tip for vote in votes if vote is not None and vote.value is not None}
+        return named.union(self.table.messages[number].message.tip for number in node.said)
 
     def _behind(self, node: Node) -> set[bytes]:
         """Return the tips that a node has said something for: of steps, and those to which its votes lead."""
