@@ -198,8 +198,9 @@ class Attendance:
         self._barred: set[bytes] = set()
         self._returned: set[bytes] = set()
         self._silence: dict[bytes, float] = {}
+        """How long each guest was silent until nothing was awaited any more."""
         self._asked: dict[bytes, float] = {}
-        """Since when a guest's message is awaited."""
+        """Since when a guest's message is awaited, as if all silence before were the beginning of this one."""
         self._lost: dict[bytes, float] = {}
         """Since when a guest has no link."""
 
@@ -226,11 +227,10 @@ class Attendance:
 
     def await_(self, guests: Collection[bytes], now: float) -> None:
         """The host waits for messages of these guests, and no others, from now on."""
-        for identity in [each for each in self._asked if each not in guests]:
-            since = self._asked.pop(identity)
-            self._silence[identity] = self._silence.get(identity, 0.0) + now - since
+        for identity in self._asked.keys() - guests:
+            self._silence[identity] = now - self._asked.pop(identity)
         for identity in guests:
-            self._asked.setdefault(identity, now)
+            self._asked.setdefault(identity, now - self._silence.get(identity, 0.0))
 
     def lost(self, identity: bytes, now: float) -> None:
         """A guest's link is down."""
@@ -243,7 +243,7 @@ class Attendance:
     def _ends(self, identity: bytes) -> float:
         """Return when a guest fails."""
         lost = self._lost.get(identity, math.inf) + limits.LINK_LOST
-        return min(lost, self._asked.get(identity, math.inf) + limits.UNSIGNED - self._silence.get(identity, 0.0))
+        return min(lost, self._asked.get(identity, math.inf) + limits.UNSIGNED)
 
     def due(self) -> float:
         """Return when the next guest fails; infinity for never."""

@@ -113,7 +113,7 @@ class Proposals:
     def called_off(self, playing: PlayerSession) -> None:
         """This node does not play the match, even if it is formed."""
         self._stop_dialling(playing)
-        if not any(each.match.is_bound for each in self.sessions):
+        if not self.is_bound:
             self._tell_withdrawn()
 
     def formed(self, playing: PlayerSession) -> None:
