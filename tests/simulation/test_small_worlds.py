@@ -142,7 +142,9 @@ WALKS: dict[str, dict[str, Any]] = {
 
 
 def claims_of(world: dict[str, Any]) -> tuple[str, ...]:
-    return LIAR if "liar" in world else HONEST
+    """Return what is promised in a world. Players who come back here sign before they ask what they have lost, so
+    with crashes what all held need not stand: docs/threat-model.md, *One history*."""
+    return LIAR if "liar" in world and "crashes" not in world else HONEST
 
 
 def tiers(few: int, many: int, most: int) -> list[Any]:
