@@ -340,18 +340,19 @@ class History:
 
     def said(self, message: Message) -> list[Signed]:
         """Return all messages and votes that are kept of the author of ``message`` in its step."""
-        if not self.goes_through(message):
-            return []
         author, step = message.author, message.step
-        book: Mapping[int, Signed] = self.results if self.chain[step].kind is None else self.held
-        if step + 1 < len(self.chain):
-            book = self.chain[step + 1].entries
-        said = [book[author]] if author in book else []
+        # Also if the position of their root was dropped: a vote on it can close the open step.
         votes = (
             *self.certificates.get(message.tip, ()),
             *(self.closes if message.tip == self.position.root_tip else ()),
         )
-        return said + [vote for vote in votes if vote.message.author == author] if votes else said
+        said = [vote for vote in votes if vote.message.author == author] if votes else []
+        if not self.goes_through(message):
+            return said
+        book: Mapping[int, Signed] = self.results if self.chain[step].kind is None else self.held
+        if step + 1 < len(self.chain):
+            book = self.chain[step + 1].entries
+        return [book[author], *said] if author in book else said
 
     def _is_known(self, signed: Signed) -> bool:
         """Tell whether a message or vote is here already.

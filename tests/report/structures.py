@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha512
-from itertools import islice, product
+from itertools import islice, permutations, product
 from random import Random
 from typing import Any, Final, cast
 
@@ -20,12 +20,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from p2pdice import PRESETS, legal_moves
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import FORMED, Position
+from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import PROOF_TAG
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SMALL_ORDER, MatchKey, PublicKey
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import GENESIS_TAG, JOIN_TAG
-from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, message_id
+from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, message_id, sign
 from protocol.wire.nicknames import UNSEEN
 from protocol.wire.purses import Head, Purse
 from tests.fuzz.mutation import mutate, mutate_bytes, mutate_value
@@ -787,6 +788,64 @@ def _vote(rng: Random, kind: Kind, number: int, value: Value) -> Value:
     if kind is Kind.CLOSE:
         return number, value
     return number, value, -1 if rng.randrange(6) else rng.randrange(-1, number)
+
+
+def contradictions_in_files() -> Iterator[tuple[bytes, str]]:
+    """Yield a match up to some place with two messages of one player behind it that contradict each other, and the
+    player's nickname: every such pair of :func:`_sayings`, in both orders.
+
+    The places are the step behind a root, a joint step and a LOCK further on, and the end. There the root's step is
+    closed already.
+    """
+    played = _played("votes")
+    positions = [played.position(place) for place in range(len(played.messages) + 1)]
+    voted = [(place, each) for place, each in enumerate(positions) if each.step >= FORMED]
+    roots = [place for place, each in voted if each.step == each.root]
+    joint = [place for place, each in voted if each.step > each.root and len(each.owed) > 1]
+    places = (
+        roots[1],
+        next(place for place in joint if positions[place].kind is not Kind.LOCK),
+        next(place for place in joint if positions[place].kind is Kind.LOCK),
+        len(played.messages),
+    )
+    for place in places:
+        position, author = positions[place], min(positions[place].base)
+        signed = [sign(each, played.keys[author]) for each in _sayings(played, position, author)]
+        for one, other in permutations(signed, 2):
+            if contradiction(one, other):
+                data = _before(played, place) + encode(one.wire) + encode(other.wire)
+                yield data, played.genesis.roster[author].join.nickname
+
+
+def _sayings(played: FairMatch, position: Position, author: int) -> Iterator[Message]:
+    """Yield all sorts of messages by one author: votes on the root, messages of the open step, of the one before it and
+    of the root's, RESULTs and WITNESSes."""
+    usual = Message(played.messages[0].message.match, position.step, position.tip, author, Kind.RESIGN, ())
+    on_root = usual._replace(step=position.root, tip=position.root_tip)
+    entries: tuple[Value, ...] = (
+        (position.lock, HASH)
+        if position.lock
+        else tuple(tuple(b"" if each == hole else HASH for each in position.owed) for hole in position.owed[:2] * 2)
+    )
+    values = [(position.step, position.tip, each) for each in entries[:2]]
+    values.append((position.step, HASH, entries[0]))
+    for number, value in product(range(2), (*values, ())):
+        yield on_root._replace(kind=Kind.CLOSE, body=(number, value))
+    for number, which, newest in ((0, 0, -1), (0, 1, -1), (1, 0, -1), (1, 1, -1), (1, 1, 0), (2, 1, 0), (2, 2, 1)):
+        yield on_root._replace(kind=Kind.ABSENT, body=(number, values[which], newest))
+    for each in {position.step, position.step - 1, position.root}:
+        before = played.histories[each].position
+        here = usual._replace(step=each, tip=before.tip)
+        yield here
+        yield from (here._replace(kind=Kind.LOCK, body=body) for body in (HASH, before.lock) if body)
+        yield from (
+            signed.message
+            for signed in played.messages
+            if signed.message.step == each and signed.message.author == author and signed.message.kind not in VOTES
+        )
+    yield from (
+        usual._replace(kind=kind, body=body) for kind in (Kind.RESULT, Kind.WITNESS) for body in (HASH, bytes(32))
+    )
 
 
 def _change_proof(rng: Random, data: bytes) -> bytes:

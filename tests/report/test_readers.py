@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.report.readers import page, program
-from tests.report.structures import STRUCTURES, Structure, differences, inputs
+from tests.report.structures import STRUCTURES, Structure, contradictions_in_files, differences, inputs
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES, ids=lambda each: each.name.replace(" ", "-"))
 
@@ -33,3 +33,11 @@ def test_both_read_the_same_in_many_inputs(structure: Structure, count: int) -> 
     with page() as there:
         differing, _ = differences(structure, inputs(structure, count, seed=count), there, program())
     assert differing == []
+
+
+def test_two_messages_that_contradict_each_other_convict_in_either_order_at_both() -> None:
+    files, culprits = zip(*contradictions_in_files(), strict=True)
+    convicted = [["tmisconduct", f"t{each}"] for each in culprits]
+    with page() as there:
+        for ask in (there, program()):
+            assert [each[:2] for each in ask("file", files) if isinstance(each, list)] == convicted
