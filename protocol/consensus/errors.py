@@ -11,11 +11,11 @@ class RejectedMessageError(PeerError, ValueError):
 
 
 class OtherStateError(RejectedMessageError):
-    """A LOCK, WITNESS or RESULT signs another state than the one that follows from this history: one of the two
-    programs has a bug."""
+    """A LOCK, WITNESS or RESULT signs another state than the one that follows from this history, or an end where none
+    is: one of the two programs has a bug. The author may sign another one later, and so contradict it."""
 
-    def __init__(self) -> None:
-        super().__init__("another state: one of the two programs has a bug")
+    def __init__(self, reason: str = "another state: one of the two programs has a bug") -> None:
+        super().__init__(reason)
 
 
 class MisconductError(PeerError):

@@ -105,6 +105,7 @@ class Replica(Holdings):
         said += (*self.history.said(message), *self.history.withdrawn(message))
         if message.kind is Kind.RESULT:
             said += [self.history.results[author]] if author in self.history.results else []
+            said += self.ballot.branches.own(author)  # of whatever end: one player signs one in a match
         elif message.kind in VOTES:
             said += self.ballot.by(author) if message.tip == self.ballot.root.tip else ()
             said += self._votes_ahead.get(author, {}).values()

@@ -24,6 +24,7 @@ from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
+from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import derive_secret
 from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value
@@ -356,3 +357,41 @@ def test_two_ends_contradict_each_other_wherever_they_stand() -> None:
     told = contradiction(*ends)
     assert told.startswith("signed two ends of one match: ")
     assert "in the same place" not in told
+
+
+@pytest.mark.parametrize(("early", "late"), [(0, 0), (0, 1), (1, 1)], ids=["before", "before and behind", "behind"])
+@cached_checks()
+def test_two_results_are_a_proof_before_and_behind_the_end(early: int, late: int) -> None:
+    short = World(PRESETS["classic"].with_options({"dice": "1"}), 3, seed=1)
+    short.run()
+    chain = short.machines[0].match.history.chain
+    here, start = chain[-1], chain[0]
+    ends = {
+        "right": (here.step, here.tip, here.lock),
+        "false": (here.step, here.tip, FALSE[0]),
+        "elsewhere": (here.step, b"?" * 32, FALSE[1]),
+        "too early": (chain[-9].step, chain[-9].tip, b"?" * 32),
+        "void": (start.step, start.tip, tagged_hash("void", start.tip)),
+    }
+    missed = []
+    for names in itertools.permutations(ends, 2):
+        results = [Message(start.tip, *ends[name][:2], 1, Kind.RESULT, ends[name][2]) for name in names]
+        replica = Replica(short.data, None)
+        for moment, part in enumerate((chain[1:-3], chain[-3:])):
+            given = [signed for position in part for signed in position.entries.values()]
+            given += [
+                sign(each, MatchKey(short.seeds[1]))
+                for each, when in zip(results, (early, late), strict=True)
+                if when == moment
+            ]
+            for signed in given:
+                with suppress(RejectedMessageError):
+                    replica.take(signed._replace(checked=False))
+                replica.settle()
+        assert replica.history.position.tip == here.tip
+        if (
+            replica.proven.keys() != {1}
+            or verify(write_proof(replica.history, replica.proven[1])).verdict != "misconduct"
+        ):
+            missed.append(names)
+    assert not missed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.consensus.errors import OtherStateError, RejectedMessageError
+from protocol.consensus.errors import OtherStateError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, Slot, is_hash, short
 from protocol.consensus.position import Position, Purpose
 from protocol.wire.messages import Kind, Signed
@@ -24,9 +24,9 @@ class Result(Rule[bytes]):
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
         if position.purpose is not Purpose.END:
-            raise RejectedMessageError("a RESULT before the end of the match")
+            raise OtherStateError("a RESULT before the end of the match")
         if signed.message.author in position.resigned:
-            raise RejectedMessageError("a RESULT of a player who has resigned")
+            raise OtherStateError("a RESULT of a player who has resigned")
         if body != position.lock:
             raise OtherStateError
 
