@@ -33,9 +33,9 @@ class Holdings:
         self._votes_ahead: dict[int, dict[tuple[int, int, bytes, int], Signed]] = {}
         """Votes on roots that are not known yet, by author and (step, round, tip, kind)."""
         self._aside: dict[tuple[int, bool], Signed] = {}
-        """The last message that has no place any more, by author and whether it is a vote: a LOCK of another state, a
-        message for a step that was closed without it or of another history. Its author may contradict it. The
-        signatures are right."""
+        """The last message that has no place, by author and whether it is a vote: a LOCK of another state, a RESULT of
+        another end, a message for a step that was closed without it or of another history. Its author may contradict
+        it. The signatures are right."""
 
     # How this node stands
 
