@@ -25,6 +25,7 @@ class ErrorCode(StrEnum):
     REFUSED = "refused"
     HOME_IN_USE = "home-in-use"
     NO_MATCH = "no-match"
+    PLEDGE = "pledge"
     FAILED = "failed"
 
 

@@ -20,7 +20,7 @@ from cli.levels import LevelsOption
 from cli.output import say
 from cli.render import command_line, counted, escape, shown_path
 from cli.settings import Settings
-from cli.table.play import InterfaceOption, Pledge, PledgeOption, run
+from cli.table.play import InterfaceOption, PledgeOption, run
 
 if TYPE_CHECKING:
     from cli.bots.conformance import Report, Trial
@@ -72,7 +72,7 @@ def play(
     table: Annotated[str | None, typer.Argument(metavar="[TABLE]", show_default=False)] = None,
     name: NameOption = None,
     move_ms: MoveOption = 2_000,
-    pledge: PledgeOption = Pledge.REDEEMED,
+    pledge: PledgeOption = None,
     interface: InterfaceOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as NDJSON.")] = False,
     matches: MatchesOption = None,

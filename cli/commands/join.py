@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.commands import watch
 from cli.commands.nickname import NameOption, nickname
 from cli.commands.own_match import refused
 from cli.commands.picking import pick_one
-from cli.commands.tables import Found, look_around
+from cli.commands.tables import LISTEN, Found, listening, look_around
 from cli.commands.waiting import place_in, shown, waiting
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.render import command_line, escape
+from cli.output import agrees, complain
+from cli.passphrases import unlocked
+from cli.render import command_line, escape, sentence, stated
 from cli.settings import Settings, is_interactive
-from cli.table.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
+from cli.table.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
-from cli.text.tables_shown import listed
+from cli.text.tables_shown import Listed, listed
 
 if TYPE_CHECKING:
-    from protocol import Node, Sighting
+    from protocol import Node, NodeError, Sighting
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice join                        pick from the tables on this network
+  p2pdice join                        pick from the tables on this network, or
+                                      wait for the first one to open
   p2pdice join 417-tiger-olive        the table with this short code
   p2pdice join Friday                 the table called Friday
   p2pdice join 192.168.1.7:40312      the table at this address
   p2pdice join 192.168.1.7:40312/QZYM-KVHF-TQFB-G7RM-MHXD
                                       and only if the host has this key
+  p2pdice join Friday --no-wait       fail if it is not open yet; for scripts
 """
 
 app = application()
@@ -43,7 +51,15 @@ def join(
         list[str] | None, typer.Argument(metavar="[NAME|CODE|HOST:PORT|JOIN-LINE]", show_default=False)
     ] = None,
     name: NameOption = None,
-    pledge: PledgeOption = Pledge.REDEEMED,
+    pledge: PledgeOption = None,
+    wait: Annotated[
+        bool | None,
+        typer.Option(
+            "--wait/--no-wait",
+            show_default=False,
+            help="Wait for a table that is not there yet (default: at a terminal).",
+        ),
+    ] = None,
     port: PortOption = 0,
     interface: InterfaceOption = None,
     ui: UiOption = None,
@@ -54,33 +70,102 @@ def join(
 
     The host sees a short code and a long join line. Both admit you to private tables, and both make sure that you sit
     at the table of the person who gave it to you. The long line also works where tables are not found by themselves.
+
+    At a terminal you can come first: the command waits until the table opens, and Ctrl-C leaves. If its match has
+    begun already, you can watch it.
     """
+    from protocol import LOOK_ON, ErrorCode, NodeError, looks_like_a_code
+
     player = nickname(name)
-    target = place_in(" ".join(table)) if table else choose(asyncio.run(look_around(interface)))
     settings = ctx.ensure_object(Settings)
+    is_patient = is_interactive() if wait is None else wait
+    target = place_in(" ".join(table)) if table else choose(run(find_open(interface, is_patient=is_patient)))
     how = showing(settings, ui, pace, bell)
-    first = search(target)
-    play(settings, player, seat_at(target, pledge), how, first=first, port=port, interface=interface)
+    me = unlocked(settings.private_home())
+    while True:
+        curtained = ExitStack()
+        enter = seat_at(target, pledge, _teller(target, curtained) if is_patient else None, asks=is_interactive())
+        sit_down = partial(play, settings, player, enter, how, first=search(target), port=port, interface=interface)
+        try:
+            sit_down(identity=me, curtained=curtained)
+        except NodeError as error:
+            if error.code is ErrorCode.PLEDGE:
+                from cli.commands.pledging import ask_for_pledge
+
+                pledge = ask_for_pledge()
+                continue
+            if error.choices != LOOK_ON or not (is_interactive() and agrees(f"{stated(error.parts)} Watch it?")):
+                raise
+            is_code = isinstance(target, str) and looks_like_a_code(target)  # which is for players only
+            seen = watch.choose(run(look_around(interface))).advertisement.id if is_code else _name(target)
+            run(watch.look_on(settings, seen, player, interface, how, me))
+        return
 
 
-def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:
+def seat_at(
+    target: str | tuple[Sighting, ...],
+    pledge: Pledge | None,
+    absent: Callable[[NodeError], None] | None = None,
+    *,
+    asks: bool = False,
+) -> Enter:
     """Return how a node sits down at a table.
 
     :param target: what was typed, or every sighting by the name of the table that was picked.
+    :param absent: if given, a table that is not there yet is waited for, after this was told the reason.
+    :param asks: no seat is taken without a pledge, if the rules have motes.
     """
-
     from protocol import NodeError
 
     async def enter(node: Node) -> None:
-        node.pledge = pledge.value
+        node.pledge = (pledge or Pledge.REDEEMED).value
         try:
             async with waiting(search(target)):
-                await node.join(target)
+                await node.join(target, absent, is_pledged=pledge is not None or not asks)
         except NodeError as error:
-            name = target if isinstance(target, str) else target[0].advertisement.name
-            raise refused(node, name, error) from None
+            raise refused(node, _name(target), error) from None
 
     return enter
+
+
+def _name(target: str | tuple[Sighting, ...]) -> str:
+    return target if isinstance(target, str) else target[0].advertisement.name
+
+
+def _teller(target: str | tuple[Sighting, ...], curtained: ExitStack) -> Callable[[NodeError], None]:
+    """Return what tells a person that a table is not there yet, on the plain terminal."""
+
+    def tell(error: NodeError) -> None:
+        curtained.close()
+        remedy = sentence(escape(error.hint)) or "A private table is found only by its code or its long line."
+        complain(f"{stated(error.parts)} {remedy}\nWaiting until it opens. Ctrl-C leaves.")
+
+    return tell
+
+
+async def find_open(interface: str | None, *, is_patient: bool) -> Found:
+    """Return the tables on this network.
+
+    :param is_patient: wait until one of them is open.
+    """
+    async with listening(interface) as discovery:
+        async with waiting("Looking for tables on this network."):
+            await asyncio.sleep(LISTEN)
+        if is_patient and not _open_ones(discovery.tables()):
+            complain("No table is open on this network yet. Waiting for one. Ctrl-C leaves.")
+            for each in listed(discovery.tables()):
+                if (name := each.advertisement.name) != "-":
+                    complain(f"{escape(name)} is being played. To watch it:\n    {command_line('watch', name)}")
+            complain(f"To open a table yourself:\n    {command_line('host')}")
+            while not _open_ones(discovery.tables()):
+                await discovery.changed()
+        return Found(discovery.tables(), discovery.told())
+
+
+def _open_ones(found: Iterable[Sighting]) -> list[Listed]:
+    from protocol import LOBBY
+
+    return [each for each in listed(found) if each.advertisement.status == LOBBY]
 
 
 def search(target: str | tuple[Sighting, ...]) -> str:
@@ -101,9 +186,9 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol import LOBBY, tables_called
+    from protocol import tables_called
 
-    open_ones = [each for each in listed(found.now) if each.advertisement.status == LOBBY]
+    open_ones = _open_ones(found.now)
     if not open_ones:
         hint = f"Ask the host for the join line, or open a table yourself: {command_line('host')}"
         raise Failure("No open table was found on this network.", hint=hint, code=ExitCode.UNREACHABLE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,6 +21,9 @@ from cli.settings import Settings
 from cli.table.play import InterfaceOption, alone, rejoin, run, sit
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
 from cli.text.tables_shown import Listed, listed
+
+if TYPE_CHECKING:
+    from protocol import Identity
 
 EPILOG: Final = """\b
 Examples:
@@ -65,18 +68,30 @@ def watch(
     if home.store.exists():
         with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
             pass  # so that nobody is refused only after they have chosen a match
-    target = place_in(table) if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
-    run(_look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))
+    target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface))).advertisement.id
+    run(look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))
 
 
-async def _look_on(settings: Settings, target: str, name: str, interface: str | None, how: Showing | None) -> None:
+async def look_on(
+    settings: Settings,
+    target: str,
+    name: str,
+    interface: str | None,
+    how: Showing | None,
+    identity: Identity | None = None,
+) -> None:
+    """Watch a match until its reader leaves.
+
+    :param how: how to show it; None for one JSON object an event.
+    :param identity: that of the home, if it is unlocked already.
+    """
     from cli.log import open_log
     from cli.table.spectator_table import SpectatorTable, report
     from protocol import Node, NodeError
 
     home = settings.private_home()
     open_log(home)
-    me = unlocked(home)
+    me = identity or unlocked(home)
     node = await Node.open(home, name, interface=interface, identity=me)
     try:
         try:
@@ -95,7 +110,7 @@ async def _look_on(settings: Settings, target: str, name: str, interface: str | 
         await node.close()
 
 
-def _choose(found: Found) -> Listed:
+def choose(found: Found) -> Listed:
     """Return the running match, or the table that waits for players, that the reader picks.
 
     :raises Failure: if there is none, or nobody can be asked which.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cli.bots.crew import Crew
     from cli.table.showing import Showing
     from cli.table.spectator_table import SpectatorTable
-    from protocol import Match, Node, TableSettings
+    from protocol import Identity, Match, Node, TableSettings
 
 PortOption = Annotated[
     int, typer.Option("--port", min=0, max=65535, metavar="P", help="Listen on this port (0: any free one).")
@@ -46,7 +46,13 @@ class Pledge(StrEnum):
 
 
 PledgeOption = Annotated[
-    Pledge, typer.Option("--pledge", help="With motes: you earn a run ticket if the winning die is of this group.")
+    Pledge | None,
+    typer.Option(
+        "--pledge",
+        show_default=False,
+        help="With motes: you earn a run ticket if the winning die is of this group (default: you are asked; redeemed"
+        " where nobody can be).",
+    ),
 ]
 
 _Result = TypeVar("_Result")
@@ -131,16 +137,20 @@ def play(
     interface: str | None = None,
     company: Company = alone,
     again: Again = rejoin,
+    identity: Identity | None = None,
+    curtained: ExitStack | None = None,
 ) -> None:
     """Run a node for the person at this terminal until they leave; through pipes, until the match is over.
 
     :param first: shown until there is a table; safe to print.
     :param company: bots that play for as long as this player is at the table.
     :param again: goes back to the table after a match.
+    :param identity: that of the home, if it is unlocked already.
+    :param curtained: closed when there is a table; earlier by ``enter``, if it has something to print.
     """
 
-    me = unlocked(settings.private_home())
-    curtained = ExitStack()
+    me = identity or unlocked(settings.private_home())
+    curtained = curtained if curtained is not None else ExitStack()
     curtained.enter_context(curtain(first, showing))
 
     async def attend() -> None:

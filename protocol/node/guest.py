@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
-from protocol.errors import RefuseCode
+from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo, SeatAsked, SeatPending, TableClosed, TableJoined
 from protocol.match.lobby import GuestTable, StaleProposalError
 from protocol.net.dialer import DialError
@@ -70,16 +70,20 @@ class Guest:
         """The host has said that their person is asked."""
         self._timeout: asyncio.Timeout | None = None
         """Of the host's answer."""
+        self._is_pledged = True
+        """The owner has chosen a pledge, or need not."""
         self._gone = ""
         """Why the link to the host went down last."""
         self._refused: RefusedError | None = None
         """Why there is no seat: the host may refuse after it has shown the table."""
 
-    async def enter(self, wanted: Target) -> None:
+    async def enter(self, wanted: Target, *, is_pledged: bool = True) -> None:
         """Sit down at a table. Returns when admitted.
 
-        :raises NodeError: if nobody is reached there, or this player is not admitted.
+        :param is_pledged: the owner has chosen a pledge.
+        :raises NodeError: if nobody is reached there, this player is not admitted, or a pledge is missing.
         """
+        self._is_pledged = is_pledged
         try:
             await self.try_to_enter(wanted)
         except DialError as error:
@@ -197,12 +201,25 @@ class Guest:
             self._runtime.tell(changed)
             self._ask_about(changed.joined)
         if seat.own is None:
+            assert seat.ruleset is not None
             if strangers := self._strangers(frame):
                 self._give_up(StrangersError(strangers))
+                return
+            if seat.ruleset.motes and not self._is_pledged:
+                self._ask_for_pledge(seat)
                 return
             self._sit_down(seat)
         if self._ledgers is not None:
             self._ledgers.follow({identity for _, identity in frame.players})
+
+    def _ask_for_pledge(self, seat: GuestTable) -> None:
+        """Leave before a seat is taken: a pledge is signed with the request for it."""
+        self._seat = None
+        self._runtime.mesh.disconnect(seat.host)
+        if self._admission is not None and not self._admission.done():
+            name = seat.shown.name if seat.shown is not None else ""
+            reason = f'the rules of "{name}" have motes, and you have not chosen a pledge'
+            self._admission.set_exception(NodeError(ErrorCode.PLEDGE, reason, "choose one with --pledge"))
 
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
         """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.

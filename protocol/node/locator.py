@@ -32,6 +32,9 @@ from protocol.wire.nicknames import is_table_name
 from protocol.wire.rulesets import ruleset_label
 from protocol.wire.table_id import TABLE_ID_BYTES, is_private
 
+Absence = Callable[[NodeError], None]
+"""Is told why a table is not found. Then the table is waited for."""
+
 FINDING: Final = 3.0
 """Seconds to look for a table by its name."""
 SETTLING: Final = 0.25
@@ -124,10 +127,11 @@ class Locator:
         await asyncio.sleep(seconds)
         return discovery.tables()
 
-    async def resolve(self, wanted: str | Sequence[Sighting]) -> tuple[Target, ...]:
+    async def resolve(self, wanted: str | Sequence[Sighting], absent: Absence | None = None) -> tuple[Target, ...]:
         """Return where a table is: ``NAME``, ``HOST:PORT``, a join line, or one that was sighted.
 
         :param wanted: if it was sighted, every sighting by that name.
+        :param absent: if given, a name that is not advertised yet is waited for.
         :returns: for a name a target for each table that was told of by it, also before something else was told.
         :raises NodeError: if nothing is known of it, or it cannot be joined any more.
         """
@@ -135,7 +139,7 @@ class Locator:
             if (direct := direct_target(wanted)) is not None:
                 return (direct,)
             hint = A_CODE if looks_like_a_part_of_a_code(wanted) else ""
-            told = await self._find(partial(tables_called, name=wanted), wanted, hint)
+            told = await self._find(partial(tables_called, name=wanted), wanted, hint, absent)
         else:
             told = tuple(wanted)
         return _open_targets(told)
@@ -162,33 +166,34 @@ class Locator:
             raise NodeError(ErrorCode.NOT_FOUND, f'{len(ids)} matches are called "{wanted}"', hint)
         return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
 
-    async def numbered(self, number: int) -> tuple[Sighting, ...]:
+    async def numbered(self, number: int, absent: Absence | None = None) -> tuple[Sighting, ...]:
         """Return where tables are said to be whose short code has this number.
 
+        :param absent: if given, a number that is not advertised yet is waited for.
         :raises NodeError: if there is none, or this machine cannot do multicast.
         """
         discovery = await self._working()
+        problem = f"no table here has number {number}"
+        hint = "type the code as the host sees it now, or the long join line below it"
         try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(FINDING):
-                    while not discovery.numbered(number):
-                        await discovery.changed()
-                    await asyncio.sleep(SETTLING)
-            found = discovery.numbered(number)
+            if not await _appear(discovery, lambda: discovery.numbered(number), FINDING):
+                self._report(NodeError(ErrorCode.NOT_FOUND, problem, hint), absent)
+                await _appear(discovery, lambda: discovery.numbered(number))
+            await asyncio.sleep(SETTLING)
+            return discovery.numbered(number)
         except DiscoveryUnavailable as error:
             raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
-        if not found:
-            problem = f"no table here has number {number}"
-            hint = "type the code as the host sees it now, or the long join line below it"
-            raise NodeError(ErrorCode.NOT_FOUND, problem, hint)
-        return found
 
     def numbers(self) -> frozenset[int]:
         """Return the numbers of short codes that other tables are known to have."""
         return self._discovery.numbers() if self._discovery is not None else frozenset()
 
     async def _find(
-        self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]], wanted: str, hint: str = ""
+        self,
+        fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]],
+        wanted: str,
+        hint: str = "",
+        absent: Absence | None = None,
     ) -> tuple[Sighting, ...]:
         """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
 
@@ -196,27 +201,38 @@ class Locator:
         ``wanted`` will do. A table whose match begins is known by two ids for a moment.
 
         :param hint: for the error, if no name is near.
+        :param absent: if given, the search has no end.
         :raises NodeError: if there is none.
         """
         discovery = await self._working()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FINDING):
-                while not fits(discovery.tables()):
-                    await discovery.changed()
-                await asyncio.sleep(SETTLING)
-                while len(_ids(fits(discovery.tables()))) > 1:
-                    await discovery.changed()
-        found = fits(discovery.tables()) or _by_prefix(discovery.tables(), wanted)
-        if not found:
+
+        def found() -> tuple[Sighting, ...]:
+            return fits(discovery.tables())
+
+        def begun() -> tuple[Sighting, ...]:
+            return found() or _by_prefix(discovery.tables(), wanted)
+
+        if not await _appear(discovery, found, FINDING) and not begun():
+            self._report(_not_found(wanted, discovery.tables(), hint, self._interface), absent)
+            await _appear(discovery, begun)
+        await asyncio.sleep(SETTLING)
+        await _appear(discovery, lambda: len(_ids(found())) < 2, FINDING)
+        if not (there := begun()):
             raise _not_found(wanted, discovery.tables(), hint, self._interface)
         start = _folded(wanted)
-        by_name = {each.advertisement.name for each in found if _folded(each.advertisement.name).startswith(start)}
+        by_name = {each.advertisement.name for each in there if _folded(each.advertisement.name).startswith(start)}
         if not by_name:
-            return found
+            return there
         try:
             return tuple(each for each in discovery.told() if each.advertisement.name in by_name)
         except DiscoveryUnavailable as error:
             raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
+
+    def _report(self, error: NodeError, absent: Absence | None) -> None:
+        """Raise why a table is not found; if it is worth waiting for, tell it instead."""
+        if absent is None or is_cut_off(self._interface):
+            raise error
+        absent(error)
 
     async def _working(self) -> Discovery:
         await self.start()
@@ -256,6 +272,18 @@ class Locator:
         """Stop discovery."""
         if self._discovery is not None:
             await self._discovery.close()
+
+
+async def _appear(discovery: Discovery, is_there: Callable[[], object], seconds: float | None = None) -> bool:
+    """Wait until something is advertised; tell whether it is.
+
+    :param seconds: how long; None for ever.
+    """
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not is_there():
+                await discovery.changed()
+    return bool(is_there())
 
 
 def direct_target(wanted: str) -> Target | None:

@@ -269,6 +269,8 @@ class Node:
             ruleset=settings.ruleset,
             rules_name=settings.rules_name,
             code=str(code) if code is not None else "",
+            odds=settings.customs.odds,
+            talk=settings.customs.talk,
         )
         self._runtime.tell(opened)
         if is_advertised and (left_out := self._locator.left_out):
@@ -365,21 +367,31 @@ class Node:
         """
         return await self._locator.tables(seconds)
 
-    async def join(self, target: str | Sequence[Sighting]) -> None:
+    async def join(
+        self,
+        target: str | Sequence[Sighting],
+        absent: Callable[[NodeError], None] | None = None,
+        *,
+        is_pledged: bool = True,
+    ) -> None:
         """Sit down at a table: ``NAME``, ``HOST:PORT``, a join line or a short code. Returns when admitted.
 
         :param target: a text, or all sightings with the name of a sighted table.
+        :param absent: if given, a table that is not advertised is waited for, after ``absent`` was told the reason.
+        :param is_pledged: False if the owner has chosen no pledge. Then no seat is taken where it matters.
         :raises NodeError: if nobody is found or reached there, more than one answers for the name, or this player is
-            not admitted.
+            not admitted, or has to choose a pledge.
         """
+        if absent is not None:
+            self._presence.watch_network()
         if (code := _typed_code(target)) is not None:
-            wanted = await self._code_inquiry.find(code, await self._locator.numbered(code.number))
+            wanted = await self._code_inquiry.find(code, await self._locator.numbered(code.number, absent))
         else:
-            (wanted,) = await self._inquiry.choose("join", lambda: self._locator.resolve(target))
+            (wanted,) = await self._inquiry.choose("join", lambda: self._locator.resolve(target, absent))
         self._active.leave_behind()
         self._serve_given_up()
         await self._presence.listen(self._port)
-        await self._active.joining.enter(wanted)
+        await self._active.joining.enter(wanted, is_pledged=is_pledged)
 
     async def rejoin(self) -> None:
         """Sit down at the table of the last match again, after playing as a guest or watching. Returns when admitted;

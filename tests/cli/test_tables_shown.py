@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cli.commands.join import choose
 from cli.commands.picking import pick, pick_one
 from cli.commands.tables import Found
-from cli.commands.watch import _choose as choose_to_watch
+from cli.commands.watch import choose as choose_to_watch
 from cli.exits import ExitCode, Failure
 from cli.text.tables_shown import changes, data, describe, listed
 from p2pdice import PRESETS

@@ -1,8 +1,10 @@
-"""Whoever waits for a seat at a table: what they are told, what they can type, and how they leave."""
+"""People who wait for a table to open or for a seat: what they are told, what they can type, and how they leave."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,15 +12,30 @@ from typing import Any, cast
 
 import pytest
 
+from cli.exits import ExitCode
 from cli.settings import Settings
 from cli.table.face import Face
 from cli.table.player_table import PlayerTable
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice import PRESETS, new_match
+from protocol.errors import NodeError
 from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo
+from protocol.net.advertisement import PRIVATE, Advertisement
+from protocol.net.mdns import Discovery
+from protocol.node.locator import Locator
+from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import Patience
+from tests.cli.conftest import Run
 from tests.cli.paper import Paper
+from tests.cli.seat import play_together, seated
+from tests.programs import PATIENCE
+
+if sys.platform != "win32":
+    from tests.cli.screen import Terminal
+
+TERMINAL = pytest.mark.skipif(sys.platform == "win32", reason="it needs a pseudo-terminal")
+NOWHERE = "The table that never opens"
 
 ADA, BEN = PlayerInfo("Ada", "1111-2222"), PlayerInfo("Ben", "3333-4444")
 STARTED = MatchStarted("ab" * 32, PRESETS["classic"], (ADA, BEN), None, new_match(PRESETS["classic"], 2), resumed=True)
@@ -101,3 +118,88 @@ def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_tab
 )
 def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None:
     assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told
+
+
+# Commands that come before their table
+
+
+def test_a_script_that_does_not_ask_for_it_never_waits(here: Run) -> None:
+    for place in ([], [NOWHERE], ["417-tiger-olive"]):
+        done = here("join", *place)
+        assert done.returncode == ExitCode.UNREACHABLE
+        assert "Waiting" not in done.stderr
+    assert NOWHERE in here("join", NOWHERE).stderr
+
+
+@pytest.mark.parametrize("place", ["name", "any"])
+def test_who_comes_first_waits_and_sits_down_when_the_table_opens(tmp_path: Path, place: str) -> None:
+    table = f"Early {tmp_path.name}"[-30:]
+    with seated(tmp_path / "Ben", "join", *([table] if place == "name" else []), "--wait", "--name", "Ben") as guest:
+        guest.until("Ctrl-C leaves.")
+        with seated(tmp_path / "Ada", "host", table, "--set", "dice=1", "--name", "Ada") as host:
+            guest.until(f'You sit at "{table}"')
+            play_together(host, guest)
+            assert host.finish()[0] == guest.finish()[0] == ExitCode.DONE
+
+
+@TERMINAL
+def test_a_person_who_waits_is_told_for_what_and_leaves_with_ctrl_c(tmp_path: Path) -> None:
+    with Terminal(tmp_path / "home", "join", NOWHERE, "--ui", "screen") as person:
+        person.until(f'led "{NOWHERE}" is advertised', "Waiting until it opens. Ctrl-C leaves.")
+        assert person.interrupt() == ExitCode.INTERRUPTED
+        assert "Traceback" not in person.shown()
+        assert person.is_sane()
+    with Terminal(tmp_path / "home", "join", NOWHERE, "--no-wait") as person:
+        assert person.end() == ExitCode.UNREACHABLE
+
+
+@TERMINAL
+def test_a_person_who_names_no_table_waits_for_the_first_one(tmp_path: Path) -> None:
+    with Terminal(tmp_path / "Ben", "join", "--name", "Ben") as person:
+        person.until("Waiting for one. Ctrl-C leaves.", "p2pdice host")
+        with seated(tmp_path / "Ada", "host", "Late", "--name", "Ada") as host:
+            person.until("Which table?")
+            person.type("\r")
+            host.until("Ben")
+
+
+@TERMINAL
+def test_who_comes_too_late_is_offered_to_watch(tmp_path: Path) -> None:
+    table = f"Late {tmp_path.name}"[-30:]
+    with (
+        seated(tmp_path / "Ada", "host", table, "--name", "Ada") as host,
+        seated(tmp_path / "Ben", "join", table, "--wait", "--name", "Ben") as guest,
+    ):
+        if guest.until("You roll ") and host.until("You roll "):
+            with Terminal(tmp_path / "Eve", "join", table, "--name", "Eve") as late:
+                late.until("has begun already. Watch it? [y/N]")
+                late.type("y\r")
+                late.until("Round 1")
+                late.type("quit\r")
+                assert late.end() == ExitCode.DONE
+            with Terminal(tmp_path / "Eve", "join", table, "--name", "Eve") as late:
+                late.until("Watch it? [y/N]")
+                late.type("\r")
+                assert late.end() == ExitCode.REFUSED
+
+
+async def test_a_code_is_waited_for_until_its_number_is_advertised() -> None:
+    locator, host, told = Locator(None, is_enabled=True), Discovery(), []
+    number = 901 + secrets.randbelow(90)
+
+    def absent(error: NodeError) -> None:
+        told.append(error.reason)
+        opening.set()
+
+    opening = asyncio.Event()
+    search = asyncio.create_task(locator.numbered(number, absent))
+    try:
+        await asyncio.wait([search, asyncio.create_task(opening.wait())], return_when=asyncio.FIRST_COMPLETED)
+        assert told == [f"no table here has number {number}"]
+        await host.start(None)
+        await host.advertise(Advertisement("00" * 8, "-", "-", 0, 2, PRIVATE, PROTOCOL_VERSION, number), 7000)
+        async with asyncio.timeout(PATIENCE):
+            assert {each.advertisement.number for each in await search} == {number}
+    finally:
+        await host.close()
+        await locator.close()
