@@ -24,6 +24,10 @@ SLOWEST: Final = 10.0
 """Beyond that pace a table would look as if it had stopped."""
 UIS: Final = ("screen", "line")
 COLORS: Final = ("auto", "dark", "light", "none")
+ODDS: Final = ("off", "on", "each")
+"""Whether the odds of bids are shown at a table, in the order of the protocol's numbers."""
+CHAT: Final = ("players", "all")
+"""Those who may speak at a table, in the order of the protocol's numbers."""
 
 Value = str | float | bool
 
@@ -42,6 +46,10 @@ class Preferences:
     """Whether the terminal rings when it is one's turn."""
     color: str = COLORS[0]
     """The background that colours must be readable on, ``none`` for no colours, ``auto`` for either background."""
+    odds: str = ODDS[2]
+    """Whether the odds of bids are shown at one's own tables: to all, to nobody, or to each as they like."""
+    chat: str = CHAT[0]
+    """Those who may speak at one's own tables: ``players``, or spectators as well."""
 
 
 class Setting(NamedTuple):
@@ -123,6 +131,8 @@ SETTINGS: Final = {
     ),
     "bell": Setting("ring when it is your turn", "true or false", "false", _truth, _read_truth),
     "color": Setting("the background of your terminal", _quoted(COLORS), COLORS[2], _one_of(COLORS), str),
+    "odds": Setting("who sees odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),
+    "chat": Setting("who may talk at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),
 }
 """By key, in the order in which they are shown."""
 

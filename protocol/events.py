@@ -50,6 +50,9 @@ class TableOpened:
     """The owner's name for house rules; empty if they have none."""
     code: str = field(default="", kw_only=True)
     """The short code, which ``p2pdice join`` takes, too, where multicast works. Empty where it does not."""
+    odds: int = field(default=2, kw_only=True)
+    """As in :class:`TableJoined`."""
+    talk: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

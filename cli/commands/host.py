@@ -6,6 +6,7 @@ import asyncio
 import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -21,15 +22,17 @@ from cli.commands.waiting import waiting
 from cli.front import application
 from cli.levels import Level, LevelsOption, dealt, shown
 from cli.log import open_log
+from cli.preferences import CHAT, ODDS, preferences
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
-from cli.settings import Settings
+from cli.settings import Settings, is_interactive
 from cli.table.play import Company, InterfaceOption, Pledge, PledgeOption, PortOption, open_again, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
     from protocol import Node
+    from protocol.wire.frames import Customs
 
 EPILOG: Final = """\b
 Examples:
@@ -39,6 +42,8 @@ Examples:
   p2pdice host --bots 2 --level mind  you against two of the best
   p2pdice host --bot 'python3 odds15.py'   you against a program
   p2pdice host --seats 3 --bots 1 --rules perudo --private
+  p2pdice host Friday --odds off --chat all   no odds; who watches may talk
+  p2pdice host --rules motes --pledge cursed   dice with powers
   p2pdice host League --no-play --seats 4 --matches 20 --json
                                       a night of bots and guests, for a script
 
@@ -47,6 +52,21 @@ Play starts when all seats are taken, or when you type start.
 """
 
 app = application()
+
+
+class Odds(StrEnum):
+    """Who sees the odds of bids at a table."""
+
+    ON = "on"
+    OFF = "off"
+    EACH = "each"
+
+
+class Chat(StrEnum):
+    """Who may talk at a table."""
+
+    PLAYERS = "players"
+    ALL = "all"
 
 
 @app.command(epilog=EPILOG)
@@ -85,7 +105,20 @@ def host(
         typer.Option("--bot", metavar="CMD", help="Seat a program that speaks the bot protocol; can be repeated."),
     ] = None,
     stakes: Annotated[bool, typer.Option("--stakes", help="Play for coins, whatever the rules: stakes=yes.")] = False,
-    pledge: PledgeOption = Pledge.REDEEMED,
+    pledge: PledgeOption = None,
+    odds: Annotated[
+        Odds | None,
+        typer.Option(
+            "--odds",
+            show_default=False,
+            help="Who sees how likely bids are: everybody (on), nobody (off), or each as they like (default; against"
+            " bots alone: on). Programs keep to it, but nobody can check a pocket calculator.",
+        ),
+    ] = None,
+    chat: Annotated[
+        Chat | None,
+        typer.Option("--chat", show_default=False, help="Who may talk: players (default), or all who watch, too."),
+    ] = None,
     ui: UiOption = None,
     pace: PaceOption = None,
     bell: BellOption = None,
@@ -175,7 +208,13 @@ def host(
         Patience(human=patience),
         private,
         rules_name(rules, options),
+        customs(odds, chat, is_alone=filled == wanted and not no_play),
     )
+    if pledge is None and opened.ruleset.motes and not no_play and is_interactive():
+        from cli.commands.pledging import ask_for_pledge
+
+        pledge = ask_for_pledge()
+    pledged = (pledge or Pledge.REDEEMED).value
 
     open_log(settings.private_home())
     crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=filled < wanted))
@@ -187,11 +226,11 @@ def host(
         terms = Terms(matches or 1, least, WAIT if wait is None else wait, GIVE_UP if give_up is None else give_up)
         report = LeagueReport(Home(settings.private_home()), terms.matches, out, as_json=as_json)
         league = League(opened, crew, terms, report)
-        ending = run(league.run(settings.private_home(), port, interface, pledge.value))
+        ending = run(league.run(settings.private_home(), port, interface, pledged))
         raise typer.Exit(ending.exit_code)
 
     async def enter(node: Node) -> None:
-        node.pledge = pledge.value
+        node.pledge = pledged
         await node.host(opened)
 
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
@@ -212,6 +251,20 @@ def host(
         company=company,
         again=again,
     )
+
+
+def customs(odds: Odds | None, chat: Chat | None, *, is_alone: bool) -> Customs:
+    """Return the customs of a table: by the options, else by the settings.
+
+    :param is_alone: its owner plays against their own bots only, who do not mind odds.
+    """
+    from protocol.wire.frames import Customs
+
+    settled = preferences(Settings())
+    shown = odds or settled.odds
+    if odds is None and is_alone and shown == Odds.EACH:
+        shown = Odds.ON
+    return Customs(ODDS.index(shown), CHAT.index(chat or settled.chat))
 
 
 def table_name(name: str) -> str:
