@@ -241,14 +241,16 @@ def test_every_setting_is_shown_with_its_value_and_where_that_comes_from(config:
     code, shown = command()
     lines = str(shown).splitlines()
     assert code == 0
-    assert [line.split()[:3] for line in lines[:5]] == [
+    assert [line.split()[:3] for line in lines[:7]] == [
         ["name", "Zoë", "from"],
         ["ui", "screen", "default;"],
         ["pace", "1", "default;"],
         ["bell", "false", "from"],
         ["color", "auto", "default;"],
+        ["odds", "each", "default;"],
+        ["chat", "players", "default;"],
     ]
-    assert lines[5:] == [f"The file: {config}", "Change one with:", "    p2pdice settings set pace 0.5"]
+    assert lines[7:] == [f"The file: {config}", "Change one with:", "    p2pdice settings set pace 0.5"]
     assert max(map(len, lines[:5])) < 80
     data = json.loads(command("--json")[1])
     assert (data["file"], data["exists"]) == (str(config), True)
