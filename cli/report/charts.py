@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from cli.render import columns
 
 WIDTH: Final = 640
+SMALL: Final = 320
+"""Width of a chart for a phone, which has no names in it."""
 HEIGHT: Final = 220
 LEFT, TOP, BOTTOM = 32, 12, 28
 """Room for the labels around a chart, in the units of its view box. How much the names at its right need, they say."""
@@ -44,12 +46,12 @@ class Chart(NamedTuple):
     dice: tuple[Tick, ...]
 
 
-def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]]) -> Chart:
+def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]], width: int = WIDTH) -> Chart:
     """Return the chart of dice left.
 
     :param rounds: dice by seat, at the start of each round and at the end of the match.
     """
-    right = WIDTH - min(16 + COLUMN * max(map(columns, names), default=0), WIDTH / 2)
+    right = width - min(16 + COLUMN * max(map(columns, names), default=0), width / 2)
     most = max((count for each in rounds for count in each), default=1) or 1
     across = (right - LEFT) / max(len(rounds) - 1, 1)
 
@@ -65,7 +67,7 @@ def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]]) -> Cha
         aside = (seat - (len(names) - 1) / 2) * 2.5
         points = " ".join(f"{x(number)},{y(each[seat]) + aside}" for number, each in enumerate(rounds))
         tracks.append(Track(name, seat, points, (x(len(rounds) - 1) + 6, y(rounds[-1][seat]) + aside)))
-    every = max(1, -(-len(rounds) // 12))
+    every = max(1, -(-len(rounds) * WIDTH // (12 * width)))
     ticks = tuple(Tick(str(number + 1), x(number)) for number in range(0, max(len(rounds) - 1, 1), every))
     dice = tuple(Tick(str(count), y(count)) for count in range(0, most + 1, -(-most // 6)))
     return Chart(round(right, 1), _apart(tracks), ticks, dice)

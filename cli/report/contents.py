@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from cli.history.account import empty_account
 from cli.render import FACES, percent
@@ -12,8 +13,11 @@ from cli.table.board import Board
 from cli.table.telling import tell
 from cli.text.chance import chi_square, p_value
 from cli.text.hindsight import Weighed, weigh
+from cli.text.recap import Round as Past
+from cli.text.recap import Row, fold, recap
 from cli.text.seating import Seating
 from p2pdice import RoundStarted, StakesPaid
+from p2pdice import events as game
 from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from p2pdice import Hand
     from protocol import ClosedStep, Replay
     from protocol.events import PlayerInfo
+
+_ENDING: Final = (game.ChallengeCalled, game.Judged, game.DieLost, game.DieGained, game.PlayerOut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +46,16 @@ class Line:
 class Round:
     """A part of the match under one heading."""
 
+    title: str
     heading: str
+    """The sentence with which it begins, or the title."""
     hands: list[tuple[str, str]] = field(default_factory=list)
     """Name and dice of each player."""
     lines: list[Line] = field(default_factory=list)
     dice: tuple[int, ...] = ()
     """Dice in play at its start, by seat; empty before the first round."""
+    ending: str = ""
+    """The call, the verdict and what it cost, in a few sentences; empty if it was not called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,18 @@ class Contents:
     """By seat: how often each face was dealt, ones first."""
     payments: list[Payment] = field(default_factory=list)
     steps: list[ClosedStep] = field(default_factory=list)
+    recap: tuple[Row, ...] = ()
+    """The best bluff, the worst call, the luckiest roll; those that there were."""
+
+    @property
+    def winners(self) -> list[str]:
+        """Names of those who share the first place; empty for an unfinished match."""
+        return [self.seating.names[seat] for seat in self.places[0]] if self.places else []
+
+    @property
+    def standings(self) -> list[int]:
+        """All seats, those of the winners first."""
+        return [*chain(*self.places)] or [*range(len(self.seating.names))]
 
     def place(self, seat: int) -> int | None:
         """Return the place of a player, from 1."""
@@ -88,14 +110,16 @@ def contents(replayed: Replay) -> Contents:
     found = Contents(Seating.of(replayed.players, None), steps=[*replayed.steps()])
     counted = empty_account(replayed)
     board = Board()
-    part = Round("Before the first round")
+    part = Round(*2 * ("Before the first round",))
     found.rounds.append(part)
+    past: tuple[Past, ...] = ()
     for _, event in replayed.tell():
+        past = fold(past, event)
         board.take(event)
         counted.take(event, board)
         match event:
             case Happened(event=RoundStarted() as started):
-                part = Round("", dice=started.dice)
+                part = Round(f"Round {started.round}", "", dice=started.dice)
                 found.rounds.append(part)
                 (part.heading,) = tell(event, board)
                 continue
@@ -108,7 +132,11 @@ def contents(replayed: Replay) -> Contents:
                 found.payments = [Payment(*values) for values in each]
             case MatchStarted():
                 continue
-        part.lines.extend(_lines(event, board))
+        told = [*_lines(event, board)]
+        part.lines.extend(told)
+        if isinstance(event, Happened) and isinstance(event.event, _ENDING):
+            part.ending = " ".join(filter(None, (part.ending, *(line.text for line in told))))
+    found.recap = recap(past, found.seating)
     found.places, found.dealt = counted.places, counted.dice
     found.rounds = [each for each in found.rounds if each.lines or each.hands]
     return found

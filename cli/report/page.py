@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from cli.render import listing
-from cli.report.charts import HEIGHT, WIDTH, bars, dice_over_time
+from cli.report.charts import HEIGHT, SMALL, WIDTH, bars, dice_over_time
 from cli.report.contents import Contents, contents
 from cli.text.chance import ENOUGH_DICE
 
@@ -46,11 +46,14 @@ def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
         loader=FunctionLoader(_text),
     )
     return environment.get_template(TEMPLATE).render(
-        title=f"{listing(shown.seating.names)}: {replayed.verdict.rules}",
+        title=_title(shown, replayed.verdict.rules or ""),
+        played=sum(bool(each.dice) for each in shown.rounds),
         verdict=verdict,
         judged=replayed.verdict,
         shown=shown,
         chart=dice_over_time(shown.seating.names, dice),
+        small=dice_over_time([""] * len(shown.seating.names), dice, SMALL),
+        small_width=SMALL,
         dice=dice,
         ended=len(dice) > sum(bool(each.dice) for each in shown.rounds),
         width=WIDTH,
@@ -62,6 +65,13 @@ def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {own}",
         transcript=b64encode(transcript).decode("ascii"),
     )
+
+
+def _title(shown: Contents, rules: str) -> str:
+    """Return who won; of an unfinished match who plays."""
+    if winners := shown.winners:
+        return f"{listing(winners)} {'win' if len(winners) > 1 else 'wins'}: {rules}"
+    return f"{listing(shown.seating.names)}: {rules}, not finished"
 
 
 def scripts() -> str:

@@ -48,7 +48,9 @@
   // Leaves a word for programs that drive the browser.
   const end = (verdict, isJudged = true) => {
     document.documentElement.dataset.verdict = verdict;
-    if (isJudged && document.getElementById("claim").dataset.verdict !== verdict) withdraw();
+    if (!isJudged) return;
+    if (document.getElementById("claim").dataset.verdict !== verdict) withdraw();
+    else document.getElementById("again").textContent = "A second program in this page has come to the same, in this browser.";
   };
 
   const row = (check) => {
@@ -124,16 +126,20 @@
     } else end(found.verdict);
   };
 
-  // Whether the table of players is not the one of the transcript.
+  // Whether the table of players is not the one of the transcript, or the title names other winners than the table.
   const differs = (found) => {
     const shown = [...document.querySelectorAll(".player")].map((each) => ({
+      name: each.querySelector("bdi").textContent,
       fingerprint: each.querySelector(".fingerprint").textContent,
       won: each.querySelector(".place").textContent === "1",
     }));
     const winners = shown.filter(({ won }) => won).map(({ fingerprint }) => fingerprint);
+    const named = shown.filter(({ won }) => won).map(({ name }) => name);
+    const titled = [...document.querySelectorAll(".winner")].map((each) => each.textContent);
     const same = (left, right) => left.join() === right.join();
     return (
-      !same(shown.map(({ fingerprint }) => fingerprint), found.fingerprints) ||
+      !same(shown.map(({ fingerprint }) => fingerprint).sort(), [...found.fingerprints].sort()) ||
+      !same(titled.sort(), named.sort()) ||
       (found.verdict !== "other version" && !same(winners.sort(), [...found.winner_identities].sort()))
     );
   };

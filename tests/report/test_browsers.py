@@ -112,6 +112,7 @@ def test_a_page_that_lost_a_byte_or_has_one_more_says_so(browser: Browser, text:
         (r'(class="place">)1(<)', r"\g<1>2\2"),
         (r'(class="mono fingerprint">).', r"\1_"),
         (r'<tr class="player">.*\n', ""),
+        (r'(class="winner">)[^<]*', r"\1Somebody"),
     ],
 )
 def test_a_page_that_shows_other_players_than_its_transcript_says_so(
@@ -122,6 +123,21 @@ def test_a_page_that_shows_other_players_than_its_transcript_says_so(
     assert judged(browser, changed, tmp_path) == "other page"
     assert head(browser) == ["Do not believe this page", "verdict bad"]
     assert "do not believe" in browser.dom()
+
+
+def test_the_page_fits_a_phone(tmp_path: Path) -> None:
+    """No part of it is wider than the screen, but tables that scroll by themselves."""
+    if (program := Chromium.program()) is None:
+        pytest.skip("Chromium is not here")
+    names = ("Ada", "Maximilian Alexander", "WWWWWWWWWWWWWWWWWWWW", "Dan")
+    page = tmp_path / "page.html"
+    page.write_text(made(play(PRESETS["motes"], 4, names=names).machines[0].transcript), encoding="utf-8")
+    with Chromium(program) as phone:
+        phone.call("Emulation.setDeviceMetricsOverride", width=320, height=640, deviceScaleFactor=1, mobile=True)
+        assert phone.judged(page)[0] == "fair"
+        opened = "for (const each of document.querySelectorAll('details')) each.open = true;"
+        assert phone.value(f"{opened} tell(document.documentElement.scrollWidth)") == 320
+        assert phone.value("tell(getComputedStyle(document.querySelector('svg.small')).display)") == "block"
 
 
 def test_nothing_that_a_player_wrote_runs_or_changes_the_page(browser: Browser, tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def test_every_hand_bid_and_lost_die_is_on_the_page(name: str) -> None:
     lost = sum(isinstance(event, Happened) and isinstance(event.event, DieLost) for event in events)
     assert text.count('class="dice"') == hands
     assert text.count('class="odds"') == weighed
-    assert len(re.findall(r"(?:loses|right and puts) (?:a die|(?:\w+\'s )?[A-Z][a-z]+)", shown(text))) == lost
+    told = " ".join(re.findall(r"<ol>.*?</ol>", text, re.DOTALL))
+    assert len(re.findall(r"(?:loses|right and puts) (?:a die|(?:\w+\'s )?[A-Z][a-z]+)", shown(told))) == lost
     assert text.count('<p class="mono">') == replay.verdict.steps
     assert len(re.findall(", signed [0-9a-f]{16}<", text)) == sum(
         len(step.messages) + len(step.votes) for step in replay.steps()
@@ -185,6 +186,28 @@ def test_lines_of_a_chart_stay_inside_and_labels_apart() -> None:
     assert bars([0] * 6)[1] == 0.0
 
 
+def test_the_story_comes_first_and_the_title_says_who_won(classic: bytes) -> None:
+    text = made(classic)
+    winner = Replay(examine(classic), Path("x")).verdict.winners[0]
+    assert f"<title>{winner} wins: " in text
+    parts = (f'<h1><bdi class="winner">{winner}</bdi> wins</h1>', 'id="claim"', "Standings", "Dice left")
+    parts += ("To remember", "Round by round", "Dice dealt", 'id="result"', "Every step and its signatures")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert re.findall(r'class="place">(\d)<', text) == ["1", "2", "3"]
+
+
+def test_each_round_is_told_in_its_heading(classic: bytes) -> None:
+    """The call, the verdict, and who lost a die."""
+    replay = Replay(examine(classic), Path("x"))
+    losses = [e.event for _, e in replay.tell() if isinstance(e, Happened) and isinstance(e.event, DieLost)]
+    endings = re.findall(r'<summary>Round (\d+)<span class="ending">(.*?)</span>', made(classic))
+    assert [int(number) for number, _ in endings] == [*range(1, len(endings) + 1)]
+    assert [re.search(r"(\w+) loses a die", told) and told for _, told in endings] == [told for _, told in endings]
+    names = [re.findall(r"(\w+) loses a die", told)[-1] for _, told in endings]
+    assert names == [replay.players[loss.seat].name for loss in losses]
+
+
 # The command
 
 
@@ -215,7 +238,8 @@ def test_an_unfinished_match_gets_a_report_that_says_so(here: Run, tmp_path: Pat
     assert done.returncode == ExitCode.INCOMPLETE
     text = (tmp_path / "m.html").read_text(encoding="utf-8")
     assert "<strong>INCOMPLETE. Nothing wrong so far; the file ends in round" in text
-    assert text.count("not finished") == 3
+    assert text.count('class="place">not finished<') == 3
+    assert "not finished: a report by p2pdice</title>" in text
 
 
 def test_the_name_of_the_file_does_not_show(here: Run, tmp_path: Path, classic: bytes) -> None:
