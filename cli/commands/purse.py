@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
@@ -62,6 +62,8 @@ class _Account(NamedTuple):
     """The match that the purse is busy with can be played on."""
     is_void: bool
     """The owner has signed that it is void."""
+    sealed: tuple[int, int] | None
+    """What the owner has chosen to stake in it, as long as nobody else can see that."""
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -116,11 +118,19 @@ def _read(home: Home) -> _Account | None:
         busy = next((each for each in matches if each.match == own.busy), None)
         can_resume = busy is not None and (busy.claim is not None or busy in archive.unfinished(matches))
         names = {each.match[:MATCH_BYTES]: each.name for each in matches}
-        return _Account(own, names, can_resume, busy is not None and busy.void)
+        sealed = _sealed(store.choices(own.busy).values()) if busy is not None and own.stake is None else None
+        return _Account(own, names, can_resume, busy is not None and busy.void, sealed)
+
+
+def _sealed(choices: Iterable[str]) -> tuple[int, int] | None:
+    from p2pdice import Stake, parse_move
+
+    moves = (parse_move(text) for text in choices if text.startswith("stake "))  # another choice is to concede
+    return next(((each.bet, each.tickets) for each in moves if isinstance(each, Stake)), None)
 
 
 def _described(home: Home, account: _Account) -> Iterator[str]:
-    (purse, _, busy, stake), names, can_resume, is_void = account
+    (purse, _, busy, stake), names, can_resume, is_void, sealed = account
     end, words = purse.end, home_words(home.path)
     yield f"{_coins(end.balance)}; {counted(end.tickets, 'run ticket')}."
     if end.souls:
@@ -128,7 +138,9 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
         yield f"Twin Souls: {', '.join(souls)}."
     if busy:
         name, match = _name(names, busy), busy.hex()[:8]
-        yield f"Busy with {name}: {_stake(stake)} staked{', void once all have signed that' if is_void else ''}."
+        staked = f"{_stake(stake or sealed)} staked" if stake or sealed else "you have not staked anything yet"
+        hidden = ", not opened yet" if sealed else ""
+        yield f"Busy with {name}: {staked}{hidden}{', void once all have signed that' if is_void else ''}."
         if can_resume:
             yield f"To play on:\n    {command_line('resume', name, *words)}"
         if can_resume or is_void:
@@ -160,10 +172,11 @@ def _coins(number: int) -> str:
 def _json(account: _Account | None) -> dict[str, Any]:
     if account is None:
         return {"purse": None}
-    (purse, _, busy, stake), names, can_resume, is_void = account
+    (purse, _, busy, stake), names, can_resume, is_void, sealed = account
     end = purse.end
-    bet, tickets = stake or (0, 0)
+    bet, tickets = stake or sealed or (0, 0)
     busy_with = {"match": busy.hex(), "name": names.get(busy[:MATCH_BYTES]), "bet": bet, "tickets": tickets}
+    busy_with["sealed"] = sealed is not None
     return {
         "head": end.id.hex(),
         "era": purse.era,
@@ -171,7 +184,9 @@ def _json(account: _Account | None) -> dict[str, Any]:
         "balance": end.balance,
         "tickets": end.tickets,
         "souls": {_soul(number): count for number, count in end.souls},
-        "busy": {**busy_with, "can_resume": can_resume, "void": is_void} if busy else None,
+        "busy": {**busy_with, "sealed": sealed is not None, "can_resume": can_resume, "void": is_void}
+        if busy
+        else None,
         "records": [
             {**each._asdict(), "match": each.match.hex(), "name": names.get(each.match), "soul": _soul(each.soul)}
             for each in purse.records
@@ -218,7 +233,8 @@ def void(
     """Take back what is staked in a match that nobody will finish. All its players have to agree.
 
     Each player runs this once, and sends the line that it prints to all the others, by whatever means. With the lines
-    of all the others, everybody runs it again, and has the coins and run tickets back. MATCH is best given by the first
+    of all the others, everybody runs it again, and has the coins and run tickets back. Your own bots sign with you, and
+    their lines are printed below yours. MATCH is best given by the first
     digits of its id, as its name can differ from player to player.
 
     Once you have signed, you cannot play on in that match. If the others finish it instead, they win your stake.
@@ -249,13 +265,20 @@ def void(
         command = command_line("purse", "void", match, *(lines or ()), "--yes", *home_words(home.path))
         confirm(question, voiding.has_signed or is_sure, command, as_json=as_json)
         line, is_done = voiding.sign(), store.purses.evidence(played) != ()
+        of_bots = {} if is_done else _signed_by_bots(home, store, played)
+        for each in of_bots.values():
+            voiding.take(each)
         if not voiding.missing:
             keeper.void(voiding.genesis, voiding.signatures)
     if as_json:
         missing = [] if is_done else list(voiding.missing)
-        print(json.dumps({**_as_json(played, stake), "line": line, "missing": missing, "void": not missing}))
+        lines_of_bots = [*of_bots.values()]
+        told = {"line": line, "bot_lines": lines_of_bots, "missing": missing, "void": not missing}
+        print(json.dumps({**_as_json(played, stake), **told}))
         return
     print(f"Your line, for all the others:\n{line}")
+    for name, each in of_bots.items() if voiding.missing else ():
+        print(f"And that of your bot {escape(name)}:\n{each}")
     if is_done:
         print("The match is void already.")
     elif voiding.missing:
@@ -267,6 +290,20 @@ def void(
         )
     else:
         say("The match is void." + (f" You have {_stake(stake)} back." if stake else ""))
+
+
+def _signed_by_bots(home: Home, store: Store, match: bytes) -> dict[str, str]:
+    """Return the lines of the bots that play with the owner, by name: nobody else could send them."""
+    from cli.bots.crew import at_home
+    from protocol import Home, NodeError, Voiding
+    from protocol.storage import archive
+
+    lines = {}
+    stored = store.match(match)
+    for bot in at_home(home, stored).bots if stored is not None else ():
+        with suppress(NodeError), closing(archive.open_store(Home(bot.home))) as its_store:
+            lines[bot.name] = Voiding(its_store, match).sign()
+    return lines
 
 
 @app.command(epilog=EPILOG)

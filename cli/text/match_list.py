@@ -12,6 +12,7 @@ from cli.output import say
 from cli.render import command_line, counted, escape, listing
 from cli.settings import home_words
 from cli.text.seating import display_names
+from cli.text.tables_shown import rules_shown
 
 if TYPE_CHECKING:
     from protocol import Genesis, Home, StoredMatch
@@ -88,7 +89,7 @@ class Listed(NamedTuple):
             why = written_by(self.version) if self.state == _OLD else "damaged: nobody can tell who plays"
             return f"{start}  {why}"
         players = listing(_names(self.genesis))
-        rules = escape(self.rules_name) or ruleset_label(self.genesis.ruleset)
+        rules = escape(self.rules_name or rules_shown(ruleset_label(self.genesis.ruleset)))
         begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
         signed = {_VOID: "; you have signed that it is void", _CLAIMED: "; claimed, not confirmed"}.get(self.state, "")
         if self.away:

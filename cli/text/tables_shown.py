@@ -77,8 +77,12 @@ def describe(row: Listed) -> str:
     others = len(row.sightings) - 1
     more = f" and {counted(others, 'other address', 'other addresses')}" if others else ""
     where = f"{escape(format_address(row.addresses[0]))}{more}"
-    rules = _with_stakes().get(table.rules, table.rules)
-    return f"{escape(table.name)}: {escape(rules)}, {state}, {version}at {where}"
+    return f"{escape(table.name)}: {escape(rules_shown(table.rules))}, {state}, {version}at {where}"
+
+
+def rules_shown(label: str) -> str:
+    """Return what to call rules by the label that tables are advertised with: ``classic with stakes``."""
+    return _with_stakes().get(label, label)
 
 
 @cache

@@ -512,6 +512,14 @@ class Node:
             self._active.proposals.bound(returned)
             returned.tell_who_is_awaited()
         self._presence.advertise()
+        stakes = returned.match.history.genesis.ruleset.stakes
+        if stakes and not returned.match.is_ended and self._runtime.purses.has_settled(stored.match):
+            self._runtime.tell(
+                Notice(
+                    "You have given up what you staked in this match: its end brings nothing into your purse, even if"
+                    " you win."
+                )
+            )
         return stored.match.hex()
 
     def play(self, move: Move, token: int) -> None:

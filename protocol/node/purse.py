@@ -157,6 +157,13 @@ class PurseKeeper:
         elif own.busy:
             self._keep(own._replace(busy=b""))
 
+    def has_settled(self, match: bytes) -> bool:
+        """Tell whether the purse has a record of a match: whatever follows in it changes the purse no more.
+
+        :raises StoreError: as :attr:`own`.
+        """
+        return any(match.startswith(each.match) for each in self.own.purse.records)
+
     def void(self, genesis: bytes, signatures: Mapping[int, bytes]) -> None:
         """Take back what is staked in a match, as all its players have signed that it is void.
 

@@ -228,7 +228,7 @@ def test_every_event_has_the_name_that_programs_know() -> None:
 
 A_PLAYER = {"name", "fingerprint", "is_me"}
 FIELDS = {
-    "TableOpened": "addresses advertised code is_reachable join_line name problem rules_name ruleset seats",
+    "TableOpened": "addresses advertised code is_reachable join_line name odds problem rules_name ruleset seats talk",
     "CodeMade": "code",
     "CodeTried": "tries_left",
     "TableMoved": "join_line name",

@@ -15,6 +15,7 @@ from protocol.crypto.keys import fingerprint
 from protocol.storage.home import Home
 from protocol.storage.store import Loss, Store
 from tests.cli.conftest import Run
+from tests.cli.seat import seated
 from tests.protocol.bettors import Bettor, Played, play
 
 
@@ -127,3 +128,63 @@ def test_the_help_says_what_coins_are_worth(here: Run) -> None:
     told = " ".join(here("purse", "--help").stdout.split())
     assert "every new key begins with 1,000 coins" in told
     assert "coins mean something only among people who know each other's keys" in told
+
+
+# While a match is played
+
+
+@pytest.fixture
+def left(tmp_path: Path, here: Run) -> str:
+    """Ada has staked 70 coins against a house bot of hers, and has left before the end. The id of the match."""
+    table = ("host", "Cellar", "--bots", "1", "--stakes", "--set", "dice=2", "--name", "Ada")
+    with seated(tmp_path / "home", *table) as ada:
+        ada.until("on your own victory")
+        ada.type("stake 70")
+        ada.until("Round 1")
+        ada.type("quit")
+        assert ada.finish()[0] == ExitCode.DONE
+    return str(read(here)["busy"]["match"])
+
+
+def test_a_stake_that_is_still_sealed_is_shown(here: Run, tmp_path: Path) -> None:
+    host = ("host", "Attic", "--stakes", "--name", "Ada")
+    with seated(tmp_path / "home", *host) as ada:
+        ada.until("p2pdice join ")
+        with seated(tmp_path / "Ben", "join", "Attic", "--wait", "--name", "Ben"):
+            ada.until("on your own victory")
+            assert "you have not staked anything yet" in here("purse").stdout
+            assert read(here)["busy"]["bet"] == 0
+            ada.type("stake 70")
+            ada.type("quit")
+            assert ada.finish()[0] == ExitCode.DONE
+            assert ": 70 coins staked, not opened yet." in here("purse").stdout
+            busy = read(here)["busy"]
+            assert (busy["bet"], busy["sealed"]) == (70, True)
+
+
+def test_a_match_against_ones_own_bots_is_void_at_once(here: Run, left: str) -> None:
+    """Nobody else could send the line of a bot."""
+    assert read(here)["busy"]["sealed"] is False
+    done = json.loads(here("purse", "void", left, "--yes", "--json").stdout)
+    assert (done["missing"], done["void"], len(done["bot_lines"])) == ([], True, 1)
+    assert read(here)["balance"] == 1000
+    assert read(here)["busy"] is None
+
+
+def test_who_returns_after_giving_up_a_stake_is_told_that_nothing_can_be_won(
+    here: Run, left: str, tmp_path: Path
+) -> None:
+    assert "nothing into your purse" not in here("purse").stdout
+    assert here("purse", "forfeit", "--yes").returncode == ExitCode.DONE
+    with seated(tmp_path / "home", "resume") as ada:
+        ada.until("its end brings nothing into your purse, even if you win")
+
+
+def test_a_preset_with_stakes_is_listed_by_its_name(here: Run, tmp_path: Path) -> None:
+    with seated(tmp_path / "home", "host", "--bots", "1", "--stakes", "--name", "Ada") as ada:
+        ada.until("on your own victory")
+        ada.type("quit")
+        ada.finish()
+    shown = here("matches").stdout
+    assert "  classic with stakes: " in shown
+    assert "house rules" not in shown
