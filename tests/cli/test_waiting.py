@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,8 +26,9 @@ from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, Pee
 from protocol.net.advertisement import PRIVATE, Advertisement
 from protocol.net.mdns import Discovery
 from protocol.node.locator import Locator
+from protocol.storage.home import Home
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.genesis import Patience
+from protocol.wire.genesis import Patience, parse_genesis
 from tests.cli.conftest import Run
 from tests.cli.paper import Paper
 from tests.cli.seat import play_together, seated
@@ -137,7 +140,7 @@ def test_who_comes_first_waits_and_sits_down_when_the_table_opens(tmp_path: Path
     with seated(tmp_path / "Ben", "join", *([table] if place == "name" else []), "--wait", "--name", "Ben") as guest:
         guest.until("Ctrl-C leaves.")
         with seated(tmp_path / "Ada", "host", table, "--set", "dice=1", "--name", "Ada") as host:
-            guest.until(f'You sit at "{table}"')
+            guest.until(table)
             play_together(host, guest)
             assert host.finish()[0] == guest.finish()[0] == ExitCode.DONE
 
@@ -181,6 +184,50 @@ def test_who_comes_too_late_is_offered_to_watch(tmp_path: Path) -> None:
                 late.until("Watch it? [y/N]")
                 late.type("\r")
                 assert late.end() == ExitCode.REFUSED
+
+
+# The pledge
+
+
+@TERMINAL
+@pytest.mark.parametrize(("answer", "pledge"), [("\r", "redeemed"), ("2\r", "cursed"), ("c\r", "cursed")])
+def test_a_host_at_a_terminal_is_asked_for_a_pledge(tmp_path: Path, answer: str, pledge: str) -> None:
+    with Terminal(tmp_path / "home", "host", "--rules", "motes", "--bots", "1", "--name", "Ada") as person:
+        person.until("run ticket if it is of the group", "Your pledge?")
+        person.type(answer)
+        person.until("on your own victory")
+        assert pledge in pledges_of(tmp_path / "home")
+
+
+@TERMINAL
+def test_a_guest_is_asked_for_a_pledge_once_the_rules_are_seen(tmp_path: Path) -> None:
+    table = ("host", "Moths", "--rules", "motes", "--name", "Ada")
+    with seated(tmp_path / "Ada", *table) as host:  # who is no person: nobody is asked
+        host.until("p2pdice join ")
+        with Terminal(tmp_path / "Ben", "join", "Moths", "--name", "Ben") as guest:
+            guest.until("Your pledge?")
+            assert "Ben" not in host.shown(), "no seat is taken without a pledge"
+            guest.type("cursed\r")
+            host.until("on your own victory")
+            assert pledges_of(tmp_path / "Ada") == {"redeemed", "cursed"}
+
+
+@TERMINAL
+def test_a_guest_who_has_chosen_or_plays_without_motes_is_not_asked(tmp_path: Path) -> None:
+    for rules, given in (("motes", ("--pledge", "cursed")), ("classic", ())):
+        with seated(tmp_path / f"Ada {rules}", "host", rules, "--rules", rules, "--name", "Ada") as host:
+            host.until("p2pdice join ")
+            with Terminal(tmp_path / f"Ben {rules}", "join", rules, *given, "--name", "Ben") as guest:
+                host.until("Ben")
+                host.until("on your own victory", "Round 1")
+                assert "Your pledge?" not in guest.shown()
+
+
+def pledges_of(home: Path) -> set[str]:
+    """Return the pledges in the match that a home plays."""
+    with closing(sqlite3.connect(f"file:{Home(home).store}?mode=ro", uri=True)) as store:
+        (genesis,) = store.execute("SELECT genesis FROM matches").fetchone()
+    return {record.join.pledge for record in parse_genesis(genesis).roster}
 
 
 async def test_a_code_is_waited_for_until_its_number_is_advertised() -> None:

@@ -190,8 +190,8 @@ def test_the_story_comes_first_and_the_title_says_who_won(classic: bytes) -> Non
     text = made(classic)
     winner = Replay(examine(classic), Path("x")).verdict.winners[0]
     assert f"<title>{winner} wins: " in text
-    parts = (f'<h1><bdi class="winner">{winner}</bdi> wins</h1>', 'id="claim"', "Standings", "Dice left")
-    parts += ("To remember", "Round by round", "Dice dealt", 'id="result"', "Every step and its signatures")
+    parts = [f'<h1><bdi class="winner">{winner}</bdi> wins</h1>', 'id="claim"', "Standings", "Dice left"]
+    parts += ["To remember", "Round by round", "Dice dealt", 'id="result"', "Every step and its signatures"]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert re.findall(r'class="place">(\d)<', text) == ["1", "2", "3"]
