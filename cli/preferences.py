@@ -131,8 +131,8 @@ SETTINGS: Final = {
     ),
     "bell": Setting("ring when it is your turn", "true or false", "false", _truth, _read_truth),
     "color": Setting("the background of your terminal", _quoted(COLORS), COLORS[2], _one_of(COLORS), str),
-    "odds": Setting("who sees odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),
-    "chat": Setting("who may talk at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),
+    "odds": Setting("show odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),
+    "chat": Setting("let these talk at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),
 }
 """By key, in the order in which they are shown."""
 

@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from protocol.storage.voiding import Voiding as Voiding
     from protocol.storage.voiding import void_lines as void_lines
     from protocol.version import PROTOCOL_VERSION as PROTOCOL_VERSION
+    from protocol.wire.frames import Customs as Customs
     from protocol.wire.genesis import Genesis as Genesis
     from protocol.wire.genesis import MalformedGenesisError as MalformedGenesisError
     from protocol.wire.genesis import Patience as Patience

@@ -31,8 +31,7 @@ from cli.table.showing import BellOption, PaceOption, UiOption, showing
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
-    from protocol import Node
-    from protocol.wire.frames import Customs
+    from protocol import Customs, Node
 
 EPILOG: Final = """\b
 Examples:
@@ -55,7 +54,7 @@ app = application()
 
 
 class Odds(StrEnum):
-    """Who sees the odds of bids at a table."""
+    """Whether programs show the odds of bids at a table."""
 
     ON = "on"
     OFF = "off"
@@ -63,7 +62,7 @@ class Odds(StrEnum):
 
 
 class Chat(StrEnum):
-    """Who may talk at a table."""
+    """The people whose words are heard at a table."""
 
     PLAYERS = "players"
     ALL = "all"
@@ -111,13 +110,13 @@ def host(
         typer.Option(
             "--odds",
             show_default=False,
-            help="Who sees how likely bids are: everybody (on), nobody (off), or each as they like (default; against"
-            " bots alone: on). Programs keep to it, but nobody can check a pocket calculator.",
+            help="Show everybody how likely bids are (on), show it to nobody (off), or let each player decide (default;"
+            " against bots alone: on). It is a custom: nobody can check a pocket calculator.",
         ),
     ] = None,
     chat: Annotated[
         Chat | None,
-        typer.Option("--chat", show_default=False, help="Who may talk: players (default), or all who watch, too."),
+        typer.Option("--chat", show_default=False, help="Let only players talk (default), or all."),
     ] = None,
     ui: UiOption = None,
     pace: PaceOption = None,
@@ -258,7 +257,7 @@ def customs(odds: Odds | None, chat: Chat | None, *, is_alone: bool) -> Customs:
 
     :param is_alone: its owner plays against their own bots only, who do not mind odds.
     """
-    from protocol.wire.frames import Customs
+    from protocol import Customs
 
     settled = preferences(Settings())
     shown = odds or settled.odds

@@ -23,7 +23,7 @@ Examples:
   p2pdice settings set name Ada    your nickname, unless --name says another
   p2pdice settings set ui line     a table line by line, for a screen reader
   p2pdice settings set pace 0.5    bots play twice as fast; 0: at once
-  p2pdice settings set odds off    nobody sees odds at tables that you open
+  p2pdice settings set odds off    no odds at tables that you open
   p2pdice settings unset name      back to the default
 """
 VALUES: Final = """\b
@@ -32,9 +32,10 @@ ui      screen, or line: how a table is shown (default: screen, if it can be)
 pace    a number from 0 to 10: how slowly moves are shown (default: 1)
 bell    true or false: ring when it is your turn (default: true)
 color   auto, dark, light or none: your terminal's background (default: auto)
-odds    on, off or each: who sees how likely bids are at tables that you open
-        (default: each player decides; against bots alone they are on)
-chat    players or all: who may talk at tables that you open (default: players)
+odds    on, off or each: show odds at tables that you open to everybody, to
+        nobody, or as each likes (default: each; against bots alone: on)
+chat    players or all: these may talk at tables that you open
+        (default: players)
 """
 EPILOG: Final = f"{EXAMPLES}\n{VALUES}"
 
@@ -45,7 +46,7 @@ KeyArgument = Annotated[str, typer.Argument(metavar="KEY", show_default=False)]
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
 def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
-    """Show or change your settings: name, screen, pace, bell, colours, and customs of your tables.
+    """Show or change your settings: name, screen, pace, bell, colours, customs.
 
     They are kept in a text file, config.toml, that you can also edit. A command's own options and NO_COLOR take
     precedence over it. P2PDICE_CONFIG names another file.

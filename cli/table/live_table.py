@@ -247,6 +247,17 @@ class LiveTable(Table):
         """Tell whether a player is a bot of this person, or says so by its name."""
         return player.fingerprint in self.bots or is_marked_as_bot(player.name)
 
+    def _talk(self, rest: str) -> None:
+        from protocol import NodeError
+
+        if not rest:
+            self._say("Type what you want to say after it: say good luck.")
+            return
+        try:
+            self._node.say(rest)
+        except NodeError as error:
+            self._complain(error)
+
     def _mute(self, rest: str) -> None:
         if (found := self._other("mute", rest)) is None:
             return

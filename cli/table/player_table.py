@@ -385,17 +385,6 @@ class PlayerTable(LiveTable):
         except NodeError as error:
             self._complain(error)
 
-    def _talk(self, rest: str) -> None:
-        from protocol import NodeError
-
-        if not rest:
-            self._say("Type what you want to say after it: say good luck.")
-            return
-        try:
-            self._node.say(rest)
-        except NodeError as error:
-            self._complain(error)
-
     def _go_again(self, rest: str) -> None:
         if self._again is not None and not self.is_waiting and self._awaits_end(rest):
             return

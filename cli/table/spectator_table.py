@@ -40,6 +40,7 @@ class SpectatorTable(LiveTable):
             "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
             "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
             "rules": ("the rules of this table, with a round played out", self._rules),
+            "say": ("say something, if the table lets spectators talk: say good luck", self._talk),
             "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
             "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
             "skip": ("show everything at once from now on", self._hurry),
@@ -68,12 +69,6 @@ class SpectatorTable(LiveTable):
             await super()._end_of_input()
         else:
             await asyncio.Event().wait()  # nobody types, but the match goes on
-
-    def _hear(self, line: str) -> None:
-        if line.split()[0].lower() == "say":
-            self._say("Only players can talk.")
-        else:
-            super()._hear(line)
 
     def _no_turn(self) -> str:
         return "You only watch here. ? shows what you can type."

@@ -25,6 +25,7 @@ from cli.render import (
 from cli.rulesets import described
 from cli.text.choices import example_stake, is_stake
 from cli.text.move_forms import offers
+from cli.text.customs import customs
 from cli.text.narrate_game import cup_line, narrate_game, player_out, standing
 from cli.text.narrate_motes import funds, graveyard, play_first
 from cli.text.narrate_motes import question as question_of_motes
@@ -61,7 +62,10 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             | node.TableJoined()
             | node.TableWatched()
         ):
-            return _table(event)
+            told = _table(event)
+            if isinstance(event, node.TableOpened | node.TableJoined | node.TableWatched):
+                told = "\n".join(filter(None, (told, customs(event.odds, event.talk))))
+            return told
         case node.LobbyChanged():
             return _sitting(event)
         case node.SeatAsked() | node.SeatPending() | node.Watching():

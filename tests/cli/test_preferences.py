@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from io import BytesIO, StringIO, TextIOWrapper
@@ -17,14 +18,16 @@ from hypothesis import strategies as st
 
 from cli.boundary import report
 from cli.commands import settings as settings_command
+from cli.commands.host import Odds, customs
 from cli.commands.nickname import nickname
 from cli.exits import ExitCode, Failure
 from cli.foreign_text import LARGEST_FILE
 from cli.front import build
 from cli.output import Outlet
-from cli.preferences import SETTINGS, File, Preferences, preferences, settled, typed
+from cli.preferences import ODDS, SETTINGS, File, Preferences, preferences, settled, typed
 from cli.settings import Settings
 from tests.cli.conftest import Run
+from tests.cli.seat import seated
 from tests.programs import environment
 
 Change = Callable[..., tuple[object, str]]
@@ -381,3 +384,55 @@ def test_a_file_that_cannot_be_made_is_said_to_be_unreadable(tmp_path: Path, pat
     code, said = command("set", "pace", "0")
     assert code == ExitCode.FAILURE
     assert f"{path}: it cannot be read" in said
+
+
+# Customs of tables
+
+
+@pytest.mark.parametrize(
+    ("options", "settled", "told"),
+    [
+        ((), "", ""),
+        (("--odds", "off", "--chat", "all"), "", "Nobody is shown odds here. Spectators may talk."),
+        ((), 'odds = "on"\nchat = "all"\n', "Everybody is shown odds here. Spectators may talk."),
+        (("--odds", "each", "--chat", "players"), 'odds = "on"\nchat = "all"\n', ""),
+    ],
+)
+def test_the_customs_of_a_table_are_told_to_all_who_come(
+    tmp_path: Path, options: tuple[str, ...], settled: str, told: str
+) -> None:
+    home = tmp_path / "Ada"
+    home.mkdir()
+    (home / "config.toml").write_text(settled)
+    with seated(home, "host", "Parlour", "--seats", "3", *options, "--name", "Ada") as host:
+        host.until("p2pdice join ")
+        with seated(tmp_path / "Ben", "join", "Parlour", "--wait", "--name", "Ben") as guest:
+            host.until("Ben")
+            guest.until("Ben (you)", "wait", "seat")
+            for player in (host, guest):
+                if told:
+                    player.wait_for(lambda player=player: told in player.shown(), told)  # type: ignore[misc]
+                assert told or not re.search("shown odds|may talk", player.shown())
+
+
+@pytest.mark.parametrize("chat", ["all", "players"])
+def test_spectators_talk_where_the_host_lets_them(tmp_path: Path, chat: str) -> None:
+    with seated(tmp_path / "Ada", "host", "Stalls", "--chat", chat, "--name", "Ada") as host:
+        host.until("p2pdice join ")
+        with seated(tmp_path / "Eve", "watch", "Stalls", "--name", "Eve") as watcher:
+            watcher.until("Stalls")
+            watcher.type("say good luck")
+            if chat == "all":
+                host.until("good luck")
+            else:
+                watcher.until("pectators cannot speak")
+                assert "good luck" not in host.shown()
+
+
+@pytest.mark.parametrize(
+    ("odds", "is_alone", "agreed"), [(None, True, Odds.ON), (Odds.OFF, True, Odds.OFF), (None, False, Odds.EACH)]
+)
+def test_odds_are_on_against_bots_alone_unless_it_is_said_otherwise(
+    odds: Odds | None, is_alone: bool, agreed: Odds
+) -> None:
+    assert ODDS[customs(odds, None, is_alone=is_alone).odds] == agreed

@@ -53,7 +53,7 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, here: 
             watcher.type("liar")
             watcher.until("You only watch here.")
             watcher.type("say hello")
-            watcher.until("Only players can talk.")
+            watcher.until("Spectators cannot speak.")
             watcher.close_input()
             play_together(host, guest)
             watcher.until(OVER)
