@@ -117,7 +117,7 @@ def _buried(shown: str) -> bool:
 PICTURES: Final[dict[str, tuple[list[str], Callable[[str], bool]]]] = {
     "turn": (["--bots", "3"], _chosen),
     "showdown": (["--bots", "3"], _counted),
-    "motes": (["--rules", "motes", "--bots", "2"], _buried),
+    "motes": (["--rules", "motes", "--pledge", "redeemed", "--bots", "2"], _buried),
 }
 
 

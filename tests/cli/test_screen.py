@@ -43,7 +43,7 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
 
 def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(terminal: Open) -> None:
     """Others, at each size and in each mode, are played in :mod:`tests.cli.test_screen_matches`."""
-    player = terminal("a", "host", "--rules", "motes", "--bots", "2")
+    player = terminal("a", "host", "--rules", "motes", "--pledge", "redeemed", "--bots", "2")
     sizes = iter(((60, 20), (120, 40), (80, 24), (40, 12)))
 
     def look() -> None:

@@ -324,7 +324,9 @@ def standing_bid(player: KeyPlayer) -> str:
 @pytest.mark.parametrize("mode", thoroughly(MODES))
 def test_every_power_is_played_with_keys_and_seen(stack: ExitStack, tmp_path: Path, mode: str) -> None:
     sizes = cycle(SIZES)
-    ada = stack.enter_context(KeyPlayer(tmp_path / "a", "host", "--rules", "motes", **MODES[mode]))
+    ada = stack.enter_context(
+        KeyPlayer(tmp_path / "a", "host", "--rules", "motes", "--pledge", "redeemed", **MODES[mode])
+    )
     rows = ada.until_display("On another laptop, type:", "p2pdice join ")
     line = next(row for row in rows if row.lstrip().startswith("p2pdice join ")).split()[2]
     ben = stack.enter_context(Terminal(tmp_path / "b", "join", line, "--name", "Ben", size=(300, 24)))
