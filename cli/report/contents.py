@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from cli.history.account import empty_account
 from cli.render import FACES, percent
@@ -15,9 +15,9 @@ from cli.text.chance import chi_square, p_value
 from cli.text.hindsight import Weighed, weigh
 from cli.text.recap import Round as Past
 from cli.text.recap import Row, fold, recap
+from cli.text.round_summary import Rounds
 from cli.text.seating import Seating
 from p2pdice import RoundStarted, StakesPaid
-from p2pdice import events as game
 from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from p2pdice import Hand
     from protocol import ClosedStep, Replay
     from protocol.events import PlayerInfo
-
-_ENDING: Final = (game.ChallengeCalled, game.Judged, game.DieLost, game.DieGained, game.PlayerOut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Round:
     dice: tuple[int, ...] = ()
     """Dice in play at its start, by seat; empty before the first round."""
     ending: str = ""
-    """The call, the verdict and what it cost, in a few sentences; empty if it was not called."""
+    """The call, the count and what it cost, in a clause; empty if the round did not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +111,11 @@ def contents(replayed: Replay) -> Contents:
     part = Round(*2 * ("Before the first round",))
     found.rounds.append(part)
     past: tuple[Past, ...] = ()
+    rounds = Rounds(found.seating)
     for _, event in replayed.tell():
         past = fold(past, event)
+        if isinstance(event, Happened) and (ended := rounds.take(event.event)):
+            part.ending = ended.removeprefix(f"{part.title}: ")
         board.take(event)
         counted.take(event, board)
         match event:
@@ -131,11 +132,9 @@ def contents(replayed: Replay) -> Contents:
                 each = zip(found.seating.names, paid.payout, paid.delta, strict=True)
                 found.payments = [Payment(*values) for values in each]
             case MatchStarted():
+                rounds = Rounds(found.seating, keeps_wrong=event.ruleset.verdict == "right-side-discards")
                 continue
-        told = [*_lines(event, board)]
-        part.lines.extend(told)
-        if isinstance(event, Happened) and isinstance(event.event, _ENDING):
-            part.ending = " ".join(filter(None, (part.ending, *(line.text for line in told))))
+        part.lines.extend(_lines(event, board))
     found.recap = recap(past, found.seating)
     found.places, found.dealt = counted.places, counted.dice
     found.rounds = [each for each in found.rounds if each.lines or each.hands]

@@ -24,8 +24,8 @@ from cli.render import (
 )
 from cli.rulesets import described
 from cli.text.choices import example_stake, is_stake
-from cli.text.move_forms import offers
 from cli.text.customs import customs
+from cli.text.move_forms import offers
 from cli.text.narrate_game import cup_line, narrate_game, player_out, standing
 from cli.text.narrate_motes import funds, graveyard, play_first
 from cli.text.narrate_motes import question as question_of_motes
