@@ -2,7 +2,7 @@
 
 Only dice that were shown tell anything, so a round counts once its cups are open. The best bluff is the bid least
 likely by its bidder's own dice that was false and was raised. The worst call is the wrong call of a lie on the bid that
-was likeliest by the caller's own dice. The luckiest roll has the rarest number of one face, wild ones included.
+was likeliest by the caller's own dice. The luckiest roll has the rarest number of one face; wild ones count, too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Round(NamedTuple):
         return sum(map(len, filter(None, self.shown.hands))) + self.shown.unopened
 
     def chance(self, seat: int, quantity: int, face: int) -> Fraction | None:
-        """Return how likely a bid was by the dice of one player; None if their cup was never opened."""
+        """Return how likely a bid was by the dice of one player; None if their cup stayed down."""
         if self.shown is None or (hand := self.shown.hands[seat]) is None:
             return None
         return at_least(quantity, face, hand, self.dice - len(hand), self.shown.ones_wild)
