@@ -36,7 +36,7 @@ class Round(NamedTuple):
 
     @property
     def dice(self) -> int:
-        """Dice under all cups, also those that were never opened."""
+        """Dice under all cups, also those that stayed down."""
         assert self.shown is not None
         return sum(map(len, filter(None, self.shown.hands))) + self.shown.unopened
 
