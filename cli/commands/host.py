@@ -42,6 +42,7 @@ Examples:
   p2pdice host --bot 'python3 odds15.py'   you against a program
   p2pdice host --seats 3 --bots 1 --rules perudo --private
   p2pdice host Friday --odds off --chat all   no odds; who watches may talk
+  p2pdice host Friday --ask           you say who gets a seat
   p2pdice host --rules motes --pledge cursed   dice with powers
   p2pdice host League --no-play --seats 4 --matches 20 --json
                                       a night of bots and guests, for a script
@@ -98,6 +99,17 @@ def host(
     ] = 120,
     private: Annotated[
         bool, typer.Option("--private", help="Admit only players who have the code or the join line.")
+    ] = False,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask",
+            help="You are asked about everybody who wants a seat, not only about somebody with the name of a player"
+            " you trust and another key.",
+        ),
+    ] = False,
+    advertise: Annotated[
+        bool, typer.Option("--advertise", help="Let others find a table that has only you and your bots, to watch it.")
     ] = False,
     programs: Annotated[
         list[str] | None,
@@ -164,7 +176,7 @@ def host(
     It shows a short code to tell a friend on the same network, and below it a long line that also works where multicast
     is blocked. Three wrong tries close the code. Without --seats the table has two seats; with --bots it has one for
     you and one for each bot. Against bots alone there is no hurry: you can leave and resume, and they come back with
-    you.
+    you. Nobody else is shown such a table, unless you --advertise it.
 
     With --no-play you need not be there: bots and guests play one match after another, and one of your bots has your
     seat. Ctrl-C makes the current match the last one. Exit code 7 means that too few players were there for too long.
@@ -174,7 +186,7 @@ def host(
     from protocol.limits import PLAYERS
 
     of_a_night = {"--matches": matches, "--at-least": at_least, "--wait": wait, "--give-up": give_up, "--out": out}
-    of_a_person = {"--ui": ui, "--pace": pace, "--bell": bell, "--qr": qr or None}
+    of_a_person = {"--ui": ui, "--pace": pace, "--bell": bell, "--qr": qr or None, "--ask": ask or None}
     for option, value in (of_a_person if no_play else of_a_night | {"--json": as_json or None}).items():
         if value is not None:
             problem = "nobody looks at this table" if no_play else "it needs --no-play"
@@ -200,6 +212,7 @@ def host(
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
     options = [*(changes or ()), *(["stakes=yes"] if stakes else [])]
+    is_alone = filled == wanted and not no_play
     opened = TableSettings(
         table_name(table if table is not None else f"{player}'s table"),
         chosen_ruleset(rules, options),
@@ -207,7 +220,9 @@ def host(
         Patience(human=patience),
         private,
         rules_name(rules, options),
-        customs(odds, chat, is_alone=filled == wanted and not no_play),
+        customs(odds, chat, is_alone=is_alone),
+        "always" if ask else "strangers",
+        unlisted=is_alone and not advertise,
     )
     if pledge is None and opened.ruleset.motes and not no_play and is_interactive():
         from cli.commands.pledging import ask_for_pledge

@@ -117,7 +117,8 @@ async def open_again(node: Node, table: TableSettings, wish: str) -> None:
         least = 2 if node.party is None else max(2, len(node.party.programs) + 1)
         if not (len(number) < 3 and least <= int(number) <= PLAYERS):
             raise Failure(f"This table can have {least} to {PLAYERS} seats.")
-        table, wish = replace(table, seats=int(number)), rest.strip()
+        is_unlisted = table.unlisted and int(number) == least  # else others are to come
+        table, wish = replace(table, seats=int(number), unlisted=is_unlisted), rest.strip()
     try:
         if wish:
             table = replace(table, ruleset=chosen_ruleset(wish, None), rules_name=rules_name(wish, None))

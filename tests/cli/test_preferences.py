@@ -436,3 +436,25 @@ def test_odds_are_on_against_bots_alone_unless_it_is_said_otherwise(
     odds: Odds | None, is_alone: bool, agreed: Odds
 ) -> None:
     assert ODDS[customs(odds, None, is_alone=is_alone).odds] == agreed
+
+
+# Who finds a table, and who sits there
+
+
+@pytest.mark.parametrize(("options", "is_found"), [((), False), (("--advertise",), True), (("--seats", "3"), True)])
+def test_a_table_with_bots_alone_is_found_only_if_its_host_asks(
+    here: Run, tmp_path: Path, options: tuple[str, ...], is_found: bool
+) -> None:
+    with seated(tmp_path / "Ada", "host", "Solitude", "--bots", "1", *options, "--name", "Ada") as host:
+        host.until("bot)")
+        assert ("Solitude" in here("tables").stdout) == is_found
+
+
+def test_a_host_who_wants_to_be_asked_is_asked_about_everybody(tmp_path: Path) -> None:
+    with seated(tmp_path / "Ada", "host", "Gate", "--ask", "--seats", "3", "--name", "Ada") as host:
+        host.until("p2pdice join ")
+        with seated(tmp_path / "Ben", "join", "Gate", "--wait", "--name", "Ben") as guest:
+            host.until("Ben")
+            host.type("seat Ben")
+            guest.until("Ben (you)")
+            assert "sit down" in host.shown()
