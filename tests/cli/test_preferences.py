@@ -456,5 +456,5 @@ def test_a_host_who_wants_to_be_asked_is_asked_about_everybody(tmp_path: Path) -
         with seated(tmp_path / "Ben", "join", "Gate", "--wait", "--name", "Ben") as guest:
             host.until("Ben")
             host.type("seat Ben")
-            guest.until("Ben (you)")
+            guest.until("Ada and you have seats.")
             assert "sit down" in host.shown()
