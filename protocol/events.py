@@ -196,6 +196,19 @@ class Unfamiliar:
 
 
 @dataclass(frozen=True, slots=True)
+class Recognised:
+    """How well this home knows somebody else at the table. Told once for each key and name, when they sit down or the
+    match begins, before :class:`Unfamiliar`; and again when their key is trusted. Not told of bots with the mark of
+    bots."""
+
+    player: PlayerInfo
+    is_trusted: bool
+    """The owner trusts the key."""
+    matches: int
+    """Other matches in which this home has met the key."""
+
+
+@dataclass(frozen=True, slots=True)
 class AwaitingPlayers:
     """This node has returned to a match that was proposed, and has not seen it begin. Told again when others are
     awaited."""
@@ -431,6 +444,7 @@ NodeEvent = (
     | TableClosed
     | AwaitingHost
     | AgainAsked
+    | Recognised
     | Unfamiliar
     | AwaitingPlayers
     | MatchFormed

@@ -29,6 +29,7 @@ NAMES: Final[dict[type[NodeEvent], str]] = {
     node.TableClosed: "TableClosed",
     node.AwaitingHost: "AwaitingHost",
     node.AgainAsked: "AgainAsked",
+    node.Recognised: "Recognised",
     node.Unfamiliar: "Unfamiliar",
     node.AwaitingPlayers: "AwaitingPlayers",
     node.MatchFormed: "MatchFormed",

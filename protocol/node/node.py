@@ -198,6 +198,14 @@ class Node:
         return self._presence.join_line
 
     @property
+    def coins(self) -> int | None:
+        """The coins in this player's purse; None if it cannot be read."""
+        try:
+            return self._runtime.purses.own.purse.end.balance
+        except StoreError:
+            return None
+
+    @property
     def rules_name(self) -> str:
         """What people call the house rules of :attr:`match`, or of :attr:`former`; empty if no name is known."""
         match = self.match or self.former
@@ -600,6 +608,7 @@ class Node:
         """
         try:
             self._store.people.trust(player.fingerprint, player.name, int(time.time()))
+            self._runtime.recognise(player, b"" if self.match is None else self.match.id)
         except StoreError as error:
             raise NodeError(ErrorCode.FAILED, error.parts, error.hint) from None
 

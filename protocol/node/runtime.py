@@ -15,7 +15,16 @@ from p2pdice import Ruleset
 from protocol import limits
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import RefuseCode
-from protocol.events import LobbyChanged, MatchStarted, NodeEvent, Notice, PlayerInfo, Stopped, Unfamiliar
+from protocol.events import (
+    LobbyChanged,
+    MatchStarted,
+    NodeEvent,
+    Notice,
+    PlayerInfo,
+    Recognised,
+    Stopped,
+    Unfamiliar,
+)
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh
@@ -25,6 +34,7 @@ from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError, failure
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame
+from protocol.wire.nicknames import is_marked_as_bot
 from protocol.wire.rulesets import ruleset_hash
 
 log = logging.getLogger(__name__)
@@ -166,7 +176,7 @@ class Runtime:
                 self._recognise(event.players, bytes.fromhex(event.match_id))
 
     def _recognise(self, players: tuple[PlayerInfo, ...], match: bytes = b"") -> None:
-        """Tell the owner what does not fit with whom this home has met in other matches."""
+        """Tell the owner how well this home knows the others, and what does not fit with whom it has met before."""
         for player in players:
             if player.is_me or player in self._recognised:
                 continue
@@ -177,6 +187,7 @@ class Runtime:
                 self._recognised.clear()
             self._recognised.add(player)
             try:
+                self.recognise(player, match)
                 mismatch = self.store.people.mismatch(player.fingerprint, player.name, match)
             except StoreError as error:  # no reason not to play
                 log.warning("cannot tell who %s is: %s", player.fingerprint, error)
@@ -184,6 +195,16 @@ class Runtime:
             if any(mismatch):
                 namesakes = tuple(PlayerInfo(each.name, each.fingerprint) for each in mismatch.namesakes)
                 self.events.put_nowait(Unfamiliar(player, mismatch.known_as, namesakes, mismatch.trusted))
+
+    def recognise(self, player: PlayerInfo, match: bytes = b"") -> None:
+        """Tell the owner how well this home knows a player.
+
+        :param match: the running one, which does not count.
+        :raises StoreError: if the store cannot be read.
+        """
+        if not is_marked_as_bot(player.name):
+            person = self.store.people.person(player.fingerprint, match)
+            self.events.put_nowait(Recognised(player, person.is_trusted, person.matches))
 
     def is_namesake(self, player: PlayerInfo) -> bool:
         """Tell whether somebody trusted has this player's name, and another key; False if the store cannot tell."""
