@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.render import dice_count, faces, hand, listing, percent, sentence
-from cli.table.pieces import chance
 from cli.text.narrate import time_left
 from cli.text.narrate_game import choosing, dice_by_player
 from cli.text.narrate_motes import graveyard, window_and_prize
@@ -15,6 +14,8 @@ from cli.text.speech import hear_bid
 from p2pdice import Expect
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from cli.table.board import Board
     from p2pdice import State
     from protocol import Clock
@@ -70,6 +71,15 @@ def _my_dice(board: Board, state: State) -> str:
     return "Your dice wait for the next roll. " if has_dice else "You have no dice left. "
 
 
+def chance(board: Board, quantity: int, face: int) -> Fraction:
+    """Return the chance that a bid is true, as far as the reader's dice tell."""
+    from p2pdice.odds import at_least
+
+    state = board.state
+    assert state is not None
+    return at_least(quantity, face, board.hand, sum(state.dice) - len(board.hand), state.ones_wild)
+
+
 def odds(board: Board, asked: str = "") -> str:
     """Return how likely a bid is.
 
@@ -91,7 +101,7 @@ def _chances(board: Board, state: State, quantity: int, face: int) -> str:
     from p2pdice.odds import exactly
 
     unknown = sum(state.dice) - len(board.hand)
-    true = chance(board, quantity, face)
+    true = percent(chance(board, quantity, face))
     exact = percent(exactly(quantity, face, board.hand, unknown, state.ones_wild))
     known = f"judging by your own dice, with {dice_count(unknown)} hidden from you"
     if not board.hand:

@@ -1,4 +1,4 @@
-"""Colours for plain lines, from the palette of the full screen."""
+"""Colours for plain lines, as on the full screen in 16 colours."""
 
 from __future__ import annotations
 
@@ -8,25 +8,11 @@ from functools import partial
 from typing import Final, TextIO
 
 from cli.render import NUMBERS
-from cli.table.palette import styles
 from cli.table.terminal import has_colors
+from cli.table.theme import inks_16
 from p2pdice import MOTES
 from p2pdice.moves import FACE_NAMES
 
-_CODES: Final = {
-    "bold": "1",
-    "underline": "4",
-    "reverse": "7",
-    "ansired": "31",
-    "ansigreen": "32",
-    "ansiblue": "34",
-    "ansimagenta": "35",
-    "ansibrightgreen": "92",
-    "ansibrightyellow": "93",
-    "ansibrightblue": "94",
-    "ansibrightcyan": "96",
-}
-"""The SGR parameter for each word of a style."""
 _COUNTS: Final = "|".join((*NUMBERS[1:], "[0-9]+"))
 _FACES: Final = "|".join((*FACE_NAMES, *NUMBERS[1:7]))
 _STANDS_OUT: Final = re.compile(
@@ -47,14 +33,16 @@ def painter(stream: TextIO, color: str) -> Callable[[str], str]:
 def painted(text: str, color: str = "auto") -> str:
     r"""Return a text with colours for turns, bids and losses.
 
-    >>> painted("Ada bids three fives.")
-    'Ada bids \x1b[1;35mthree fives\x1b[0m.'
+    >>> painted("Your turn: raise three fives, or call it.", "dark")
+    '\x1b[1;96mYour turn\x1b[0m: raise \x1b[1mthree fives\x1b[0m, or call it.'
     """
-    return _STANDS_OUT.sub(partial(_paint, styles(color)), text)
+    return _STANDS_OUT.sub(
+        partial(_paint, inks_16("dark" if color == "dark" else "light" if color == "light" else "unknown")), text
+    )
 
 
-def _paint(looks: Mapping[str, str], found: re.Match[str]) -> str:
-    kind = found.lastgroup or ""
-    style = looks[found[0].lower() if kind == "mote" else kind]
-    codes = ";".join(_CODES[word] for word in style.split())
+def _paint(inks: Mapping[str, int], found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    ink = inks[found[0].lower() if kind == "mote" else "seat0" if kind == "turn" else "bad"]
+    codes = {"bid": "1", "turn": f"1;{ink}"}.get(kind or "", str(ink or ""))
     return f"\x1b[{codes}m{found[0]}\x1b[0m" if codes else found[0]

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
 
 from cli.table.board import Board
 from cli.table.pace import beats
-from p2pdice import Event, Hand, Hands, Play, Rolled, Ruleset, State, apply, new_match, parse_move, view
-from protocol.events import DiceRolled, Happened, LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
+from p2pdice import (
+    Event,
+    Expect,
+    Hand,
+    Hands,
+    Play,
+    Pledges,
+    Roll,
+    Rolled,
+    Ruleset,
+    Stakes,
+    State,
+    apply,
+    legal_moves,
+    new_match,
+    parse_move,
+    view,
+)
+from protocol.events import (
+    DiceRolled,
+    Happened,
+    LobbyChanged,
+    MatchResult,
+    MatchStarted,
+    PlayerInfo,
+    TableOpened,
+    YourTurn,
+)
 
 JOIN_LINE = "192.168.1.7:40312/QZYM-KVHF-TQFB-G7RM-MHXD"
 MINE: Hand = (1, 2, 3, 3, 6)
@@ -59,7 +87,7 @@ class Sample:
         :param beats_shown: how much of it is shown yet; None for all.
         """
         state, events = apply(self.state, Hands(hands))
-        shown = [beat for event in told(events, state) for beat in beats(event)]
+        shown = [beat for event in told(events, state) for beat in beats(event, self.board)]
         for beat in shown[:beats_shown]:
             self.board.take(beat)
         self.state = state
@@ -68,3 +96,46 @@ class Sample:
         self.state, events = apply(self.state, item)
         for event in told(events, self.state):
             self.board.take(event)
+
+
+def match_of(ruleset: Ruleset, names: Sequence[str], me: int | None, rng: Random) -> Iterator[Board]:
+    """Play a match to its end with random moves; yield the board after each beat, always the same one."""
+    board, players = Board(), people(names, me)
+    state = new_match(ruleset, len(names))
+    board.take(MatchStarted("ab" * 32, ruleset, players, me, state, table="Friday"))
+    hands: list[Hand] = []
+    while state.awaits is not Expect.OVER:
+        match state.awaits:
+            case Expect.ROLLED:
+                hands = [tuple(sorted(rng.randint(1, 6) for _ in range(dice))) for dice in state.dice]
+                item: Play | Rolled | Hands | Pledges | Stakes | Roll = Rolled()
+            case Expect.HANDS:
+                item = Hands(tuple(hand[:dice] for hand, dice in zip(hands, state.dice, strict=True)))
+            case Expect.PLEDGES:
+                item = Pledges(tuple(rng.choice(["redeemed", "cursed"]) for _ in names))
+            case Expect.STAKES:
+                if me is not None:
+                    board.take(YourTurn(view(state, me), 1))
+                    yield board
+                item = Stakes(tuple((rng.randint(0, 1000), 1000, 0, 0) for _ in names))
+            case Expect.ROLL:
+                item = Roll(rng.randint(1, 6))
+            case _:
+                if state.turn == me and me is not None:
+                    own = (
+                        hands[me] if hands and len(hands[me]) == state.dice[me] and state.awaits is Expect.MOVE else ()
+                    )
+                    board.take(YourTurn(view(state, me, own), 1))
+                    yield board
+                legal = legal_moves(state)
+                item = Play(state.turn, rng.choice([*legal[:6], *legal[-2:]]))
+        state, events = apply(state, item)
+        for event in told(events, state):
+            for beat in beats(event, board):
+                board.take(beat)
+                yield board
+        if isinstance(item, Rolled) and me is not None and hands[me]:
+            board.take(DiceRolled(hands[me]))
+            yield board
+    board.take(MatchResult("ab" * 32, state.places, players, Path("friday.msgpack"), confirmed=True))
+    yield board

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+
 from cli.table.board import Board
-from cli.table.drawing import Sight, picture
-from cli.table.fragments import plain
+from cli.table.moment import MOST_KEYS, band, keys, round_line, talk, title
 from cli.table.pace import beats
-from cli.table.palette import PICTURES
-from p2pdice import Event, Hands, Play, State, apply, parse_move
-from protocol.events import MatchStarted
-from tests.cli.table.boards import people, told
+from cli.table.picture import picture
+from cli.table.scene import Band, Scene
+from cli.table.theme import Theme
+from p2pdice import PRESETS, Event, Hand, Hands, Play, Rolled, State, apply, parse_move
+from protocol.events import LobbyChanged, MatchStarted, TableOpened
+from tests.cli.table.boards import Sample, people, told
 from tests.p2pdice.scripted import play, reach, table
 
 
@@ -19,10 +25,11 @@ def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[s
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"], None), None, state))
     pictures = []
     for event in told(events, after):
-        for beat in beats(event):
+        for beat in beats(event, board):
             board.take(beat)
             what = type(event.event if beat is event else beat).__name__
-            pictures.append((what, "\n".join(plain(picture(board, Sight(), 80, 23, PICTURES)))))
+            now = band(board, "", hosts=False, with_odds=False, is_behind=False, away=())
+            pictures.append((what, picture(board, Scene(band=now), 80, 24, Theme("none")).text()))
     return pictures
 
 
@@ -31,7 +38,7 @@ def test_nobody_is_asked_for_a_die_before_the_verdict_is_told() -> None:
     after, events = apply(called, Hands(((3,) * 5,) * 3))
     assert (after.phase, after.turn) == ("discard", 0)
     pictures = shown(called, events, after)
-    assert [(what, "Ada is choosing a die" in text) for what, text in pictures] == [
+    assert [(what, "▶ ● Ada" in text) for what, text in pictures] == [
         *[("CupOpened", False)] * 3,
         ("HandsShown", False),
         ("Judged", True),
@@ -44,8 +51,134 @@ def test_a_window_opens_when_it_is_told() -> None:
     after, events = apply(losing, Play(losing.turn, lost))
     assert [type(event).__name__ for event in events] == ["DieLost", "PhaseBegun"]
     (_, first), (_, second) = shown(losing, events, after)
-    for text, window in ((first, "sunset - night - bidding - sunrise"), (second, "[sunrise]")):
+    for text, window in ((first, "sunset ─ night ─ bidding ─ sunrise"), (second, "[sunrise]")):
         assert window in text
-        assert f"red@{losing.turn}" in text.partition("Graveyard: ")[2]
-    assert "to move" not in first
-    assert "Ben is choosing" in second
+        assert "Red" in text.lower().partition("graveyard")[2].title()
+    assert "▶" not in first
+    assert "▶ ▲ Ben" in second
+
+
+# The words of a moment
+
+
+def sample(*moves: str, names: Sequence[str] = ("Ada", "Ben", "Cleo"), rules: str = "classic") -> Sample:
+    made = Sample(PRESETS[rules], names)
+    made.roll()
+    made.play(*moves)
+    return made
+
+
+def says(made: Sample, typed: str = "", *, with_odds: bool = False) -> Band:
+    return band(made.board, typed, hosts=True, with_odds=with_odds, is_behind=False, away=())
+
+
+@pytest.mark.parametrize(
+    ("moves", "typed", "text", "tone"),
+    [
+        ([], "", "Your turn: make the first bid.", "seat0"),
+        (["1x2", "2x2", "2x3"], "", "Your turn: raise Cleo's two threes, or call it.", "seat0"),
+        (["1x2", "2x2", "2x3"], "liar", "Call liar? ! or Enter calls it, Esc takes it back.", "seat0"),
+        (["1x2", "2x2", "2x3"], "3x3", "Your turn: raise Cleo's two threes, or call it.", "seat0"),
+    ],
+)
+def test_the_band_asks_for_a_move(moves: list[str], typed: str, text: str, tone: str) -> None:
+    assert says(sample(*moves), typed) == Band(text, tone)
+
+
+def test_the_band_has_the_colour_of_whoever_is_on_turn() -> None:
+    assert says(sample("1x2")).tone == "seat1"
+    assert says(sample("1x2", "2x2")).tone == "seat2"
+
+
+@pytest.mark.parametrize(
+    ("hands", "text", "tone", "odds"),
+    [
+        (((3, 3), (2, 2), (4, 4)), "You caught Cleo. Cleo loses a die", "right", "call"),
+        (((3, 3), (2, 3), (4, 4)), "Cleo was right; you were wrong. You lose a die", "wrong", "call"),
+    ],
+)
+def test_the_band_of_a_verdict_says_who_was_right_and_what_it_costs(
+    hands: tuple[Hand, ...], text: str, tone: str, odds: str
+) -> None:
+    made = sample("1x3", "2x3", "3x3", "liar")
+    made.open(*(hand + (6,) * 3 for hand in hands))
+    told = says(made, with_odds=True)
+    assert told.text.startswith(text)
+    assert (told.tone, told.right.rpartition(" ")[2]) == (tone, odds)
+    assert says(made).right == ""
+
+
+@pytest.mark.parametrize(
+    ("moves", "hands", "line"),
+    [
+        (
+            ["1x3", "2x3", "3x3", "liar"],
+            ((3, 3, 6, 6, 6), (2,) * 5, (4,) * 5),
+            "Round 1: you called Cleo's three threes, there were two; Cleo lost a die.",
+        ),
+        (
+            ["1x2", "2x2", "liar"],
+            ((3, 3, 6, 6, 6), (2, 4, 4, 4, 4), (4,) * 5),
+            "Round 1: Cleo called Ben's two twos, there was one; Ben lost a die.",
+        ),
+        (
+            ["1x2", "liar"],
+            ((1, 3, 6, 6, 6), (2,) * 5, (4,) * 5),
+            "Round 1: Ben called your one two, there were six; Ben lost a die.",
+        ),
+        (
+            ["9x2", "liar"],
+            ((3,) * 5, (3,) * 5, (4,) * 5),
+            "Round 1: Ben called your nine twos, there were none; you lost a die.",
+        ),
+    ],
+)
+def test_a_round_that_is_over_is_one_line(moves: list[str], hands: tuple[Hand, ...], line: str) -> None:
+    made = sample(*moves)
+    made.open(*hands)
+    assert made.board.showdown is not None
+    assert round_line(made.board.showdown, made.board.seating) == line
+
+
+def test_the_talk_says_nothing_that_the_table_shows() -> None:
+    """Only the round that is over has a line, and only when the next one begins."""
+    made = sample("1x3", "2x3", "3x3", "liar")
+    state, events = apply(made.state, Hands(((3,) * 5, (2,) * 5, (4,) * 5)))
+    said = []
+    for event in told(events, state):
+        made.board.take(event)
+        said += [*talk(event, made.board, ["a sentence"])]
+    assert said == []
+    made.state = state
+    state, events = apply(state, Rolled())
+    for event in told(events, state):
+        made.board.take(event)
+        said += [*talk(event, made.board, ["a sentence"])]
+    assert [each.text[:8] for each in said] == ["Round 1:"]
+
+
+@pytest.mark.parametrize("rules", PRESETS)
+def test_the_key_bar_has_at_most_eight_entries_and_help_at_the_end(rules: str) -> None:
+    made = sample(rules=rules) if not PRESETS[rules].motes else Sample(PRESETS[rules])
+    every = ("say", "quit", "again", "rules", "players", "trust", "remove", "learn", "link", "code", "qr")
+    for hosts, is_behind, typed in product((True, False), (True, False), ("", "1x2", "liar", "exact")):
+        shown = keys(made.board, typed, (), every, hosts=hosts, with_odds=True, is_behind=is_behind)
+        assert 0 < len(shown) <= MOST_KEYS
+        assert shown[-1] == ("?", "help")
+        assert len({key for key, _ in shown}) == len(shown)
+
+
+def test_a_word_that_the_table_does_not_have_is_not_in_the_key_bar() -> None:
+    shown = keys(sample("1x2").board, "", (), ("quit",), hosts=False, with_odds=True, is_behind=False)
+    assert [key for key, _ in shown] == ["%", "PgUp", "quit", "?"]
+
+
+def test_the_title_of_the_window_says_whose_turn_it_is() -> None:
+    assert title(sample().board) == "▶ Your turn - Friday"
+    assert title(sample("1x2").board).endswith(" - Friday")
+    assert title(sample("1x2").board).startswith("Ben is ")
+    board = Board()
+    assert title(board) == "p2pdice"
+    board.take(TableOpened("Fri\x1bday", "x", (), True, seats=4, ruleset=PRESETS["classic"]))
+    board.take(LobbyChanged(people(["Ada"]), 4))
+    assert title(board) == "Fri\\x1bday: 1 of 4"

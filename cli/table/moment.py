@@ -1,0 +1,322 @@
+"""The words of a moment on the full screen: the band, the keys that matter now, the title of the window, the talk.
+
+No I/O. Bids, dice, turns, counts and verdicts stand on the table, so the talk does not repeat them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from cli.render import capital, escape, faces, listing, number, percent, sentence
+from cli.table import answers
+from cli.table.scene import Band, Talk
+from cli.text.choices import is_stake
+from cli.text.narrate_game import narrate_game
+from cli.text.round_summary import round_in_one_line
+from cli.text.seating import display_names
+from p2pdice import Bid, Exact, Expect, Liar
+from p2pdice import events as game
+from protocol.events import (
+    CupsSeen,
+    DiceRolled,
+    Happened,
+    MatchFormed,
+    MatchResult,
+    MatchStarted,
+    Said,
+    TableJoined,
+    TableOpened,
+    TableWatched,
+    YourTurn,
+)
+
+if TYPE_CHECKING:
+    from cli.table.board import Board, Showdown, Told
+    from cli.text.seating import Seating
+    from p2pdice import State
+
+MOST_KEYS: Final = 8
+_ON_THE_TABLE: Final = (
+    game.RoundStarted,
+    game.BidMade,
+    game.ChallengeCalled,
+    game.Sided,
+    game.HandsShown,
+    game.Judged,
+    game.DieLost,
+    game.DieGained,
+    game.LeadPassed,
+    game.Pledged,
+    game.PhaseBegun,
+    game.PrizeDrawn,
+    game.Passed,
+    game.MatchOver,
+)
+_SEEN: Final = (
+    YourTurn,
+    DiceRolled,
+    CupsSeen,
+    MatchFormed,
+    MatchStarted,
+    MatchResult,
+    TableOpened,
+    TableJoined,
+    TableWatched,
+)
+_CONFIRM: Final = {
+    "liar": "Call liar? ! or Enter calls it, Esc takes it back.",
+    "exact": "Call exact? = or Enter calls it, Esc takes it back.",
+}
+
+
+# Talk
+
+
+def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
+    """Yield what the talk says about an event that the board has just taken.
+
+    :param told: its sentences.
+    """
+    happened = event.event if isinstance(event, Happened) else None
+    if isinstance(event, Said):
+        seat = next((at for at, one in enumerate(board.players) if one.fingerprint == event.player.fingerprint), 0)
+        name = display_names([event.player], board.players)[0]
+        yield Talk(seat, "You" if event.player.is_me else name, escape(event.text))
+        return
+    over = board.showdown if isinstance(event, MatchResult) else None
+    if over is None and isinstance(happened, game.RoundStarted):
+        over = board.last
+    if over is not None and (line := round_line(over, board.seating)):
+        yield Talk(None, "", line)
+    if isinstance(happened, _ON_THE_TABLE) or (not isinstance(event, Happened) and isinstance(event, _SEEN)):
+        return
+    if isinstance(happened, game.PlayerOut) and happened.reason in ("lost", "finished"):
+        return
+    if type(event).__module__ == "protocol.events":
+        yield from (Talk(None, "", text) for text in told)
+
+
+def round_line(over: Showdown, seating: Seating) -> str:
+    """Return a round in one line: ``Round 3: Cleo called Ben's six fours, there were seven; Cleo lost a die.``"""
+    if over.call is None or over.verdict is None:
+        return ""
+    return round_in_one_line(over.round, over.call, over.shown, over.consequences, seating)
+
+
+# The band
+
+
+def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: bool, away: Sequence[str]) -> Band:
+    """Return what is to be done, by whom.
+
+    :param typed: the line, if keys have put it there.
+    :param away: names of awaited players who do not answer.
+    """
+    seating, state = board.seating, board.state
+    if board.over is not None:
+        winners = [board.over.players[seat] for seat in board.over.places[0]]
+        wins = [player.is_me for player in winners] == [True]
+        name = "You win" if wins else f"{listing(display_names(winners, board.over.players))} wins"
+        return Band(f"{name}. Again?", "right" if wins else "quiet")
+    if board.absent:
+        names = seating.named(board.absent) if seating.names else listing(display_names(board.absent, board.players))
+        leave = "leave and resume another day" if board.plays else "leave"
+        return Band(f"The match waits for {names}. Wait, or {leave}.", "waiting")
+    if state is None or not seating.names:
+        return Band(_filling(board, hosts=hosts))
+    if board.showdown is not None and board.turn is None:
+        return _showdown(board, board.showdown, state, with_odds=with_odds)
+    if (call := board.call) is not None and state.challenge is not None and state.phase == "showdown":
+        on = f"{seating.whose(call.bidder)} {faces(call.quantity, call.face)}"
+        return Band(f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {on}.", f"seat{call.seat}")
+    if board.turn is not None:
+        text = _CONFIRM.get(typed) or question(board)
+        return Band(text, f"seat{seating.me or 0}")
+    if away:
+        return Band(f"Waiting for {listing(away)}, who can come back any time.", "waiting")
+    waiting = answers.whose_turn(board)
+    tone = f"seat{state.turn % 10}" if waiting and state.turn >= 0 else "quiet"
+    return Band(sentence(waiting) if waiting else "", tone, "Space catches up" if is_behind else "")
+
+
+def _filling(board: Board, *, hosts: bool) -> str:
+    free = board.seats - len(board.players)
+    if not board.players:
+        return ""
+    if not hosts:
+        return "Waiting for the table to fill." if free > 0 else "The match is about to begin."
+    if len(board.players) < 2:
+        return "Waiting for somebody to sit down."
+    return f"Starts when all {number(board.seats)} seats are taken, or when you start it." if free > 0 else ""
+
+
+def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool) -> Band:
+    seating, call = board.seating, showdown.call
+    if showdown.verdict is not None:
+        said = [_judged(showdown.verdict, seating)]
+        said += [narrate_game(event, state, seating) for event in showdown.consequences]
+        me = seating.me
+        if me is None or me not in (*showdown.verdict.right, *showdown.verdict.wrong):
+            tone = "quiet"
+        else:
+            tone = "right" if me in showdown.verdict.right else "wrong"
+        return Band(" ".join(said), tone, _call_odds(showdown, me) if with_odds else "")
+    tone = f"seat{call.seat}" if call is not None else "quiet"
+    if showdown.is_counted:
+        return Band(f"{faces(showdown.shown.count, showdown.shown.face).capitalize()}.", tone)
+    *before, seat = showdown.opened
+    found = sum(showdown.counts(face) for each in before for face in showdown.shown.hands[each] or ())
+    so_far = f"{number(found).replace('no', 'none').capitalize()} so far. " if before else ""
+    is_last = all(cup == () or each in showdown.opened for each, cup in enumerate(showdown.shown.hands))
+    lifts = f"{seating.who(seat)} lifts the cup …" if seat != seating.me else "your dice count …"
+    now = f"It's down to {seating.who(seat)}." if is_last else capital(lifts)
+    return Band(f"{so_far}{now}", tone)
+
+
+def _judged(verdict: game.Judged, seating: Seating) -> str:
+    """Return who was right, as a player says it."""
+    caller, bidder = verdict.caller, verdict.bidder
+    if verdict.call_right:
+        return f"{seating.does(caller, 'caught', 'caught')} {seating.who(bidder)}."
+    if seating.me in (caller, bidder):
+        right, wrong = ("you were", f"{seating.names[caller]} was") if bidder == seating.me else ("", "you were")
+        return sentence(f"{right or seating.names[bidder] + ' was'} right; {wrong} wrong")
+    return sentence(f"{seating.names[bidder]} was right; {seating.names[caller]} was wrong")
+
+
+def _call_odds(showdown: Showdown, me: int | None) -> str:
+    """Return how likely the reader's own call was, before the cups went up."""
+    from p2pdice.odds import at_least, exactly
+
+    shown, call = showdown.shown, showdown.call
+    if call is None or me is None or call.seat != me:
+        return ""
+    mine = shown.hands[me] or ()
+    unknown = sum(len(hand or ()) for hand in shown.hands) + shown.unopened - len(mine)
+    if call.call == "exact":
+        chance = exactly(call.quantity, call.face, mine, unknown, shown.ones_wild)
+    else:
+        chance = 1 - at_least(call.quantity, call.face, mine, unknown, shown.ones_wild)
+    return f"a {percent(chance)} call"
+
+
+def question(board: Board) -> str:
+    """Return what the reader is asked, in a few words."""
+    assert board.turn is not None
+    view, seating = board.turn.view, board.seating
+    state = view.state
+    if state.awaits is Expect.STAKES:
+        return "What do you stake on your own victory? Nobody sees it yet."
+    if state.challenge is not None and state.bid is not None:
+        caller, bidder = state.challenge.seat, state.bid.seat
+        return f"Who's right: {seating.who(caller)}, who called, or {seating.who(bidder)}, who bid?"
+    if state.phase == "discard":
+        return "You lose a die. Which one?"
+    if state.phase == "crown":
+        return "You win. Which die do you crown?"
+    if state.motes is not None and state.motes.stack:
+        die, by, _ = state.motes.stack[-1]
+        return f"Stop {seating.whose(by)} {die.mote.capitalize()}, or let it be."
+    if state.phase != "bidding":
+        return "Play a die from the graveyard, or pass."
+    if state.bid is None:
+        return "Your turn: make the first bid."
+    calls = [move for move in view.legal if isinstance(move, Liar | Exact)]
+    if not calls:
+        return "Your turn: you must raise; this bid can't be called."
+    if not any(isinstance(move, Bid) for move in view.legal):
+        return f"Your turn: call {seating.whose(state.bid.seat)} {faces(state.bid.quantity, state.bid.face)}."
+    return f"Your turn: raise {seating.whose(state.bid.seat)} {faces(state.bid.quantity, state.bid.face)}, or call it."
+
+
+# The keys
+
+
+def keys(
+    board: Board,
+    typed: str,
+    moves: Sequence[str],
+    words: Iterable[str],
+    *,
+    hosts: bool,
+    with_odds: bool,
+    is_behind: bool,
+) -> list[tuple[str, str]]:
+    """Return the keys and words that are of use now, and what they do.
+
+    :param typed: the line, if keys have put it there.
+    :param moves: the moves to pick from, if there is no bid to make.
+    """
+    known = set(words)
+
+    def those(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
+        found = [(key, text) for key, text in pairs if not key.islower() or len(key) == 1 or key in known]
+        return [*found, ("?", "help")][-MOST_KEYS:]
+
+    if board.over is not None:
+        return those(("again", ""), ("say", ""), ("players", ""), ("quit", ""))
+    if board.turn is not None:
+        return those(*_turn_keys(board, typed, moves))
+    if board.showdown is not None:
+        is_told = board.showdown.verdict is not None
+        space = [("Space", "next round" if is_told else "show everything")] if is_behind else []
+        return those(*space, ("say", "talk"))
+    if board.state is None or not board.seating.names:
+        many = number(len(board.players))
+        start = [("Enter", f"start with {many}")] if hosts and len(board.players) > 1 else []
+        pick = [("↑↓", "pick a player"), ("trust", ""), ("remove", "")] if len(board.players) > 1 else []
+        ways = [("link", ""), ("code", ""), ("qr", "")] if hosts and board.join_line else []
+        return those(*start, *pick, *ways[: 0 if start else 3], ("say", ""), ("rules", ""), ("learn", ""), ("quit", ""))
+    if board.me is None:
+        return those(("again", "sit down next match"), ("rules", ""), ("players", ""), ("quit", ""))
+    space = [("Space", "show everything")] if is_behind else []
+    odds = ("%", "hide odds" if with_odds else "show odds")
+    return those(*space, ("say", "talk"), odds, ("PgUp", "talk so far"), ("quit", ""))
+
+
+def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple[str, str]]:
+    assert board.turn is not None
+    view = board.turn.view
+    if is_stake(view):
+        yield from (("↑↓", "50 more, less"), ("←→", "10"), ("Enter", "seal it"))
+        return
+    if typed in _CONFIRM:
+        yield ("!" if typed == "liar" else "=", "call it")
+        yield "Esc", "take it back"
+        return
+    if moves:
+        yield "Enter" if typed else "↑↓", "play it" if typed else "choose"
+        yield from ((str(at), move) for at, move in enumerate(moves[:4], 1))
+        if len(moves) > 4:
+            yield "Tab", "all moves"
+        return
+    bid = next((move for move in view.legal if isinstance(move, Bid) and str(move) == typed), None)
+    if bid is not None:
+        yield "Enter", f"bid {faces(bid.quantity, bid.face)}"
+    yield from (
+        (key, f"call {call}")
+        for key, call, kind in (("!", "liar", Liar), ("=", "exact", Exact))
+        if any(isinstance(move, kind) for move in view.legal)
+    )
+    yield "←→↑↓", "choose"
+    others = [move for move in view.legal if not isinstance(move, Bid | Liar | Exact)]
+    if others:
+        yield "Tab", "all moves"
+
+
+# The window
+
+
+def title(board: Board) -> str:
+    """Return the title of the window."""
+    name = escape(board.name) or "p2pdice"
+    if board.over is not None:
+        winners = [board.over.players[seat] for seat in board.over.places[0]]
+        return f"{listing(display_names(winners, board.over.players))} wins - {name}"
+    if board.state is None or not board.seating.names:
+        return f"{name}: {len(board.players)} of {board.seats}" if board.seats else name
+    if board.turn is not None:
+        return f"▶ Your turn - {name}"
+    waiting = answers.whose_turn(board)
+    return f"{capital(waiting)} - {name}" if waiting else name

@@ -1,0 +1,438 @@
+"""The picture of a table: a board and a scene as a canvas of any size. A pure function.
+
+From the top: the title; the seats; the felt; one's own hand and, beside it, what to choose from; the talk; the band,
+which says what now; the keys; a second row for replies; the row in which the line is typed, which is left empty. There
+are five classes of size: spare rows go to the talk first, then to the felt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cli.render import counted, escape
+from cli.table import bidding, lobby, motes_felt, showdown
+from cli.table.canvas import Area, Canvas, cut, width
+from cli.table.dialogs import draw_dialog, draw_page, rows
+from cli.table.scene import Talk
+from cli.table.seats import CARD, count_of_dice, others, seats
+from cli.table.strips import strip as draw_strip
+from protocol.events import YourTurn
+
+if TYPE_CHECKING:
+    from cli.table.board import Board
+    from cli.table.scene import Scene
+    from cli.table.showdown import Cup
+    from cli.table.theme import Theme
+
+FOOT: Final = 4
+"""Rows of the band, of the keys, of the second row of a reply, and of the line."""
+CLASSES: Final = {"XL": (150, 46), "L": (110, 34), "M": (80, 24), "S": (60, 18), "XS": (40, 12)}
+"""The least columns and rows of each."""
+_MOST_TALK: Final = 8
+"""Rows of talk below the table before the felt grows."""
+_MOST_FELT: Final = 16
+_HURRY: Final = 10
+"""Seconds left at which the clock begins to alarm, if the others can go on without a late player."""
+_SAYS: Final = 3
+"""Rows of one thing that is said; the rest of it is cut."""
+_KEY_NAMES: Final = {"←→↑↓": "arrows", "←→": "left/right", "↑↓": "up/down", "←": "left", "→": "right"}
+"""Keys by their names, in ASCII."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Where things are. What there is no room for has no area."""
+
+    size: str
+    seats: Mapping[int, Area]
+    felt: Area
+    has_edges: bool
+    hand: Area
+    chooser: Area | None
+    talk: Area | None
+    is_aside: bool = False
+    """The talk has a column of its own."""
+
+
+def picture(board: Board, scene: Scene, columns: int, rows: int, theme: Theme) -> Canvas:
+    """Return the picture of a table.
+
+    :param rows: of the terminal, with the one of the line.
+    """
+    canvas = Canvas(columns, rows, theme)
+    size = size_of(columns, rows)
+    is_tiny = size == "tiny"
+    band = rows - (2 if is_tiny else FOOT)
+    body = Area(0, min(1, band), columns, max(band - 1, 0))
+    if scene.page is not None:
+        draw_page(canvas, scene.page)
+    else:
+        _title(canvas, board, scene, size)
+        _body(canvas, board, scene, size, body)
+        if scene.dialog is not None:
+            draw_dialog(canvas, scene.dialog, body)
+    _band(canvas, scene, band, has_clock=size != "XS")
+    if not is_tiny:
+        _keys(canvas, scene, band + 1, size)
+    return canvas
+
+
+def size_of(columns: int, rows: int) -> str:
+    """Return the class of a size: the smaller one by columns and by rows; ``tiny`` below all of them."""
+    return next((name for name, (wide, high) in CLASSES.items() if columns >= wide and rows >= high), "tiny")
+
+
+def _body(canvas: Canvas, board: Board, scene: Scene, size: str, area: Area) -> None:
+    if board.over is not None or board.state is None or not board.seating.names:
+        left = (lobby.end_card if board.over is not None else lobby.lobby)(canvas, board, scene, area)
+        if scene.talk:
+            _ruled(canvas, scene, left)
+    elif size == "tiny":
+        _tiny(canvas, board, scene, area)
+    else:
+        _match(canvas, board, scene, _grid(board, size, area))
+
+
+def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
+    cups = showdown.cups(board, scene.motion) if showdown.is_on(board) else {}
+    seats(canvas, board, grid.seats, cups)
+    felt = grid.felt
+    is_staking = motes_felt.is_staking(board)
+    if is_staking and not grid.is_aside:  # there are no dice yet
+        felt = felt._replace(height=grid.hand.y + grid.hand.height - felt.y)
+    if grid.has_edges:
+        canvas.felt(felt)
+        felt = felt._replace(y=felt.y + 1, height=felt.height - 2)
+    _felt(board)(canvas, board, scene, felt)
+    if not is_staking:
+        _own(canvas, board, scene, grid, cups)
+    if grid.talk is not None:
+        (_aside if grid.is_aside else _below)(canvas, board, scene, grid.talk)
+
+
+def _felt(board: Board) -> Callable[[Canvas, Board, Scene, Area], None]:
+    """Return what draws on the felt."""
+    if showdown.is_on(board):
+        return showdown.felt
+    return motes_felt.felt if motes_felt.is_on(board) else bidding.felt
+
+
+def _own(canvas: Canvas, board: Board, scene: Scene, grid: _Grid, cups: Mapping[int, Cup]) -> None:
+    """Draw the reader's dice or the strip in their place, and what to choose from or the verdict."""
+    mine = cups.get(board.me) if board.me is not None else None
+    kinds = [kind for _, kind in mine.dice] if mine is not None and mine.is_open else []
+    strip, chooser = scene.strip, grid.chooser
+    if board.me is not None:
+        bidding.hand(canvas, board, scene, grid.hand, kinds, mine.note if mine is not None else "")
+    elif strip is not None:
+        has_verdict = showdown.words(board) is not None
+        wide = grid.hand.width if has_verdict or chooser is None else chooser.x + chooser.width - grid.hand.x
+        draw_strip(canvas, strip, grid.hand._replace(width=wide))
+        chooser = chooser if has_verdict else None
+    if chooser is None:
+        return
+    if strip is not None and not showdown.is_on(board):
+        draw_strip(canvas, strip, chooser)
+    elif showdown.is_on(board) and not showdown.is_siding(board):
+        showdown.verdict(canvas, board, chooser)
+    else:
+        bidding.chooser(canvas, board, scene, chooser)
+
+
+# The grid
+
+
+def _grid(board: Board, size: str, area: Area) -> _Grid:
+    if size in ("L", "XL"):
+        return _wide_grid(board, size, area)
+    if size == "M":
+        return _middle_grid(board, area)
+    return _small_grid(board, area) if size == "S" else _smallest_grid(board, area)
+
+
+def _wide_grid(board: Board, size: str, area: Area) -> _Grid:
+    """Cards stand around the felt, and the talk beside the table."""
+    table, card, own = (116, 26, 9) if size == "XL" else (82, 18, 5)
+    panel = min(46 if size == "XL" else 34, area.width - table - 4)
+    x = max((area.width - table - panel - 3) // 2, 1) if size == "XL" else 1
+    panel = min(panel, area.width - x - table - 3) if size == "XL" else area.width - x - table - 3
+    top = area.y + (area.height > 34)
+    below = max(own, 7) + (area.height > 32)
+    felt = Area(x + card + 1, top + 6, table - 2 * card - 2, area.y + area.height - below - top - 6)
+    y = felt.y + felt.height + (area.height > 32)
+    chooser = Area(x + table - 37, y - (own == 5 and area.height > 32), bidding.LADDER, 7)
+    return _Grid(
+        size,
+        dict(_around(others(board), Area(x, top, table, felt.height + 6), card, size)),
+        felt,
+        True,
+        Area(x, y + (own == 5), table - 42, own),
+        chooser,
+        Area(x + table + 3, area.y + 1, panel, area.height - 1),
+        is_aside=True,
+    )
+
+
+def _around(seated: Sequence[int], area: Area, card: int, size: str) -> Iterator[tuple[int, Area]]:
+    """Yield the places to the left, above and to the right of the felt, in the order of play."""
+    side = 0 if len(seated) < 2 else 1 if len(seated) < 6 else 2
+    left, top, right = seated[:side], seated[side : len(seated) - side], seated[len(seated) - side :]
+    step = min(6, (area.height - 8) // 2)
+    for place, seat in enumerate(reversed(left)):
+        yield seat, Area(area.x, area.y + 8 + place * step, card, 5)
+    for place, seat in enumerate(right):
+        yield seat, Area(area.x + area.width - card, area.y + 8 + place * step, card, 5)
+    if top:
+        wide = min(card + 4 if size == "L" else 25, area.width // len(top) - 1)
+        x = area.x + (area.width - len(top) * (wide + 1) + 1) // 2
+        for place, seat in enumerate(top):
+            yield seat, Area(x + place * (wide + 1), area.y, wide, 5)
+
+
+def _middle_grid(board: Board, area: Area) -> _Grid:
+    """Cards stand side by side above the felt; if there are many, in two rows without cups."""
+    seated = others(board)
+    is_crowd = len(seated) > 5
+    spare = area.height - 19
+    talk = min(spare, _MOST_TALK)
+    felt = (6 if is_crowd else 7) + min(spare - talk, _MOST_FELT - 7)
+    if is_crowd:
+        places = _in_rows(seated, area, 2, 3)
+        y = area.y + 6
+    else:
+        places = _in_rows(seated, area, CARD, CARD)
+        y = area.y + CARD
+    hand = Area(area.x + 1, y + felt, 39, 5)
+    end = area.y + area.height
+    chooser = Area(area.x + 42, hand.y, min(area.width - 43, 37), 5)
+    if not is_crowd:
+        return _Grid("M", places, Area(area.x, y, area.width, felt), True, hand, chooser, _under(area, hand.y + 5, end))
+    if board.turn is None and board.showdown is None and not showdown.is_on(board):
+        beside = Area(area.x + 42, hand.y, area.width - 43, end - hand.y)
+        return _Grid("M", places, Area(area.x, y, area.width, felt), True, hand, None, beside)
+    return _Grid("M", places, Area(area.x, y, area.width, felt), True, hand, chooser, _under(area, hand.y + 5, end))
+
+
+def _under(area: Area, y: int, end: int) -> Area | None:
+    """Return the rows of a rule and of the talk, if there is one for it."""
+    return Area(area.x, y, area.width, end - y) if end - y >= 2 else None
+
+
+def _in_rows(seated: Sequence[int], area: Area, height: int, pitch: int) -> dict[int, Area]:
+    """Return places side by side, five in a row at most."""
+    across = min(len(seated), 5)
+    if not across:
+        return {}
+    gap = 2 if across < 4 and area.width >= 80 else 1
+    wide = min(
+        (area.width - 1 - gap * (across - 1)) // across, 30 if (across < 4 and area.width > 80) or across == 1 else 25
+    )
+    x = area.x + (area.width - across * (wide + gap) + gap + 1) // 2
+    return {
+        seat: Area(x + place % across * (wide + gap), area.y + place // across * pitch, wide, height)
+        for place, seat in enumerate(seated)
+    }
+
+
+def _small_grid(board: Board, area: Area) -> _Grid:
+    """Plates stand above the felt, each with the last bid below it."""
+    seated = others(board)
+    spare = area.height - 13
+    places = _in_rows(seated, area, 2, 2)
+    y = area.y + (4 if len(seated) > 5 else 2)
+    spare -= y - area.y - 2
+    felt = Area(area.x, y, area.width, 5 + max(min(spare - _MOST_TALK, 4), 0))
+    hand = Area(area.x + 1, y + felt.height, 39, 4)
+    chooser = Area(area.x + 42, hand.y, area.width - 43, 4)
+    return _Grid("S", places, felt, True, hand, chooser, _under(area, hand.y + 4, area.y + area.height))
+
+
+def _smallest_grid(board: Board, area: Area) -> _Grid:
+    """All is in words, and one's own dice are tiles."""
+    seated = others(board)
+    across = max(min(len(seated), area.width // 13), 1)
+    lines = -(-len(seated) // across)
+    wide = min((area.width - 1) // across, 16)
+    places = {
+        seat: Area(area.x + 1 + place % across * wide, area.y + place // across, wide - 1, 1)
+        for place, seat in enumerate(seated)
+    }
+    spare = area.height - lines - 4
+    y, end = area.y + lines + (spare > 0), area.y + area.height
+    felt = Area(area.x + 1, y, area.width - 2, 2)
+    hand = Area(area.x + 1, y + 2 + (spare > 1), area.width - 2, 1)
+    chooser = Area(area.x + 1, min(hand.y + 1, end - 1), area.width - 2, 1)
+    return _Grid("XS", places, felt, False, hand, chooser, _under(area, hand.y + 2, end))
+
+
+def _tiny(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
+    """Draw what there must be: the bid, the reader's dice, how many the others have; then the talk."""
+    state = board.state
+    assert state is not None
+    y, end = 0, area.y + area.height
+    felt = Area(0, y, canvas.width, 1 if end < 6 else 2)
+    _felt(board)(canvas, board, scene, felt)
+    if showdown.words(board) is not None:
+        showdown.verdict(canvas, board, Area(0, y + felt.height - 1, canvas.width, 1))
+    y += felt.height
+    bidding.hand(canvas, board, scene, Area(0, y, canvas.width, 1))
+    x = 0
+    for seat in others(board):
+        mark = f"{canvas.theme.mark(seat)}{state.dice[seat]}"
+        x = canvas.put(x, y + 1, mark, f"seat{seat}", bold=seat == state.turn)
+        x += canvas.width >= 3 * len(board.seating.names)
+    if end - y > 3:
+        _ruled(canvas, scene, Area(0, y + 2, canvas.width, end - y - 2))
+
+
+# The parts
+
+
+def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
+    if size == "tiny":
+        return
+    state = board.state
+    gap = "  " if size in ("S", "XS") else "   "
+    parts = []
+    if board.ruleset is not None and size != "XS":
+        parts.append(escape(board.ruleset.name or board.rules_name or "house rules"))
+    is_match = state is not None and bool(board.seating.names) and board.over is None
+    right = []
+    if is_match and state is not None:
+        parts.append(f"round {board.showdown.round if board.showdown is not None else state.round}")
+        if state.motes is not None and state.motes.prize is not None and size != "S":
+            parts.append(f"prize {state.motes.prize.capitalize()}")
+        if size not in ("S", "XS"):
+            right.append(count_of_dice(sum(state.dice)))
+    elif board.over is not None:
+        parts.append("match over")
+    else:
+        parts.append("lobby")
+        if board.seats:
+            right.append(f"{len(board.players)} of {board.seats} seats taken")
+    if scene.steps and size != "XS":
+        right.append(f"✓ {scene.steps}" + " steps signed" * (size != "S"))
+    if scene.verdict:  # on a file: its name, then the verdict
+        word = scene.verdict.partition("\n")[0].partition(" by ")[0].rpartition(": ")[2].rstrip(".").lower()
+        fair = "✓ fair" if size in ("S", "XS") else "✓ fair: every roll and signature holds"
+        right = [fair if word == "fair" else f"! {word}"]
+    if scene.watchers and size in ("L", "XL"):
+        right.append(f"{len(scene.watchers)} watching")
+    if scene.score and size in ("L", "XL"):
+        right.append(scene.score)
+    if size == "XS" and scene.seconds is not None:
+        right = [_clock(scene.seconds)]
+    canvas.fill(0, 0, canvas.width, 1, "bar")
+    x = 1 if canvas.theme.is_ascii else canvas.put(1, 0, "⚄ ", "counts", bold=True)
+    after = "".join(gap + part for part in parts)
+    while right and x + 12 + width(after) + len(gap.join(right)) + 2 > canvas.width:
+        right.pop()
+    start = canvas.right(canvas.width - 1, 0, gap.join(right)) if right else canvas.width
+    name = cut(escape(board.name) or "p2pdice", max(start - x - width(after) - 1, 8))
+    x = canvas.put(x, 0, name, bold=True)
+    canvas.put(x, 0, cut(after, start - x - 1))
+
+
+def _below(canvas: Canvas, _board: Board, scene: Scene, area: Area) -> None:
+    """Draw the talk below the table, with a rule; or beside the reader's dice, without."""
+    (talk if area.x else _ruled)(canvas, scene, area)
+
+
+def _ruled(canvas: Canvas, scene: Scene, area: Area) -> None:
+    """Draw a rule, and the talk below it."""
+    x, y, columns, height = area
+    if height < 2:
+        return
+    label = f"── talk ({counted(scene.back, 'newer line')}: PgDn) " if scene.back else "── talk " if scene.talk else ""
+    canvas.put(x, y, cut(label + "─" * columns, columns).replace("…", "─"), "faint")
+    canvas.put(x + 3, y, label[3:-1], "quiet")
+    talk(canvas, scene, Area(x + 1, y + 1, columns - 2, height - 1))
+
+
+def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
+    """Draw the bids of the round and the talk, in a column beside the table."""
+    x, y, columns, height = area
+    for row in range(1, y + height):
+        canvas.put(x - 2, row, "│", "faint")
+    state = board.state
+    assert state is not None
+    is_showdown = showdown.is_on(board)
+    if state.bids or is_showdown:
+        number = board.showdown.round if board.showdown is not None else state.round
+        canvas.put(x, y, f"Round {number}{' so far' * (not is_showdown)}", bold=True)
+        y = bidding.bids_so_far(canvas, board, scene, Area(x, y + 1, columns, min(height // 2, 12))) + 1
+    canvas.put(x, y, f"── talk {'─' * columns}"[:columns], "faint")
+    canvas.put(x + 3, y, "talk", "quiet")
+    talk(canvas, scene, Area(x, y + 1, columns, area.y + height - y - 1))
+
+
+def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
+    """Draw the end of the talk, or an earlier part if it is scrolled back."""
+    told: list[tuple[Talk, str, str]] = []
+    for said in reversed(scene.talk[: len(scene.talk) - scene.back] if scene.back else scene.talk):
+        told[:0] = _said(said, area.width)
+        if len(told) >= area.height:
+            break
+    for row, (said, head, text) in enumerate(told[max(len(told) - area.height, 0) :]):
+        role = "quiet" if said.seat is None else "text"
+        speaker = role if said.seat is None else f"seat{said.seat % 10}"
+        end = canvas.put(area.x, area.y + row, head, speaker, bold=said.seat is not None)
+        canvas.put(end, area.y + row, text, role)
+
+
+def _said(said: Talk, columns: int) -> list[tuple[Talk, str, str]]:
+    """Return the rows of one thing that was said, each with what stands before it."""
+    head = "· " if said.seat is None else f"{cut(said.name, max(columns // 2, 1))}: "
+    indent = width(head)
+    told = [row for line in said.text.split("\n") for row in rows(line, max(columns - indent, 8))]
+    if len(told) > _SAYS and said.seat is not None:
+        told = [*told[: _SAYS - 1], cut(told[_SAYS - 1] + " …", columns - indent)]
+    return [(said, " " * indent if row else head, text) for row, text in enumerate(told)]
+
+
+def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
+    band = scene.band
+    ground = band.tone if band.tone.startswith("seat") else f"band-{band.tone}"
+    ground = "plate" if band.tone == "quiet" else ground
+    is_alarm = scene.is_pressing and scene.seconds is not None and scene.seconds <= _HURRY
+    ink = "text"
+    if band.tone.startswith("seat") and scene.motion.stage(YourTurn) == 0:
+        ground, ink = "plate", ground
+    canvas.fill(0, y, canvas.width, 1, ground)
+    right = [band.right] if band.right else []
+    if scene.gauge is not None and scene.gauge.total:
+        right.append(f"{scene.gauge.label} {scene.gauge.done}/{scene.gauge.total}")
+    clock = _clock(scene.seconds) if scene.seconds is not None and has_clock else ""
+    end = canvas.width - 1
+    if clock:
+        on = "band-wrong" if is_alarm else None
+        end = canvas.right(end, y, f" {clock} " if is_alarm else clock, ink, on, bold=True) - 2
+    beside = "  ".join(right)
+    if beside and width(beside) + width(band.text) + 4 <= end:
+        end = canvas.right(end, y, beside, ink, bold=True) - 1
+    said = band.text
+    if width(said) > end - 1:
+        _, _, said = said.partition("Your turn: ") if said.startswith("Your turn: ") else ("", "", said)
+        said = said[:1].upper() + (said[1:] if width(said) < end else said[1:].replace(", or call it", ""))
+    canvas.put(1, y, cut(said, end - 1), ink, bold=True)
+
+
+def _clock(seconds: int) -> str:
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
+    if scene.reply:
+        for row, text in enumerate(scene.reply[:2]):
+            canvas.put(1, y + row, cut(text, canvas.width - 2))
+        return
+    x = 1
+    for key, text in scene.keys:
+        name = _KEY_NAMES.get(key, key) if canvas.theme.is_ascii else key
+        shown = f"[{name}]" if canvas.theme.is_ascii else f" {name} " if size != "XS" else name
+        if x + width(shown) + 1 + width(text) > canvas.width:
+            continue
+        x = canvas.put(x, y, shown, on="" if canvas.theme.is_ascii or size == "XS" else "key", bold=True)
+        x = canvas.put(x, y, f" {text}" if text else "") + 2

@@ -1,0 +1,262 @@
+"""The seats around the felt: a card, two rows or a few words for each player, by the room that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from cli.table.canvas import Area, cut, width
+from cli.table.dice import tile
+from cli.table.showdown import Cup
+from p2pdice import Expect
+from p2pdice.powers import POWERS
+from protocol import BOT_MARKS
+
+if TYPE_CHECKING:
+    from cli.table.board import Board
+    from cli.table.canvas import Canvas
+    from cli.table.dice import Kind
+    from p2pdice import StandingBid, State
+
+CARD: Final = 4
+"""Rows of a card at least: a plate, a cup of two rows, and a note."""
+_BOT: Final = "bot"
+_TILES: Final = ((3, 1), (2, 1), (2, 0), (1, 0))
+"""Columns of a die in a cup and of the gap behind it; the first that fits is taken."""
+
+
+def others(board: Board) -> tuple[int, ...]:
+    """Return the seats around the felt: in the order of play after the reader, or all if the reader has none."""
+    seats = len(board.seating.names)
+    if board.me is None:
+        return tuple(range(seats))
+    return tuple((board.me + step) % seats for step in range(1, seats))
+
+
+def counts_for(board: Board, face: int, quantity_face: int) -> bool:
+    """Tell whether a die of one face counts for a bid on another one in this round."""
+    return face == quantity_face or (face == 1 and board.state is not None and board.state.ones_wild)
+
+
+def seats(canvas: Canvas, board: Board, places: Mapping[int, Area], cups: Mapping[int, Cup]) -> None:
+    """Draw players at their places.
+
+    :param cups: by seat, where they are not closed.
+    """
+    assert board.state is not None
+    for seat, area in places.items():
+        cup = cups.get(seat) or _seen(board, seat)
+        if area.height >= CARD:
+            _card(canvas, board, seat, area, cup)
+        elif area.height > 1:
+            _rows(canvas, board, seat, area, cup)
+        else:
+            _words(canvas, board, seat, area)
+
+
+def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") -> None:
+    """Draw the name of a player, with a mark and, at the right end, a tag. On turn it is filled with their colour."""
+    state = board.state
+    assert state is not None
+    role, x, y = f"seat{seat}", area.x, area.y
+    is_turn = seat == state.turn and board.over is None
+    you = " (you)" if seat == board.me else ""
+    room = area.width - 4 - is_turn - (width(right) + 1 if right else 0) - len(you)
+    told = board.seating.names[seat]
+    if right.startswith(_BOT):
+        told = told.removesuffix(BOT_MARKS[0])
+    name = f"{canvas.theme.mark(seat)} {cut(told, room)}{you}"
+    if is_turn:
+        canvas.fill(x, y, area.width, 1, role)
+        canvas.put(x, y, f"▶ {name}", bold=True)
+        canvas.right(x + area.width - 1, y, right)
+    else:
+        canvas.fill(x, y, area.width, 1, "plate")
+        canvas.put(x + 1, y, name, "quiet" if seat not in state.live else role, bold=True)
+        canvas.right(x + area.width - 1, y, right, "quiet")
+
+
+def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
+    """Return whether a player is a bot, their pledge and their stake; for the reader, who has no note, also effects."""
+    state = board.state
+    assert state is not None
+    parts = [_BOT] if board.seating.names[seat].endswith(BOT_MARKS[0]) else []
+    if state.motes is not None and seat == board.me:
+        lasting = [each.mark for each in state.motes.lasting if each.seat == seat]
+        parts, is_short = parts + lasting, is_short or bool(lasting)
+    if state.motes is not None and state.motes.pledges:
+        pledge = state.motes.pledges[seat].capitalize()
+        parts.append(pledge[0] if is_short else pledge)
+    if state.wagers:
+        parts.append(f"{state.wagers[seat].bet:,}c")
+    return (" " if is_short else "  ").join(parts)
+
+
+def count_of_dice(number: int) -> str:
+    """Return a number of dice in digits: ``5 dice``, ``1 die``."""
+    return f"{number} {'die' if number == 1 else 'dice'}"
+
+
+def last_bid(state: State, seat: int) -> StandingBid | None:
+    """Return what a player bid last in this round."""
+    return next((bid for bid in reversed(state.bids) if bid.seat == seat), None)
+
+
+def _card(canvas: Canvas, board: Board, seat: int, area: Area, cup: Cup) -> None:
+    state = board.state
+    assert state is not None
+    x, y, columns, height = area
+    short = tag(board, seat, is_short=True)
+    tags = (tag(board, seat), short, short.removeprefix(f"{_BOT} "))
+    room = columns - 5 - min(width(board.seating.names[seat]), 10)  # a name is worth more than all of them
+    plate(canvas, board, seat, area, next((each for each in tags if width(each) <= room), tags[-1]))
+    bottom = y + height - 2
+    if seat not in state.live and not cup.dice:
+        canvas.centre(x, bottom, columns, "out", "quiet")
+        return
+    most = max(state.ruleset.dice, state.dice[seat], len(cup.dice))
+    letters = state.motes.cups[seat] if state.motes is not None and state.motes.cups else ()
+    across = next((size for size in _TILES if most * sum(size) - size[1] <= columns), _TILES[-1])
+    wide = min(max(most * sum(across) - across[1], 12) + 4 * bool(letters), columns)
+    _sides(canvas, seat, Area(x + (columns - wide) // 2, y + 1, wide, height - 2), cup)
+    if cup.is_open and cup.dice:
+        _dice(canvas, Area(x, bottom, columns, 1), cup.dice)
+    elif letters and not cup.is_open:
+        _letters(canvas, board, seat, Area(x, bottom, columns, 1))
+    elif not cup.is_half and state.awaits is not Expect.STAKES:
+        canvas.centre(x, bottom, columns, count_of_dice(state.dice[seat]), bold=True)
+    text, role, is_bold = (cup.note, cup.role, True) if cup.note else _note(board, seat)
+    canvas.centre(x, y + height - 1, columns, text, role, bold=is_bold)
+
+
+def _sides(canvas: Canvas, seat: int, area: Area, cup: Cup) -> None:
+    """Draw a cup: filled, or its edges where grounds and half blocks cannot be shown."""
+    x, y, columns, height = area
+    if canvas.theme.is_framed:
+        if not cup.is_open:
+            canvas.put(x, y, f"╭{'─' * (columns - 2)}╮", f"seat{seat}")
+        for row in range(y + 1, y + height - (2 if cup.is_open else cup.is_half)):
+            canvas.put(x, row, f"│{' ' * (columns - 2)}│", f"seat{seat}")
+        return
+    ground = f"dim-seat{seat}"
+    if cup.is_open:
+        canvas.put(x + 1, y + height - 2, "▀" * (columns - 2), ground)
+    elif cup.is_half:
+        canvas.fill(x + 1, y, columns - 2, 1, ground)
+        canvas.fill(x, y + 1, columns, height - 2, ground)
+        canvas.put(x, y + height - 1, "▀" * columns, ground)
+    else:
+        canvas.put(x + 1, y, "▄" * (columns - 2), ground)
+        canvas.fill(x, y + 1, columns, height - 1, ground)
+
+
+def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, Kind]]) -> int:
+    """Draw the dice of an open cup in the middle of a row, and return the column behind them."""
+    across, gap = next((size for size in _TILES if len(dice) * sum(size) - size[1] <= area.width), _TILES[-1])
+    x = area.x + max((area.width - len(dice) * (across + gap) + gap) // 2, 0)
+    for face, kind in dice[: area.width // (across + gap) + 1]:
+        if x + across > area.x + area.width:
+            canvas.put(area.x + area.width - 1, area.y, "…")
+            break
+        if across > 1:
+            tile(canvas, x, area.y, face, kind, across)
+        else:
+            canvas.put(x, area.y, str(face), on=kind, bold=kind == "counts", underline=kind == "counts")
+        x += across + gap
+    return x
+
+
+def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
+    """Draw the dice of a cup by the first letters of their motes. A die of another player bears their mark."""
+    state = board.state
+    assert state is not None
+    assert state.motes is not None
+    dice = state.motes.cups[seat]
+    is_wide = len(dice) * 4 - 1 <= area.width
+    pitch = 4 if is_wide else 2
+    x = area.x + max((area.width - len(dice) * pitch + 1) // 2, 0)
+    for die in dice:
+        letter = POWERS[die.mote].letter
+        owner = canvas.theme.mark(die.seat) if die.seat != seat else ""
+        if not is_wide:
+            canvas.put(x, area.y, letter, on=die.mote, bold=True)
+        elif canvas.theme.ground_of(die.mote):
+            canvas.put(x, area.y, f" {letter}{owner or ' '}", on=die.mote, bold=True)
+        else:
+            canvas.put(x, area.y, f"[{letter}]" if not owner else f"[{letter}{owner}", bold=True)
+        x += pitch
+
+
+def _rows(canvas: Canvas, board: Board, seat: int, area: Area, cup: Cup) -> None:
+    """Draw a player in two rows: the plate with the number of dice, and below it the last bid."""
+    state = board.state
+    assert state is not None
+    x, y, columns, _ = area
+    dice = state.dice[seat]
+    is_long = columns < 18 or width(board.seating.names[seat]) > columns - 11
+    plate(canvas, board, seat, area, str(dice) if is_long else count_of_dice(dice))
+    text, role, is_bold = (cup.note, cup.role, True) if cup.note else _note(board, seat)
+    if cup.is_open and cup.dice:
+        _dice(canvas, Area(x, y + 1, columns, 1), cup.dice)
+    elif state.motes is not None and state.motes.cups and not cup.is_open:
+        _letters(canvas, board, seat, Area(x, y + 1, len(state.motes.cups[seat]) * 2, 1))
+        canvas.right(x + columns, y + 1, cut(text, columns - 11), role, bold=is_bold)
+    elif columns >= 18 or dice > _FEW or not state.live or seat not in state.live:
+        canvas.centre(x, y + 1, columns, text, role, bold=is_bold)
+    else:
+        is_narrow = columns < 15
+        end = canvas.put(x + (not is_narrow), y + 1, "■" * dice, f"seat{seat}")
+        end = canvas.put(end, y + 1, "·" * (state.ruleset.dice - dice), "faint")
+        end += 1 if is_narrow else 2
+        text = text if text != "thinking" else "…" if is_narrow else "thinks"
+        canvas.put(end, y + 1, cut(text, x + columns - end), role, bold=is_bold)
+
+
+_FEW: Final = 5
+"""Dice up to which they are drawn one by one in a row."""
+
+
+def _words(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
+    """Draw a player in a few cells: mark, name, number of dice."""
+    state = board.state
+    assert state is not None
+    x, y, columns, _ = area
+    is_turn = seat == state.turn and board.over is None
+    dice = str(state.dice[seat]) if seat in state.live else "out"
+    told = board.seating.names[seat].removesuffix(BOT_MARKS[0])
+    name = cut(told, max(columns - len(dice) - 4, 0))
+    mark = canvas.theme.mark(seat)
+    if columns < 8:
+        name = cut(told, max(columns - len(dice) - 2, 0)) if columns > 4 else ""
+        canvas.put(canvas.put(x, y, mark + name, f"seat{seat}", bold=True), y, dice, bold=is_turn)
+        return
+    end = canvas.put(x, y, f"{mark} {name} ", f"seat{seat}", bold=True, underline=is_turn)
+    canvas.put(end, y, dice, bold=True)
+
+
+def _seen(board: Board, seat: int) -> Cup:
+    """Return the cup of a seat before the showdown: open to a spectator of a replay who sees all dice."""
+    if seat == board.me or not (hand := board.hands.get(seat)) or board.state is None:
+        return Cup(is_open=False)
+    bid = board.state.bid
+    return Cup(
+        True, dice=tuple((face, "counts" if bid and counts_for(board, face, bid.face) else "die") for face in hand)
+    )
+
+
+def _note(board: Board, seat: int) -> tuple[str, str, bool]:
+    """Return what is said below a cup, its role, and whether it stands out."""
+    state = board.state
+    assert state is not None
+    fingerprint = board.players[seat].fingerprint if seat < len(board.players) else ""
+    if seat not in state.live:
+        return "out", "quiet", False
+    if fingerprint in board.away or any(each.fingerprint == fingerprint for each in board.absent):
+        return ("! away" if fingerprint in board.gone else "! not answering"), "warn", True
+    if state.motes is not None and (lasting := [each for each in state.motes.lasting if each.seat == seat]):
+        return ", ".join(each.mark for each in lasting), "good" if lasting[0].is_good else "bad", True
+    bid = last_bid(state, seat)
+    if bid is not None:
+        stands = bid is state.bids[-1]
+        return f"{bid.quantity}×{bid.face}{' ◀' if stands else ''}", f"seat{seat}" if stands else "quiet", stands
+    return ("thinking", "quiet", False) if seat == state.turn else ("", "quiet", False)

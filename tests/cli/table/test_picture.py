@@ -1,0 +1,472 @@
+"""Pictures of a running match as text: whole ones, and what holds for all of them.
+
+``python -m tests.cli.table.test_picture`` writes the whole ones to ``pictures/`` anew, to be looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
+
+from cli.render import escape, faces
+from cli.table.board import Board
+from cli.table.canvas import Canvas, cut
+from cli.table.picture import picture
+from cli.table.scene import Band, Gauge, Motion, Scene, Talk
+from cli.table.theme import MARKS, Depth, Ground, Theme
+from cli.text.move_forms import offers
+from p2pdice import PRESETS, Bid, Hand, Play, Rolled, apply, new_match, parse_move, view
+from p2pdice.events import BidMade
+from protocol.events import DiceRolled, MatchStarted, PeerLost, YourTurn
+from tests.cli.table.boards import match_of, people, told
+
+PICTURES: Final = Path(__file__).parent / "pictures"
+DARK = Theme()
+ASCII = Theme("none", is_ascii=True)
+MONO = Theme("none")
+THEMES: Final = tuple(
+    Theme(depth, ground, is_ascii)
+    for depth in ("24", "256", "16", "none")
+    for ground in ("dark", "light", "unknown")
+    for is_ascii in (False, True)
+)
+SIZES = [(80, 24), (60, 18), (40, 12), (110, 34), (150, 46), (20, 6)]
+HAND: Hand = (1, 3, 5, 5, 6)
+FOUR = ("Ada", "Ben", "Cleo", "Dan")
+TEN = (*FOUR, "Eve", "Finn", "Gus", "Hana", "Ines", "Maximilian")
+
+
+def table(
+    *moves: str,
+    rules: str = "classic",
+    names: tuple[str, ...] = FOUR,
+    dice: tuple[int, ...] = (5, 5, 4, 3),
+    first: int = 1,
+    hand: Hand = HAND,
+    me: int | None = 0,
+    palifico: bool = False,
+) -> Board:
+    """Return a board in the fourth round of a match, after these moves; the reader is asked if it is their turn."""
+    board, players = Board(), people(names, me)
+    state = new_match(PRESETS[rules], len(names))
+    board.take(MatchStarted("ab" * 32, state.ruleset, players, me, state, table="Friday"))
+    laid = state.table._replace(dice=dice, round=4, leader=first, palifico=palifico)
+    state, _ = apply(state._replace(table=laid, turn=first), Rolled())
+    board.state = state
+    if me is not None:
+        board.take(DiceRolled(hand))
+    for move in moves:
+        state, events = apply(state, Play(state.turn, parse_move(move)))
+        for event in told(events, state):
+            board.take(event)
+    if state.turn == me and me is not None:
+        board.take(YourTurn(view(state, me, hand), 1))
+    return board
+
+
+MY_TURN = Scene(
+    typed=Bid(8, 5),
+    typed_line="8x5",
+    steps=42,
+    seconds=102,
+    talk=(Talk(None, "", "Eve is watching."), Talk(2, "Cleo", "Dan, you always do this with three dice.")),
+    band=Band("Your turn: raise Dan's seven fives, or call it.", "seat0"),
+    keys=(("Enter", "bid eight fives"), ("!", "call liar"), ("←→↑↓", "choose"), ("?", "help")),
+)
+WAITING = replace(
+    MY_TURN,
+    typed=None,
+    typed_line="",
+    band=Band("Cleo is choosing.", "seat2"),
+    keys=(("?", "help"), ("say", "talk"), ("%", "hide odds"), ("PgUp", "talk so far")),
+)
+
+
+def my_turn() -> Board:
+    return table("3x5", "5x5", "7x5")
+
+
+def others_turn() -> Board:
+    return table("3x5")
+
+
+def ten() -> Board:
+    dice = (5, 5, 4, 5, 5, 3, 5, 5, 4, 5)
+    return table("2x3", "3x4", "4x4", "6x4", "8x5", rules="perudo", names=TEN, dice=dice)
+
+
+def siding() -> Board:
+    return table("7x5", "liar", rules="joker", dice=(5, 5, 5, 5), first=2)
+
+
+def listed(board: Board, scene: Scene = MY_TURN, picked: int | None = 0) -> Scene:
+    """Return a scene with the moves of a question that no bid answers."""
+    assert board.turn is not None
+    moves = tuple(offers(board.turn.view, board.seating.names))
+    return replace(scene, typed=board.turn.view.legal[picked or 0], moves=moves, picked=picked)
+
+
+def _sided() -> Canvas:
+    asks = Band("Who's right: Dan, who called, or Cleo, who bid?", "seat0")
+    return picture(siding(), replace(listed(siding()), band=asks), 80, 24, DARK)
+
+
+WHOLE: Final[dict[str, Callable[[], Canvas]]] = {
+    "my_turn_80x24": lambda: picture(my_turn(), MY_TURN, 80, 24, DARK),
+    "my_turn_80x24_ascii": lambda: picture(my_turn(), MY_TURN, 80, 24, ASCII),
+    "my_turn_80x24_mono": lambda: picture(my_turn(), MY_TURN, 80, 24, MONO),
+    "my_turn_60x18": lambda: picture(my_turn(), MY_TURN, 60, 18, DARK),
+    "my_turn_40x12": lambda: picture(my_turn(), MY_TURN, 40, 12, DARK),
+    "my_turn_120x40": lambda: picture(my_turn(), replace(MY_TURN, watchers=("Eve", "Fay")), 120, 40, DARK),
+    "my_turn_150x46": lambda: picture(my_turn(), MY_TURN, 150, 46, DARK),
+    "my_turn_without_odds_80x24": lambda: picture(my_turn(), replace(MY_TURN, with_odds=False), 80, 24, DARK),
+    "others_turn_80x24": lambda: picture(others_turn(), WAITING, 80, 24, DARK),
+    "ten_80x24": lambda: picture(ten(), WAITING, 80, 24, DARK),
+    "ten_40x12": lambda: picture(ten(), WAITING, 40, 12, ASCII),
+    "siding_80x24": _sided,
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_picture_is_as_it_was_looked_at(name: str) -> None:
+    assert f"{WHOLE[name]().text()}\n" == (PICTURES / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def drawn(board: Board, scene: Scene = MY_TURN, size: tuple[int, int] = (80, 24), theme: Theme = DARK) -> str:
+    return picture(board, scene, *size, theme).text()
+
+
+# What holds for all pictures
+
+
+def assert_decides(board: Board, shown: str, scene: Scene, theme: Theme) -> None:
+    """Check that what a decision takes is on a picture: the standing bid, the own dice, the others' dice, the band."""
+    state = board.state
+    assert state is not None
+    if board.over is not None or board.showdown is not None or state.challenge is not None or state.motes is not None:
+        return
+    if state.bid is not None:
+        quantity, face, _ = state.bid
+        assert theme.sign(f"{quantity}×{face}") in shown or faces(quantity, face) in shown
+    if board.me in state.live and board.hand:
+        assert re.search(r"[^\d\n]*".join(map(str, board.hand)), shown)
+    counts = re.findall(r"(\d+) (?:dice|die)", shown)
+    for seat in state.live:
+        if seat != board.me:
+            count = str(state.dice[seat])
+            beside = re.search(rf"{re.escape(theme.mark(seat))}[^\n]*?(?<!\d){count}(?!\d)", shown)
+            assert beside or count in counts, (seat, count)
+    assert scene.band.text[:4] in shown
+
+
+NAMES = st.text(st.characters(exclude_categories=()), min_size=1, max_size=20) | st.sampled_from(
+    ["\x1b[2J\x1b[1;1H", "\u202eadA", "שלום", "五" * 20, "e" + "\u0301" * 19, "\u1100\u1161" * 9, "Ann [K7QF]"]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rules=st.sampled_from(sorted(PRESETS)),
+    names=st.lists(NAMES, min_size=2, max_size=10),
+    seed=st.integers(0, 10**6),
+    is_watching=st.booleans(),
+    said=st.lists(NAMES, max_size=4),
+    size=st.tuples(st.integers(20, 200), st.integers(6, 60)) | st.sampled_from(SIZES),
+    theme=st.sampled_from(THEMES),
+    with_odds=st.booleans(),
+)
+def test_no_table_and_no_size_spoils_the_picture(
+    rules: str,
+    names: list[str],
+    seed: int,
+    is_watching: bool,
+    said: list[str],
+    size: tuple[int, int],
+    theme: Theme,
+    with_odds: bool,
+) -> None:
+    """Names come as peers write them; what was said is escaped before it is told."""
+    rng = Random(seed)
+    names = names[: 6 if rules == "motes" else 10]
+    me = None if is_watching else rng.randrange(len(names))
+    talk = [Talk(0, escape(names[0]), escape(text)) for text in said]
+    # Where dice can be gained, a match at random can be endless.
+    for step, board in enumerate(islice(match_of(PRESETS[rules], names, me, rng), 1000)):
+        if step % 29 and board.over is None:
+            continue
+        scene = Scene(talk=talk, with_odds=with_odds, seconds=9, band=Band("Band of the table", "seat1"))
+        if board.turn is not None:
+            scene = listed(board, scene)
+        shown = drawn(board, scene, size, theme)
+        rows = shown.split("\n")
+        assert len(rows) == size[1]
+        assert max(map(get_cwidth, rows)) <= size[0]
+        assert all(row.isprintable() for row in rows)
+        assert shown.isascii() or not theme.is_ascii
+        assert_decides(board, shown, scene, theme)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", [DARK, ASCII], ids=["dark", "ascii"])
+@pytest.mark.parametrize("board", [my_turn, others_turn, ten], ids=["my turn", "others' turn", "ten"])
+def test_a_decision_can_be_made_at_every_size(board: Callable[[], Board], size: tuple[int, int], theme: Theme) -> None:
+    scene = MY_TURN if board is my_turn else WAITING
+    assert_decides(board(), drawn(board(), scene, size, theme), replace(scene, band=Band()), theme)
+
+
+# Colours
+
+
+def test_without_colours_no_class_has_one() -> None:
+    for theme in THEMES:
+        if theme.is_mono:
+            assert {word for _, style in theme.style().style_rules for word in style.split()} == {"reverse"}
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(("ground", "paper", "ink"), [("dark", "15181d", "d7dbe0"), ("light", "ffffff", "22272e")])
+@pytest.mark.parametrize("depth", ["24", "256"])
+def test_all_that_is_read_has_contrast(depth: Depth, ground: Ground, paper: str, ink: str) -> None:
+    """Only lines and dots of no meaning are faint."""
+    theme = Theme(depth, ground)
+    style = theme.style()
+    alarmed = replace(MY_TURN, seconds=5, is_pressing=True, reply=())
+    gone = others_turn()
+    gone.take(PeerLost(gone.players[2]))
+    canvases = [
+        picture(my_turn(), alarmed, 80, 24, theme),
+        picture(my_turn(), MY_TURN, 120, 40, theme),
+        picture(others_turn(), WAITING, 60, 18, theme),
+        picture(ten(), replace(WAITING, band=Band("x", "seat5")), 80, 24, theme),
+        picture(gone, replace(WAITING, band=Band("x", "waiting")), 80, 24, theme),
+        picture(siding(), listed(siding()), 80, 24, theme),
+    ]
+    pairs = set()
+    for canvas in canvases:
+        for classes, text, *_ in canvas.fragments():
+            if text.strip(" \n▄▀█·─│") and "faint" not in classes:
+                attrs = style.get_attrs_for_style_str(classes)
+                pairs.add((attrs.color or ink, attrs.bgcolor or paper, classes))
+    assert len(pairs) > 20
+    for text, below, classes in pairs:
+        light, dark = sorted((_luminance(text), _luminance(below)), reverse=True)
+        assert round((light + 0.05) / (dark + 0.05), 1) >= 4.3, classes
+
+
+def test_each_seat_has_a_mark_of_its_own_in_pictures_and_in_ascii() -> None:
+    for theme in (DARK, ASCII):
+        assert len({theme.mark(seat) for seat in range(10)}) == len(MARKS) == 10
+
+
+# The reader's dice
+
+
+@pytest.mark.parametrize(
+    ("bid", "palifico", "labels"),
+    [
+        ("8x5", False, "<1 wild>    3      <5>     <5>      6"),
+        ("8x1", False, "   <1>      3       5       5       6"),
+        ("8x3", False, "<1 wild>   <3>      5       5       6"),
+        ("8x5", True, "    1       3      <5>     <5>      6"),
+    ],
+)
+def test_dice_that_count_are_marked_and_teach_which_are_wild(bid: str, palifico: bool, labels: str) -> None:
+    board = table("3x5", "4x5", "5x5", dice=(5, 5, 4, 1) if palifico else (5, 5, 4, 3), palifico=palifico)
+    typed = parse_move(bid)
+    assert isinstance(typed, Bid)
+    shown = drawn(board, replace(MY_TURN, typed=typed), theme=MONO)
+    assert shown.split("\n")[16][:41].rstrip() == labels
+    gold = [
+        text for classes, text, *_ in picture(board, replace(MY_TURN, typed=typed), 80, 24, DARK).fragments()
+        if "on-counts" in classes
+    ]  # fmt: skip
+    assert len(gold) == 3 * labels.count("<")
+
+
+def test_without_a_bid_in_the_line_the_standing_one_marks_the_dice() -> None:
+    assert "<1 wild>    3      <5>     <5>      6" in drawn(my_turn(), replace(MY_TURN, typed=None), theme=MONO)
+
+
+def test_own_dice_roll_through_other_faces_and_then_lie_still() -> None:
+    board = table()
+    rolled = DiceRolled(HAND)
+    faces_seen = []
+    for age in (0, 100, 200, 300, 400, 10_000):
+        scene = replace(WAITING, motion=Motion({DiceRolled: (rolled, float(age))}))
+        faces_seen.append(tuple(map(int, re.findall(r"\d", drawn(board, scene, theme=MONO).split("\n")[16][:40]))))
+    assert faces_seen[-1] == HAND
+    assert all(one != true for seen in faces_seen[:-1] for one, true in zip(seen, HAND, strict=True))
+
+
+def test_the_number_of_a_bid_runs_up_to_it() -> None:
+    board = my_turn()
+    assert board.state is not None
+    bid = board.state.bids[-1]
+    (made,) = told([BidMade(bid.seat, bid.quantity, bid.face)], board.state)
+    numbers = []
+    for age in (0, 70, 200):
+        scene = replace(MY_TURN, motion=Motion({type(made.event): (made, float(age))}))
+        numbers.append(drawn(board, scene, theme=ASCII).split("\n")[6:9])
+    assert len({tuple(row[28:36] for row in number) for number in numbers}) == 3
+
+
+def test_a_match_resumed_before_its_cups_go_up_shows_the_call() -> None:
+    called = table("3x5", "9x5", "liar", first=2, dice=(5, 5, 5, 5))
+    assert called.state is not None
+    board = Board()
+    board.take(MatchStarted("ab" * 32, called.state.ruleset, called.players, 0, called.state, resumed=True))
+    assert "Ada" in drawn(board, WAITING)
+    assert "You call LIAR" in drawn(board, WAITING)
+    assert "nine fives" in drawn(board, WAITING)
+
+
+# The chooser
+
+
+def test_the_ladder_shows_what_can_be_bid_and_its_chance() -> None:
+    rows = [row[42:].strip() for row in drawn(my_turn(), theme=ASCII).split("\n")[12:17]]
+    assert rows == [
+        "Raise   1    2    3    4    5    6",
+        "7 x   .    .    .    .    *   37%",
+        "8 x   .    .    .    .  [37%]  .",
+        "9 x   .    .    .    .   18%   .",
+        "10 x   .    .    .    .   7%    .",
+    ]
+
+
+def test_the_ladder_follows_the_bid_in_the_line() -> None:
+    assert re.search(r"14 ×.*\n.*15 ×", drawn(my_turn(), replace(MY_TURN, typed=Bid(14, 5))))
+
+
+def test_without_odds_no_chance_is_shown() -> None:
+    for size in SIZES:
+        assert "% likely" not in drawn(my_turn(), replace(MY_TURN, with_odds=False), size)
+        assert not re.search(r"\d%", drawn(my_turn(), replace(MY_TURN, with_odds=False), size))
+
+
+@pytest.mark.parametrize("picked", range(2))
+def test_a_list_shows_the_picked_move(picked: int) -> None:
+    shown = drawn(siding(), listed(siding(), picked=picked), theme=ASCII)
+    assert re.findall(r"> (\d)  ", shown) == [str(picked + 1)]
+    assert "Dan, who called            21%" in shown
+    assert "Cleo, who bid              79%" in shown
+
+
+# The band, the keys and the talk
+
+
+def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:
+    def is_alarm(seconds: int, is_pressing: bool) -> bool:
+        scene = replace(MY_TURN, seconds=seconds, is_pressing=is_pressing)
+        shown = picture(my_turn(), scene, 80, 24, DARK).fragments()
+        return any("band-wrong" in classes and ":" in text for classes, text, *_ in shown)
+
+    assert is_alarm(10, is_pressing=True)
+    assert not is_alarm(11, is_pressing=True)
+    assert not is_alarm(10, is_pressing=False)
+
+
+def test_a_gauge_tells_how_many_have_signed() -> None:
+    assert "commit 2/3  1:42" in drawn(others_turn(), replace(WAITING, gauge=Gauge("commit", 2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Your turn: raise Dan's two fives.", "Your turn: raise Dan's two fives."),
+        ("Your turn: raise Dan's seven fives, or call it.", "Raise Dan's seven fives, or call it."),
+        ("Your turn: raise Maximilian's ten fives, or call it.", "Raise Maximilian's ten fives."),
+    ],
+)
+def test_a_narrow_band_says_what_matters(text: str, shown: str) -> None:
+    assert drawn(my_turn(), replace(MY_TURN, band=Band(text, "seat0")), (40, 12)).split("\n")[8] == f" {shown}"
+
+
+def test_a_reply_takes_the_rows_of_the_keys() -> None:
+    rows = drawn(my_turn(), replace(MY_TURN, reply=("Not a raise: bid more", "or call."))).split("\n")
+    assert [row.strip() for row in rows[21:23]] == ["Not a raise: bid more", "or call."]
+
+
+def test_one_long_thing_that_is_said_is_cut_after_three_rows() -> None:
+    scene = replace(WAITING, talk=(Talk(1, "Ben", "word " * 200),))
+    shown = drawn(others_turn(), scene, (80, 30))
+    assert len(re.findall(r"word word", shown)) > 3
+    assert len([row for row in shown.split("\n") if row.count("word") > 2]) == 3
+    assert re.search(r"word …$", shown, re.MULTILINE)
+
+
+def test_the_talk_is_scrolled_back_by_entries() -> None:
+    talk = tuple(Talk(1, "Ben", f"number {each}") for each in range(50))
+    shown = drawn(others_turn(), replace(WAITING, talk=talk, back=30))
+    assert "number 19" in shown
+    assert "number 20" not in shown
+    assert "30 newer lines" in shown
+
+
+# Names
+
+
+def test_a_bot_is_marked_once_on_its_plate() -> None:
+    board = table("3x5", names=("Ada", "Ben (bot)", "Cleo", "Dan"))
+    assert re.findall(r"▲ Ben +bot ", drawn(board, WAITING).split("\n")[1])
+    assert "▲ Ben 5" in drawn(board, WAITING, (40, 12))
+
+
+def test_names_are_cut_before_what_tells_them_apart() -> None:
+    names = ("Ada", "Maximilian", "maximilian", "Ben")
+    shown = drawn(table("3x5", names=names, dice=(5, 5, 5, 5)), WAITING, (60, 18))
+    plates = shown.split("\n")[1]
+    assert re.findall(r"(\w+…) \[(\d)ZYM\] +5", plates) == [("Maxim…", "1"), ("maxi…", "2")]
+
+
+@given(st.text("五 ab\u0301[]שK", max_size=30), st.integers(0, 20))
+def test_a_text_is_cut_to_its_columns(text: str, columns: int) -> None:
+    shown = cut(text, columns)
+    assert get_cwidth(shown) <= columns
+    assert shown == text or get_cwidth(text) > columns
+
+
+@given(st.lists(st.tuples(st.integers(-5, 12), st.integers(-1, 3), st.text("五a\u0301 ", max_size=9)), max_size=9))
+def test_a_canvas_keeps_its_size_whatever_is_put_on_it(puts: list[tuple[int, int, str]]) -> None:
+    canvas = Canvas(10, 2, DARK)
+    for x, y, text in puts:
+        canvas.put(x, y, text)
+    rows = "".join(text for _, text, *_ in canvas.fragments()).split("\n")
+    assert len(rows) == 2
+    assert max(map(get_cwidth, rows)) <= 10
+    assert [row.rstrip() for row in rows] == canvas.text().split("\n")
+
+
+def test_half_a_wide_sign_is_not_left_behind() -> None:
+    canvas = Canvas(6, 3, DARK)
+    for row, x in enumerate((0, 1, 5)):
+        canvas.put(0, row, "五五五")
+        canvas.put(x, row, "a")
+    assert canvas.text() == "a 五五\n a五五\n五五 a"
+
+
+def test_a_table_cannot_write_to_the_terminal_by_its_name() -> None:
+    board = my_turn()
+    board.name = "\x1b[2JFriday\u202e"
+    assert "\\x1b[2JFriday\\u202e" in drawn(board)
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(exist_ok=True)
+    for name, draw in WHOLE.items():
+        (PICTURES / f"{name}.txt").write_text(f"{draw().text()}\n", encoding="utf-8")
