@@ -1,135 +1,390 @@
-"""The pictures before and after a match: the players and the way to join them; the places of the match."""
+"""The pictures before and after a match: who sits at the table and how to join it; the winner and the evening."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from prompt_toolkit.utils import get_cwidth
-
-from cli.render import command_line, shown_path
+from cli.render import capital, command_line, counted, escape, listing, number, shown_path
 from cli.rulesets import described
-from cli.table import palette
-from cli.table.fragments import Line, cut, filled, rows, text, with_more
-from cli.text.explain import summary
+from cli.table import dice
+from cli.table.canvas import Area, cut, width
+from cli.table.dialogs import rows as broken
+from cli.text.explain import SHORT, summary
 from cli.text.narrate import confirmation
 from cli.text.narrate_motes import ticket_change
 from cli.text.qr_code import qr_code
+from cli.text.recap import recap
 from cli.text.seating import display_names
 from p2pdice.plurals import plural
 from p2pdice.stakes import settlement
+from protocol import BOT_MARKS, is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board
+    from cli.table.canvas import Canvas
+    from cli.table.scene import Scene
     from p2pdice import State
+    from protocol.events import PlayerInfo
+
+_SIDE: Final = 110
+"""Columns from which on the rules stand beside the seats."""
+_PANEL: Final = 36
+"""Columns of the rules there."""
+_WIDEST: Final = 150
+_BROAD: Final = 72
+"""Columns from which on whole sentences fit on the felt."""
+_NARROW: Final = 60
+"""Columns below which the rows of an end card have no titles."""
+_LOW: Final = 11
+"""Rows up to which the felt has no edges."""
+_TALK: Final = 2
+"""Rows that are left for the talk, where there are enough."""
+_BADGE: Final = 21
+"""The column of the badges."""
+_PODIUM: Final = 4
+"""Places that stand on it."""
+_Line = tuple[str, int | None, str, str]
+_TIMES: Final = {1: "once", 2: "twice"}
 
 
-def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[Line]:
-    """Return the players, the free seats, the rules in short, and the command that another laptop types to join."""
-    head: list[Line] = []
-    if board.ruleset is not None:
-        name = described(board.ruleset, board.rules_name)
-        head += [text(row) for row in rows(f"Rules: {name}: {summary(board.ruleset)}.", columns)]
-    head.append([])
+# Before the match
+
+
+def lobby(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
+    """Draw the way to join, the seats, and the rules in short; return the area that is left for the talk."""
+    if area.width > _WIDEST:
+        area = area._replace(x=area.x + (area.width - _WIDEST) // 2, width=_WIDEST)
+    x, y, columns, rows = area
+    seats = max(board.seats, len(board.players))
+    warned = [_warning(board, player) for player in board.players]
+    top, code = _invitation(canvas, board, columns, rows - seats - 1 - _TALK * (rows > _LOW))
+    height = len(top) + 2 * (rows > _LOW)
+    if rows >= height + 2 * seats + 5:
+        height += 2 * (not code or rows >= 30)
+    inner = Area(x, y, columns, height)
+    _paragraph(canvas, canvas.felt(inner) if rows > _LOW else inner, top, board.code if code else "")
+    rest = Area(x, y + height, columns, rows - height)
+    if columns >= _SIDE and rows >= 24:
+        return _beside(canvas, board, scene, rest, warned)
+    pitch = 2 if rest.height >= 2 * seats + 1 + _TALK else 1
+    used = _seats(canvas, board, scene, rest._replace(height=min(rest.height, pitch * seats)), warned)
+    left = rest._replace(y=rest.y + used, height=rest.height - used)
+    strangers = [name for name, text in zip(display_names(board.players), warned, strict=True) if "compare" in text]
+    alarm = f"Compare keys with {strangers[0]} before you play." if strangers else ""
+    if left.height and ((alarm and pitch == 1) or left.height > _TALK):
+        said, role = (alarm, "warn") if alarm and pitch == 1 else (_rules(board, columns - 2), "quiet")
+        canvas.put(x + 1, left.y, cut(said, columns - 2), role)
+        left = left._replace(y=left.y + 1, height=left.height - 1)
+    return left
+
+
+def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[list[str], bool]:
+    """Return the rows on the felt, and whether the code is drawn in letters, for which an empty row stands."""
+    free = board.seats - len(board.players)
+    if not board.join_line:
+        told = _waiting(board, free)
+        if columns < _BROAD:
+            told = [part.strip() for part in broken(told[0], columns - 2)]
+        return told, False
+    if not board.code:
+        return ["Tell your friends. They type this line:", *_command(board.join_line, columns - 4)], False
+    command = command_line("join")
+    hint = "Not found?  link  shows a long line that always works,  qr  a picture"
+    if columns < _BROAD:
+        hint = "Not found?  link  shows a long line."
+    if room >= 8 and dice.letters_width(board.code, canvas.theme) <= columns - 4:
+        return [f"Tell your friends. They type  {command}  and this code:", "", "", "", "", hint], True
+    return [
+        f"Tell your friends to type:  {command} {board.code}" if columns >= 60 else f"{command} {board.code}",
+        hint,
+    ], False
+
+
+def _command(join_line: str, columns: int) -> list[str]:
+    """Return the command to join, broken as a shell lets it be."""
+    command = command_line("join", join_line)
+    parts = [command[at : at + columns - 1] for at in range(0, len(command), columns - 1)]
+    return [command] if len(command) <= columns else [*(f"{part}\\" for part in parts[:-1]), parts[-1]]
+
+
+def _waiting(board: Board, free: int) -> list[str]:
+    if board.absent:
+        who = listing(display_names(board.absent, board.players))
+        return [f"The match waits for {who}."]
+    if board.match:
+        return ["Everybody signs in. Then the seats are drawn."]
+    if not board.players or board.players[0].is_me:
+        return ["Your bots take all other seats." if free else "Everybody is here."]
+    host = display_names(board.players)[0]
+    here = "You are in" if any(player.is_me for player in board.players) else "You are watching"
+    more = f"one more player, or for {host} to start" if free == 1 else f"more players, or for {host} to start"
+    first = f"{here}. Waiting for {more if free else f'{host} to start'}."
+    return [first, "" if board.ruleset is None else f"{described(board.ruleset, board.rules_name)}: {_short(board)}"]
+
+
+def _paragraph(canvas: Canvas, area: Area, rows: Sequence[str], code: str) -> None:
+    x, y, columns, height = area
+    y += (height - len(rows)) // 2
+    for row, text in enumerate(rows):
+        last = row == len(rows) - 1 and row
+        canvas.centre(x, y + row, columns, text, "quiet" if last else "text", bold=not last and not code)
+    if code:
+        large = dice.letters_width(code, canvas.theme)
+        dice.letters(canvas, x + (columns - large) // 2, y + 2, code, "counts")
+
+
+def _short(board: Board) -> str:
+    """Return the rules in a few words: those on wild ones and on the aim."""
+    assert board.ruleset is not None
+    options = dict(board.ruleset.options())
+    wild = SHORT["wild"][str(options["wild"])].replace("ones wild", "ones are wild").replace("nothing", "nothing is")
+    return f"{wild}, {SHORT['goal'][str(options['goal'])]}"
+
+
+def _rules(board: Board, columns: int) -> str:
+    if board.ruleset is None:
+        return ""
+    if not board.join_line and columns >= _BROAD:
+        return "First game?  rules  reads them here,  learn  plays a 60-second round."
+    name = capital(described(board.ruleset, board.rules_name))
+    told = f"{name[:1].upper()}{name[1:]} rules: {_short(board)}."
+    more = "   rules  shows the page"
+    return told + more if width(told + more) <= columns else told
+
+
+def _beside(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequence[str]) -> Area:
+    """Draw the seats, with the rules or the QR code beside them; return the area for the talk."""
+    x, y, columns, rows = area
+    left = columns - _PANEL
+    seats = max(board.seats, len(board.players))
+    code = qr_code(board.join_line, board.qr) if board.qr and board.join_line else []
+    if code and not canvas.theme.is_ascii and len(code) < rows and columns - width(code[0]) >= 60:
+        left = columns - width(code[0]) - 2
+        for row, line in enumerate(code):
+            canvas.put(x + left + 1, y + row, line)
+        below = Area(x + left + 1, y + len(code), columns - left - 1, rows - len(code))
+    else:
+        for row in range(rows):
+            canvas.put(x + left, y + row, "│", "faint")
+        lines = [] if board.ruleset is None else summary(board.ruleset).split("; ")
+        at = y
+        if board.ruleset is not None:
+            canvas.put(x + left + 2, at, cut(described(board.ruleset, board.rules_name), _PANEL - 3), bold=True)
+        for line in lines:
+            for number, part in enumerate(broken(line, _PANEL - 5)):
+                at += 1
+                if at < y + rows - 6:
+                    canvas.put(x + left + 2, at, ("  " if number else "· ") + part, "quiet")
+        at = min(at + 2, y + rows - 5)
+        canvas.put(canvas.put(x + left + 2, at, "rules", underline=True), at, " reads them here", "quiet")
+        if scene.talk:
+            canvas.put(canvas.put(x + left + 2, at + 2, "── talk "), at + 2, "─" * (_PANEL - 11), "faint")
+        below = Area(x + left + 2, at + 3, _PANEL - 3, y + rows - at - 3)
+    pitch = 2 if rows >= 2 * seats + 1 else 1
+    _seats(
+        canvas, board, scene, Area(x + 1, y + (rows > pitch * seats), left - 2, min(rows - 1, pitch * seats)), warned
+    )
+    return below
+
+
+def _seats(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequence[str]) -> int:
+    """Draw the players and the free seats, in one or two rows each; return the rows that were used."""
+    x, y, columns, rows = area
     names = display_names(board.players)
-    seats = [_seat(board, place, names, columns) for place in range(max(board.seats, len(names)))]
-    lines: list[Line] = []
-    if board.join_line:
-        lines += [[], text("On another laptop, type:")]
-        if board.code:
-            lines += [text(command_line("join", board.code), palette.KEY), text("or, if that does not find it:")]
-        lines += [text(row, palette.KEY) for row in _command(board, columns)]
-    free = board.seats - len(names)
-    begin = "It begins when all seats are taken, or when {} start."
-    if can_start and board.join_line and free:
-        lines += [[], *(text(row) for row in rows(begin.format("you type"), columns))]
-    elif not (board.join_line or board.match) and board.players and not board.players[0].is_me:
-        told = rows(begin.format("the host types"), columns)
-        lines += [[], *(text(row, palette.QUIET) for row in told)]
-    if board.qr and board.join_line:
-        lines += _qr_code(board, columns, height - len(head) - len(seats) - len(lines))
-    return _fitted(head, seats, lines, columns, height)
+    seats = max(board.seats, len(names))
+    pitch = 2 if rows >= 2 * seats else 1
+    hidden = max(seats - rows + 1, 0) if seats > rows else 0
+    for place in range(seats - hidden):
+        top = y + place * pitch
+        if place < len(names):
+            _player(canvas, board, place, names[place], Area(x, top, columns, pitch), warned[place])
+            if place == scene.picked:
+                canvas.put(x, top, "▸", bold=True)
+        else:
+            canvas.put(x + 2, top, "┄" * (columns - 4), "faint")
+            canvas.put(x + 3, top, " free seat ", "quiet")
+    if hidden:
+        canvas.put(x + 3, y + rows - 1, f"and {counted(hidden, 'more seat')}", "quiet")
+    return min(seats * pitch, rows)
 
 
-def _fitted(head: list[Line], people: list[Line], tail: list[Line], columns: int, height: int) -> list[Line]:
-    """Return lines that fit. First empty lines give way, then players, who are counted, then the end."""
-    if len(head) + len(people) + len(tail) <= height:
-        return [*head, *people, *tail]
-    head, tail = ([line for line in lines if line] for lines in (head, tail))
-    shown = people[: max(height - len(head) - len(tail), 1)]
-    if shown:
-        shown[-1] = with_more(shown[-1], len(people) - len(shown), columns)
-    return [*head, *shown, *tail][:height]
-
-
-def _qr_code(board: Board, columns: int, height: int) -> list[Line]:
-    """Return the join line as a QR code, or how to see it if there is no room for it."""
-    code = qr_code(board.join_line, board.qr)
-    if len(code[0]) >= columns or len(code) >= height:
-        return [[], text("To see the QR code, type qr.", palette.QUIET)]
-    return [[], *(text(row) for row in code)]
-
-
-def _seat(board: Board, place: int, names: Sequence[str], columns: int) -> Line:
-    if place >= len(names):
-        return text(f"  {place + 1}  free", palette.QUIET)
+def _player(canvas: Canvas, board: Board, place: int, name: str, area: Area, warning: str) -> None:
+    x, y, columns, rows = area
     player = board.players[place]
-    you = " (you)" if player.is_me else ""
-    room = max(columns - len(player.fingerprint) - 8, 8)
-    name = f"{cut(names[place], room - len(you))}{you}"
-    row: Line = [("", f"  {place + 1}  "), *filled([(palette.YOU if you else "", name)], min(room, 27))]
-    row.append(("", f" {player.fingerprint}"))
-    if player.fingerprint in board.away:
-        row.append((palette.ALARM, " away"))
-    return row
+    canvas.fill(x + 2, y, columns - 3, 1, "plate")
+    badge = min(_BADGE, columns // 2 - 1)
+    you = " (you)" * player.is_me
+    mark = canvas.theme.mark(place)
+    canvas.put(x + 3, y, f"{mark} {cut(name, badge - 6 - len(you))}{you}", f"seat{place}", bold=True)
+    text, role = _badge(board, player, name)
+    end = x + columns - 2
+    groups = player.fingerprint.split("-")
+    for shown in (player.fingerprint, "-".join(groups[:2]), groups[0]):
+        if x + badge + max(width(text), 24) + 2 + width(shown) <= end and (
+            columns >= 82 or shown != player.fingerprint
+        ):
+            end = canvas.right(end, y, shown, "quiet") - 1
+            break
+    canvas.put(x + badge, y, cut(text, end - x - badge), role, bold=role in ("good", "bad"))
+    note = warning or (_holdings(board) if player.is_me else "")
+    if rows > 1:
+        canvas.put(x + badge, y + 1, cut(note, columns - badge - 1), "quiet")
 
 
-def _command(board: Board, columns: int) -> list[str]:
-    """Return the command to join, in one line if it fits; else broken as a shell lets it be."""
-    command = command_line("join", board.join_line)
-    if get_cwidth(command) < columns:
-        return [command]
-    lines = [command_line("join") + " \\"]
-    rest = command_line("join", board.join_line).removeprefix(command_line("join") + " ")
-    while get_cwidth(rest) >= columns:
-        lines.append(rest[: columns - 2] + "\\")
-        rest = rest[columns - 2 :]
-    return [*lines, rest]
+def _badge(board: Board, player: PlayerInfo, name: str) -> tuple[str, str]:
+    """Return how well the reader knows a player, and its role."""
+    key = player.fingerprint
+    if player.is_me:
+        return "this laptop", "quiet"
+    if key in board.away:
+        return "! not answering", "warn"
+    if (strange := board.unfamiliar.get(key)) is not None and strange.namesakes:
+        return f"! not the {escape(player.name)} you {'trust' if strange.trusted else 'know'}", "bad"
+    if is_marked_as_bot(player.name):
+        return "bot", "quiet"
+    known = board.recognised.get(key)
+    if known is None:
+        return "", "quiet"
+    if known.is_trusted:
+        return "✓ trusted", "good"
+    if known.matches:
+        return f"○ met {_TIMES.get(known.matches, f'{number(known.matches)} times')}", "quiet"
+    return "· new to you", "quiet"
 
 
-def places(board: Board, columns: int, height: int, score: str, hint: str) -> list[Line]:
-    """Return the places of the match, the path of its transcript, and the words for the rest of the evening."""
+def _warning(board: Board, player: PlayerInfo) -> str:
+    """Return what to do about a player whose key and name do not fit; empty if they do."""
+    strange = board.unfamiliar.get(player.fingerprint)
+    if strange is None or player.is_me:
+        return ""
+    if strange.namesakes:
+        other = escape(strange.namesakes[0].name)
+        how = "you trust" if strange.trusted else "you have met"
+        return f"{how} another {other}: compare keys before you play"
+    return f"used to be called {listing([escape(name) for name in strange.known_as])} (same key)"
+
+
+def _holdings(board: Board) -> str:
+    """Return the reader's pledge and purse, where the rules ask for them."""
+    ruleset = board.ruleset
+    if ruleset is None:
+        return ""
+    pledge = f"pledged to {board.pledge.capitalize()}" if ruleset.motes and board.pledge else ""
+    return ", ".join(filter(None, (pledge, board.purse if ruleset.stakes else "")))
+
+
+# After the match
+
+
+def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
+    """Draw the winner, the podium, the recap, and where the transcript lies; return the area left for the talk."""
     over = board.over
     assert over is not None
+    x, y, columns, rows = area
     names = board.seating.names or display_names(over.players)
-    head: list[Line] = [text("The match is over.", palette.TITLE), []]
-    people: list[Line] = []
-    gains = _gains(board.state) if board.state is not None else [""] * len(names)
-    first = 1
-    for seats in over.places:
-        for seat in seats:
-            you = " (you)" if over.players[seat].is_me else ""
-            row: Line = [("", f"  {first}. "), (palette.YOU if you else "", f"{names[seat]}{you}")]
-            row += [(palette.BID, "  wins")] if seats is over.places[0] else []
-            people.append([*row, ("", gains[seat])])
+    winners = over.places[0]
+    called = listing([names[seat].removesuffix(BOT_MARKS[0]) for seat in winners])
+    title = f"{called} {'win' if len(winners) > 1 else 'wins'}"
+    placed = [(place, seat) for place, seats in _numbered(over.places) for seat in seats]
+    has_podium = rows >= 17 and columns >= 60
+    has_letters = rows >= 14 and _is_drawn(title) and dice.letters_width(title, canvas.theme) <= columns - 4
+    head = 3 if has_letters else 1
+    height = head + 2 + 5 * has_podium if rows > _LOW else head
+    inner = canvas.felt(Area(x, y, columns, height)) if rows > _LOW else Area(x, y, columns, head)
+    if has_letters:
+        dice.letters(canvas, x + (columns - dice.letters_width(title, canvas.theme)) // 2, inner.y, title, "counts")
+    else:
+        canvas.centre(x, inner.y, columns, title, "counts", bold=True)
+    if has_podium:
+        _podium(canvas, board, inner._replace(y=inner.y + inner.height - 4, height=4), placed[:_PODIUM], names)
+    at = y + height + (rows >= 18)
+    lines, first, kept = _story(board, scene, placed[_PODIUM if has_podium else len(winners) :], names, columns - 2)
+    room = y + rows - at
+    if len(lines) + 1 + len(kept) <= room:
+        kept.insert(0, ("", None, "", ""))
+    is_short = columns < _NARROW  # then the recap comes last, as its rows are cut
+    above = max(room - len(kept), 0)
+    shown = [*lines[: min(first, above)], *kept, *lines[first:]] if is_short else [*lines[:above], *kept]
+    for title, seat, who, text in shown[:room]:
+        start = x + 1
+        if title and columns >= _NARROW:
+            canvas.put(start, at, title, bold=True)
+            start += 15
+        if seat is not None:
+            start = canvas.put(start, at, f"{canvas.theme.mark(seat)} {who} ", f"seat{seat}", bold=True)
+        canvas.put(start, at, cut(text, x + columns - start), "text" if title else "quiet")
+        at += 1
+    return Area(x, at, columns, max(y + rows - at, 0))
+
+
+def _numbered(places: Sequence[Sequence[int]]) -> list[tuple[int, Sequence[int]]]:
+    """Return the seats of each place with its number: two who share the second place are followed by the fourth."""
+    first, numbered = 1, []
+    for seats in places:
+        numbered.append((first, seats))
         first += len(seats)
-    lines: list[Line] = []
+    return numbered
+
+
+def _is_drawn(text: str) -> bool:
+    return all(letter.isascii() and (letter.isalnum() or letter in " -") for letter in text)
+
+
+def _podium(canvas: Canvas, board: Board, area: Area, placed: Sequence[tuple[int, int]], names: Sequence[str]) -> None:
+    """Draw the first players on steps: the better the place, the higher."""
+    assert board.over is not None
+    x, y, columns, rows = area
+    across = min(18, (columns - 2) // max(len(placed), 1))
+    left = x + (columns - across * len(placed)) // 2
+    for step, (place, seat) in enumerate(placed):
+        high = max(rows - place, 1)
+        start, top = left + step * across + 1, y + rows - high
+        you = " (you)" * board.over.players[seat].is_me
+        name = f"{canvas.theme.mark(seat)} {cut(names[seat], across - 5 - len(you))}{you}"
+        ground = f"seat{seat}" if place == 1 else f"dim-seat{seat}"
+        canvas.fill(start, top, across - 3, high, ground)
+        canvas.centre(start, top - 1, across - 3, name, f"seat{seat}", bold=True)
+        canvas.centre(start, y + rows - 1, across - 3, str(place), bold=True)
+
+
+def _story(
+    board: Board, scene: Scene, rest: Sequence[tuple[int, int]], names: Sequence[str], columns: int
+) -> tuple[list[_Line], int, list[_Line]]:
+    """Return the rows below the podium (title, seat, name, text), the first of the recap, and those on the proof."""
+    over = board.over
+    assert over is not None
+    lines: list[_Line] = []
+    if rest:
+        others = ", ".join(f"{place}. {names[seat]}" for place, seat in rest)
+        lines += [("Then" if not row else " ", None, "", part) for row, part in enumerate(broken(others, columns - 15))]
+    played = f"{counted(board.rounds[-1].number, 'round')}." if board.rounds else ""
+    evening = "  ".join(filter(None, (f"{scene.score}." if scene.score else "", played[:1].upper() + played[1:])))
+    if evening:
+        lines.append(("The evening", None, "", evening))
+    if board.state is not None and (gains := _gains(board.state)):
+        won = "  ".join(f"{names[seat]} {gain}" for seat, gain in enumerate(gains) if gain)
+        lines += [("Coins" if not row else " ", None, "", part) for row, part in enumerate(broken(won, columns - 15))]
     if board.state is not None and board.state.motes is not None and board.state.motes.soul is not None:
-        lines.append(text(f"The Twin Soul is {board.state.motes.soul.name}."))
-    if score:
-        lines += [[], text(f"This evening: {score}.")]
-    lines += [[], *(text(row) for row in rows(confirmation(over, has_leavers=board.has_leavers), columns) if row)]
-    lines += [text(row) for row in rows(f"The transcript is {shown_path(over.transcript)}", columns)]
-    if hint:
-        lines += [[], text(hint, palette.KEY)]
-    return _fitted(head, people, lines, columns, height)
+        lines.append(("Twin Soul", None, "", f"{board.state.motes.soul.name}."))
+    signed = confirmation(over, has_leavers=board.has_leavers)
+    proof = [signed, f"Your copy proves it: {shown_path(over.transcript)}"]
+    proof = [" ".join(proof)] if width(" ".join(proof)) <= columns else proof
+    kept: list[_Line] = [("", None, "", part) for line in proof for part in broken(line, columns)]
+    told = recap(board.rounds, board.seating) if board.seating.names else ()
+    first = len(lines)
+    for row in told:
+        text, *more = broken(row.text, max(columns - 17 - width(row.who), columns // 2))
+        lines += [(row.title, row.seat, row.who, text), *((" ", None, "", part.strip()) for part in more)]
+    return lines, first, kept
 
 
 def _gains(state: State) -> list[str]:
-    """Return the coins and run tickets that each player has won or lost; empty for no change."""
+    """Return the coins and run tickets that each player has won or lost; nothing without stakes and tickets."""
     if not state.places:
-        return [""] * state.players
+        return []
     paid = settlement(state)
     coins = [f"{delta:+,d} {plural(delta, 'coin')}" if state.ruleset.stakes else "" for delta in paid.delta]
     tickets = map(ticket_change, paid.ticket_delta)
-    return ["".join(f"  {part}" for part in each if part) for each in zip(coins, tickets, strict=True)]
+    gains = [" ".join(filter(None, each)) for each in zip(coins, tickets, strict=True)]
+    return gains if any(gains) else []

@@ -1,0 +1,298 @@
+"""Pictures of lobbies and end cards as text: who sits there and how well they are known; who won, and the evening."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
+
+from cli.render import escape
+from cli.table.board import Board
+from cli.table.picture import picture
+from cli.table.scene import Scene, Talk
+from cli.table.theme import Theme
+from cli.text.qr_code import qr_code
+from p2pdice import PRESETS
+from protocol.events import (
+    AwaitingPlayers,
+    CodeTried,
+    LobbyChanged,
+    MatchResult,
+    PeerLost,
+    PlayerInfo,
+    Recognised,
+    TableJoined,
+    TableOpened,
+    TableWatched,
+    Unfamiliar,
+)
+from tests.cli.table.boards import JOIN_LINE, Sample, match_of, people
+
+PICTURES, ASCII = Theme(), Theme("none", "unknown", is_ascii=True)
+CLASSIC = PRESETS["classic"]
+SIZES = [(40, 12), (60, 18), (80, 24), (110, 34), (120, 40), (150, 46), (200, 50)]
+ANOTHER = PlayerInfo("Ada", "9999-KVHF")
+
+
+def hosted(names: tuple[str, ...] = ("Ada", "Ben", "Cleo"), seats: int = 4, rules: str = "classic") -> Board:
+    board = Board()
+    board.take(
+        TableOpened("Friday", JOIN_LINE, (), True, seats=seats, ruleset=PRESETS[rules], code="372-volume-become")
+    )
+    board.take(LobbyChanged(people(names), seats))
+    return board
+
+
+def joined(me: int | None = 2) -> Board:
+    board, players = Board(), people(("Ada", "Ben", "Cleo"), me)
+    kind = TableWatched if me is None else TableJoined
+    board.take(kind("Friday", players[0], CLASSIC, 4))
+    board.take(LobbyChanged(players, 4))
+    return board
+
+
+def drawn(board: Board, size: tuple[int, int] = (80, 24), theme: Theme = PICTURES, scene: Scene = Scene()) -> str:  # noqa: B008 - immutable
+    return picture(board, scene, *size, theme).text()
+
+
+def row_of(name: str, shown: str) -> str:
+    return next(line for line in shown.split("\n") if f" {name} " in line)
+
+
+def test_the_lobby_of_a_host() -> None:
+    board = hosted()
+    board.take(Recognised(board.players[1], True, 0))
+    board.take(Recognised(board.players[2], False, 0))
+    assert (
+        drawn(board, scene=Scene(picked=1, talk=[Talk(2, "Cleo", "found it, nice code")])).rstrip()
+        == """\
+ ⚄ Friday   classic   lobby                                  3 of 4 seats taken
+▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄
+           Tell your friends. They type  p2pdice join  and this code:
+
+     ▀▀▄ ▀▀█ ▀▀▄    █ █ ▄▀▄ █   █ █ █▄ ▄█ █▀▀    █▀▄ █▀▀ ▄▀▀ ▄▀▄ █▄ ▄█ █▀▀
+      ▀▄  █  ▄▀  ▀▀ █ █ █ █ █   █ █ █ ▀ █ █▀  ▀▀ █▀▄ █▀  █   █ █ █ ▀ █ █▀
+     ▀▀   ▀  ▀▀▀     ▀   ▀  ▀▀▀ ▀▀▀ ▀   ▀ ▀▀▀    ▀▀  ▀▀▀  ▀▀  ▀  ▀   ▀ ▀▀▀
+     Not found?  link  shows a long line that always works,  qr  a picture
+▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀
+   ● Ada (you)       this laptop                                     0ZYM-KVHF
+
+▸  ▲ Ben             ✓ trusted                                       1ZYM-KVHF
+
+   ■ Cleo            · new to you                                    2ZYM-KVHF
+
+  ┄ free seat ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
+
+ Classic rules: ones are wild, last with dice wins.   rules  shows the page
+── talk ────────────────────────────────────────────────────────────────────────
+ Cleo: found it, nice code"""
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", [PICTURES, ASCII])
+def test_the_code_can_be_read_at_every_size(size: tuple[int, int], theme: Theme) -> None:
+    shown = drawn(hosted(), size, theme)
+    drawn_large = "▄▀▄" in shown
+    assert drawn_large or "372-volume-become" in shown or "3 7 2 - v o l u m e - b e c o m e" in shown
+    assert "p2pdice join" in shown
+    assert "free seat" in shown
+
+
+def test_the_code_gives_way_to_the_long_line_when_it_is_closed() -> None:
+    board = hosted()
+    board.take(CodeTried(0))
+    for size in SIZES:
+        shown = drawn(board, size).replace("\\\n", "").replace(" ", "").replace("\n", "")
+        assert f"p2pdicejoin{JOIN_LINE}" in shown, size
+
+
+@pytest.mark.parametrize(
+    ("told", "badge"),
+    [
+        (lambda ben: [], ""),
+        (lambda ben: [Recognised(ben, False, 0)], "· new to you"),
+        (lambda ben: [Recognised(ben, False, 1)], "○ met once"),
+        (lambda ben: [Recognised(ben, False, 3)], "○ met three times"),
+        (lambda ben: [Recognised(ben, False, 12)], "○ met 12 times"),
+        (lambda ben: [Recognised(ben, True, 12)], "✓ trusted"),
+        (lambda ben: [Recognised(ben, False, 0), Recognised(ben, True, 0)], "✓ trusted"),
+        (lambda ben: [Recognised(ben, False, 0), Unfamiliar(ben, (), (ANOTHER,))], "! not the Ben you know"),
+        (lambda ben: [Unfamiliar(ben, (), (ANOTHER,), ("9999-KVHF",))], "! not the Ben you trust"),
+        (lambda ben: [Recognised(ben, True, 2), Unfamiliar(ben, ("Benny",), ())], "✓ trusted"),
+        (lambda ben: [Recognised(ben, True, 2), PeerLost(ben)], "! not answering"),
+    ],
+)
+def test_a_badge_says_how_well_a_player_is_known(told, badge: str) -> None:  # type: ignore[no-untyped-def]
+    board = hosted()
+    for event in told(board.players[1]):
+        board.take(event)
+    assert row_of("Ben", drawn(board))[21:].rpartition("1ZYM")[0].strip() == badge
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_impostor_is_told_apart_and_a_row_says_what_to_do(size: tuple[int, int]) -> None:
+    board = joined()
+    board.take(Recognised(board.players[0], False, 0))
+    board.take(Unfamiliar(board.players[0], (), (ANOTHER,), (ANOTHER.fingerprint,)))
+    shown = drawn(board, size)
+    assert "! not the Ada" in shown
+    assert "ompare keys" in shown
+
+
+def test_a_known_key_with_a_new_name_is_explained() -> None:
+    board = hosted()
+    board.take(Unfamiliar(board.players[1], ("Benny\x1b[2J",), ()))
+    assert "used to be called Benny\\x1b[2J (same key)" in drawn(board)
+
+
+@pytest.mark.parametrize(
+    ("me", "told"), [(2, "You are in. Waiting for one more"), (None, "You are watching. Waiting for one more")]
+)
+def test_a_guest_and_a_spectator_read_for_whom_the_table_waits(me: int | None, told: str) -> None:
+    for size in SIZES:
+        shown = drawn(joined(me), size)
+        assert told in shown
+        assert "372" not in shown
+
+
+def test_a_proposed_match_waits_for_those_who_are_not_back() -> None:
+    board, players = Board(), people(("Ada", "Ben", "Cleo"))
+    board.take(AwaitingPlayers("ab" * 32, "Friday", players, players[1:]))
+    assert "The match waits for Ben and Cleo." in drawn(board)
+
+
+def test_pledge_and_purse_stand_below_the_reader_where_the_rules_ask_for_them() -> None:
+    board = hosted(rules="motes")
+    board.pledge, board.purse = "redeemed", "1,000 coins"
+    assert "pledged to Redeemed, 1,000 coins" in drawn(board)
+    board = hosted()
+    board.pledge, board.purse = "redeemed", "1,000 coins"
+    assert "Redeemed" not in drawn(board)
+    assert "1,000" not in drawn(board)
+
+
+def test_the_qr_code_is_drawn_where_it_fits() -> None:
+    board = hosted()
+    board.qr = "dark"
+    code = qr_code(JOIN_LINE, "dark")
+    rows = drawn(board, (120, 46)).split("\n")
+    at = next(place for place, row in enumerate(rows) if code[0].rstrip() in row)
+    x = rows[at].index(code[0])
+    assert [row[x : x + len(code[0])].ljust(len(code[0])) for row in rows[at : at + len(code)]] == code
+    assert code[1] not in drawn(board, (80, 24))
+
+
+@settings(max_examples=40)
+@given(
+    names=st.lists(st.text("Ab 五é\x1b‮", min_size=1, max_size=20), min_size=2, max_size=10, unique=True),
+    free=st.integers(0, 8),
+    me=st.integers(0, 1),
+    columns=st.integers(40, 200),
+    rows=st.integers(12, 50),
+    theme=st.sampled_from([PICTURES, ASCII]),
+    rules=st.sampled_from(sorted(PRESETS)),
+)
+def test_any_players_fit_in_any_lobby(
+    names: list[str], free: int, me: int, columns: int, rows: int, theme: Theme, rules: str
+) -> None:
+    board, players = Board(), people(names, me)
+    seats = min(len(names) + free, 10)
+    if me:
+        board.take(TableJoined(names[0], players[0], PRESETS[rules], seats))
+    else:
+        board.take(TableOpened(names[0], JOIN_LINE, (), True, seats=seats, ruleset=PRESETS[rules], code="1-a-b"))
+    board.take(LobbyChanged(players, seats))
+    board.take(Unfamiliar(players[1 - me], (names[0],), players))
+    shown = drawn(board, (columns, rows), theme, Scene(picked=0, talk=[Talk(1, escape(names[1]), "hello")]))
+    assert all(get_cwidth(row) <= columns for row in shown.split("\n"))
+    assert len(shown.split("\n")) == rows
+    assert not {"\x1b", "‮"} & set(shown)
+
+
+# After the match
+
+
+def finished(rules: str = "classic", names: tuple[str, ...] = ("Ada", "Ben", "Cleo", "Dan"), seed: int = 1) -> Board:
+    *_, board = match_of(PRESETS[rules], names, 0, Random(seed))
+    return board
+
+
+def test_the_end_card() -> None:
+    sample = Sample(CLASSIC.with_options({"dice": "1"}), ("Ada", "Ben"))
+    sample.roll()
+    sample.play("1x3", "2x3", "liar")
+    sample.open((3,), (5,))
+    places, players = sample.state.places, sample.board.players
+    sample.board.take(MatchResult("ab" * 32, places, players, Path("/tmp/friday.msgpack"), confirmed=True))
+    shown = drawn(sample.board, scene=Scene(score="Ada 2, Ben 0")).rstrip().split("\n")
+    assert shown[:11] == [
+        " ⚄ Friday   house rules   match over",
+        "▄" * 80,
+        "                        ▄▀▄ █▀▄ ▄▀▄   █   █ ▀█▀ █▄ █ ▄▀▀",
+        "                        █▀█ █ █ █▀█   █▄▀▄█  █  █ ▀█  ▀▄",
+        "                        ▀ ▀ ▀▀  ▀ ▀   ▀   ▀ ▀▀▀ ▀  ▀ ▀▀",
+        "",
+        "                         ● Ada (you)",
+        "                                              ▲ Ben",
+        "",
+        "                              1                 2",
+        "▀" * 80,
+    ]
+    assert shown[12] == " The evening    Ada 2, Ben 0.  One round."
+    assert shown[-1].endswith("/tmp/friday.msgpack")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_end_card_says_who_won_and_where_the_transcript_is(size: tuple[int, int]) -> None:
+    board = finished()
+    shown = drawn(board, size, ASCII)
+    assert board.over is not None
+    assert f"{board.seating.names[board.over.places[0][0]]} wins" in shown
+    assert "friday.msgpack" in shown
+    if size[1] >= 18:
+        for title in ("Best bluff", "Worst call", "Luckiest roll"):
+            assert title in shown
+
+
+def test_everybody_has_a_place_on_an_end_card() -> None:
+    names = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ines", "Jo")
+    shown = drawn(finished(names=names))
+    for name in names:
+        assert name in shown
+
+
+def test_stakes_and_the_twin_soul_are_told_at_the_end() -> None:
+    board = finished("motes")
+    shown = drawn(board, (120, 40))
+    assert board.state is not None
+    assert board.state.motes is not None
+    assert board.state.motes.soul is not None
+    assert board.state.motes.soul.name in shown
+    assert "coins" in shown
+
+
+def test_a_recap_of_long_names_is_wrapped_on_the_narrowest_terminal() -> None:
+    board = finished(names=("Cleo", "\x1b" * 20, "\x1b五" * 10))
+    for columns in (20, 24, 30):
+        assert all(get_cwidth(row) <= columns for row in drawn(board, (columns, 30)).split("\n"))
+
+
+@settings(max_examples=15)
+@given(
+    rules=st.sampled_from(sorted(PRESETS)),
+    names=st.lists(st.text("Ab 五é", min_size=1, max_size=20), min_size=2, max_size=10, unique=True),
+    seed=st.integers(0, 100),
+    columns=st.integers(40, 200),
+    rows=st.integers(12, 50),
+)
+def test_any_end_fits(rules: str, names: list[str], seed: int, columns: int, rows: int) -> None:
+    shown = drawn(
+        finished(rules, tuple(names), seed), (columns, rows), scene=Scene(score="A 1", talk=[Talk(0, "A", "x")])
+    )
+    assert all(get_cwidth(row) <= columns for row in shown.split("\n"))
+    assert "friday.msgpack" in shown

@@ -1,0 +1,238 @@
+"""Pictures of dice with powers, of stakes, and of the strips of replays and spectators, as text."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.table import motes_felt, showdown
+from cli.table.board import Board
+from cli.table.picture import picture
+from cli.table.scene import ReplayStrip, Scene, WatchStrip
+from cli.table.theme import Theme
+from cli.text.narrate_motes import window
+from p2pdice import PRESETS, Die, Stake, view
+from p2pdice.mischief import Buried, Effect
+from p2pdice.powers.grey import Immunity
+from p2pdice.powers.red import Block
+from protocol.events import CupsSeen, YourTurn
+from tests.cli.table.boards import Sample, match_of
+
+PICTURES, ASCII = Theme(), Theme("none", "unknown", is_ascii=True)
+SIZES = [(40, 12), (60, 18), (80, 24), (110, 34), (120, 40), (150, 46), (200, 50)]
+NAMES = ("Ada", "Ben", "Cleo", "Dan")
+LOST = ReplayStrip(4, (1, 3, 2, None, 1, 3, 3, 2, 1, 1, 2, 2), 6, 11, "all dice")
+
+
+def drawn(board: Board, size: tuple[int, int] = (80, 24), theme: Theme = PICTURES, scene: Scene = Scene()) -> str:  # noqa: B008 - immutable
+    return picture(board, scene, *size, theme).text()
+
+
+def at_night() -> Board:
+    """Return a table at night: Cleo plays Dark on the reader's Light, and the reader may answer."""
+    for board in match_of(PRESETS["motes"], NAMES, 0, Random(5)):
+        state = board.state
+        if state is None or state.motes is None or state.phase != "bidding" or board.turn is None:
+            continue
+        light, blue = Die("light", 0), Die("blue", 0)
+        motes = state.motes._replace(
+            prize="neutral",
+            graveyard=(Buried(light, 0), Buried(blue, 0), Buried(Die("dark", 1), 1), Buried(Die("red", 3), 2)),
+            stack=(Effect(Die("dark", 2), 2, light),),
+            actor=2,
+            lasting=(Immunity(2, 2), Block(1, 3, "cursed")),
+        )
+        board.state = state._replace(
+            phase="night", turn=0, bids=(), table=state.table._replace(motes=motes, live=(0, 1, 2, 3))
+        )
+        board.turn = YourTurn(view(board.state, 0), 1)
+        return board
+    raise AssertionError("no bidding")
+
+
+def test_a_night_on_a_usual_terminal() -> None:
+    shown = drawn(at_night()).split("\n")
+    assert shown[6].strip() == "○ sunset ─ ● night ─ ○ bidding ─ ○ sunrise"
+    assert shown[8] == "   ON THE STACK                             GRAVEYARD"
+    assert shown[9].startswith("   ■ Cleo plays Dark to destroy your Light")
+    graveyard = " ".join(row[44:] for row in shown[9:11])
+    for needed in ("● you Light, Blue (yours to play)", "▲ Ben Dark", "■ Cleo Dan's Red"):
+        assert needed in graveyard
+
+
+def test_a_night_in_ascii_marks_the_part_of_the_turn_with_brackets() -> None:
+    assert "sunset - [night] - bidding - sunrise" in drawn(at_night(), theme=ASCII)
+
+
+def test_after_the_verdict_ones_own_cup_is_what_is_left() -> None:
+    """The turn goes on at sunrise, while the hand of the showdown is no more."""
+    boards = match_of(PRESETS["motes"], NAMES, 0, Random(3))
+    board = next(
+        each
+        for each in boards
+        if each.state is not None
+        and window(each.state) == "sunrise"
+        and each.state.dice[0]
+        and each.showdown is not None
+    )
+    assert board.state is not None
+    assert board.state.motes is not None
+    rows = drawn(board).split("\n")
+    assert rows[14].split()[: board.state.dice[0]] == ["?"] * board.state.dice[0]
+    assert rows[16].split()[: board.state.dice[0]] == [die.mote.capitalize() for die in board.state.motes.cups[0]]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (110, 34), (120, 40), (150, 46)])
+def test_pledge_and_stake_leave_room_for_the_names_of_bots(size: tuple[int, int]) -> None:
+    names = ("Ada", "Ben (Ada's bot)", "Cleo (bot)", "Dan")
+    board = next(each for each in match_of(PRESETS["motes"], names, 0, Random(1)) if each.state and each.state.wagers)
+    shown = drawn(board, size)
+    for needed in ("▲ Ben", "■ Cleo", "◆ Dan"):
+        assert needed in shown
+    assert re.search(r"■ Cleo.* [0-9,]+c", shown)
+
+
+def test_a_wide_table_has_a_row_for_each_player_in_the_graveyard() -> None:
+    shown = drawn(at_night(), (120, 40))
+    for row in (r"● you  +Light, Blue \(yours to play\)", r"▲ Ben  +Dark", r"■ Cleo +Dan's Red"):
+        assert re.search(row, shown)
+    assert "whoever sent a die here may play it" in shown
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_stack_is_in_sight_at_every_size(size: tuple[int, int]) -> None:
+    told = " ".join(drawn(at_night(), size).replace("│", " ").split())
+    assert "Cleo plays Dark to destroy" in told
+    assert "your Light" in told
+
+
+def test_in_the_bidding_the_graveyard_is_below_the_bid() -> None:
+    board = at_night()
+    assert board.state is not None
+    assert board.state.motes is not None
+    motes = board.state.motes._replace(stack=())
+    board.state = board.state._replace(phase="bidding", table=board.state.table._replace(motes=motes))
+    board.turn = None
+    shown = drawn(board)
+    assert "○ night ─ ● bidding" in shown
+    assert re.search(r"graveyard  ● Light, Blue   ▲ Dark   ■ Dan's Red", shown)
+
+
+@pytest.mark.parametrize(
+    ("bet", "told"),
+    [(50, r"and a bonus of 2\."), (0, r"Lose: nothing\."), (1000, r"(a bonus of 1,000|and 1,000 more)\.")],
+)
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_the_stake_in_the_line_is_drawn_with_what_it_wins_and_loses(bet: int, told: str, size: tuple[int, int]) -> None:
+    board = next(
+        each for each in match_of(PRESETS["motes"], NAMES, 0, Random(1)) if motes_felt.is_staking(each) and each.turn
+    )
+    shown = drawn(board, size, scene=Scene(typed=Stake(bet)))
+    assert "What do you stake on your own victory?" in shown
+    assert re.search(told, shown)
+    assert "1,000" in shown
+    assert f"Lose: these {bet:,}." in shown or not bet
+    board.turn, board.staked = None, "stake 50 coins"
+    assert "You stake 50 coins. Nobody sees it" in drawn(board, size).replace("\n", " ")
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 1000), size=st.sampled_from(SIZES), names=st.permutations(NAMES))
+def test_no_picture_names_a_seat_by_its_number(seed: int, size: tuple[int, int], names: list[str]) -> None:
+    rng = Random(seed)
+    for board in match_of(PRESETS["motes"], names, 0, rng):
+        if rng.random() < 0.05:
+            shown = drawn(board, size)
+            assert not re.search("@[0-9]", shown)
+            assert not re.search(r"\bseat [0-9]", shown)
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 1000))
+def test_every_die_of_the_graveyard_is_called_by_its_first_owner(seed: int) -> None:
+    rng = Random(seed)
+    for board in match_of(PRESETS["motes"], NAMES, None, rng):
+        state = board.state
+        if state is None or state.motes is None or window(state) not in ("sunset", "night", "sunrise"):
+            continue
+        if showdown.is_on(board) or board.over is not None or rng.random() < 0.7:
+            continue
+        shown = drawn(board, (200, 50))
+        for die, by in state.motes.graveyard:
+            assert die.mote.capitalize() in shown
+            if die.seat != by:
+                assert f"{NAMES[die.seat]}'s {die.mote.capitalize()}" in shown
+
+
+# Strips
+
+
+def watched(*, sees_all: bool) -> Board:
+    sample = Sample(PRESETS["classic"], NAMES, me=None)
+    sample.roll()
+    sample.play("2x5", "3x5", "5x5", "7x5")
+    if sees_all:
+        cups = ((1, 3, 5, 5, 6), (2, 3, 4, 4, 5), (1, 3, 5, 6, 6), (2, 4, 6, 6, 6))
+        sample.board.take(CupsSeen(cups, sample.state))
+    return sample.board
+
+
+def test_a_spectator_reads_what_is_verified_here() -> None:
+    shown = drawn(watched(sees_all=False), scene=Scene(strip=WatchStrip(42, 168)))
+    assert "✓ 42 steps, 168 signatures, nothing wrong so far" in shown
+    assert "This program checks every signature and every roll as it happens." in shown
+    assert "all dice hidden" in shown
+
+
+def test_a_replay_shows_its_place_and_weighs_a_bid_by_its_bidders_dice() -> None:
+    shown = drawn(watched(sees_all=True), scene=Scene(strip=LOST)).split("\n")
+    assert shown[13].split() == ["round", *map(str, range(1, 13))]
+    assert shown[14].split() == ["lost", *"▲◆■▲◆◆■▲▲■■"]
+    assert shown[14].index("■") - shown[13].index("3") == 0
+    assert shown[15].endswith("6 of 11")
+    assert shown[15].count("━") == round(48 * 6 / 11)
+    felt = "\n".join(shown[5:12])
+    for needed in ("false: there are six", "20% likely", "with Dan's dice"):
+        assert needed in felt
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("strip", [LOST, WatchStrip(42, 168)])
+def test_a_strip_is_in_sight_at_every_size(size: tuple[int, int], strip: ReplayStrip | WatchStrip) -> None:
+    shown = drawn(watched(sees_all=True), size, scene=Scene(strip=strip))
+    assert ("6 of 11" if isinstance(strip, ReplayStrip) else "42 steps") in shown
+
+
+def test_a_long_replay_shows_the_rounds_around_its_place() -> None:
+    strip = ReplayStrip(50, (0,) * 90, 1, 5, "all dice")
+    row = drawn(watched(sees_all=True), scene=Scene(strip=strip)).split("\n")[13]
+    assert "50" in row
+    assert "90" not in row
+
+
+def test_the_verdict_of_a_replay_stands_beside_the_strip() -> None:
+    sample = Sample(PRESETS["classic"], NAMES, me=None)
+    sample.roll()
+    sample.play("7x5", "liar")
+    sample.open((1, 3, 5, 5, 6), (2, 3, 4, 4, 5), (1, 3, 5, 6, 6), (2, 4, 6, 6, 6))
+    shown = drawn(sample.board, theme=ASCII, scene=Scene(strip=LOST))
+    assert "*** A LIE ***" in shown
+    assert "6 of 11" in shown
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        ("friday: FAIR.\n  More.", "✓ fair: every roll and signature holds"),
+        ("friday: INCOMPLETE.", "! incomplete"),
+        ("friday: MISCONDUCT by Ben (AAAA-BBBB), proven by their own signature.", "! misconduct"),
+        ("", "20 dice"),
+    ],
+)
+def test_the_title_of_a_replay_has_the_verdict_on_its_file(verdict: str, told: str) -> None:
+    title = drawn(watched(sees_all=True), scene=Scene(strip=LOST, verdict=verdict)).split("\n")[0]
+    assert title.endswith(f"  {told}")

@@ -1,0 +1,276 @@
+"""Pictures of showdowns as text: what is on them at each beat, and what is not on them yet."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
+
+from cli.table import showdown
+from cli.table.board import Board, CupOpened
+from cli.table.moment import band
+from cli.table.picture import picture
+from cli.table.scene import Motion, Scene
+from cli.table.theme import Theme
+from p2pdice import PRESETS, Hand
+from tests.cli.table.boards import Sample, match_of
+
+PICTURES, ASCII = Theme(), Theme("none", "unknown", is_ascii=True)
+CLASSIC = PRESETS["classic"]
+NAMES = ("Ada", "Ben", "Cleo", "Dan")
+CUPS: tuple[Hand, ...] = ((1, 3, 5, 5, 6), (2, 3, 4, 4, 5), (1, 3, 5, 6, 6), (2, 4, 6, 6, 6))
+"""Six fives, with the wild ones."""
+SIZES = [(40, 12), (60, 18), (80, 24), (110, 34), (120, 40), (150, 46), (200, 50)]
+
+
+def called(
+    *moves: str, rules: str = "classic", cups: tuple[Hand | None, ...] = CUPS, shown: int | None = None
+) -> Board:
+    """Return the board after these moves; the cups are opened then, if ``shown`` is not 0."""
+    sample = Sample(PRESETS[rules], NAMES)
+    sample.roll()
+    sample.play(*moves)
+    if shown != 0:
+        sample.open(*cups, beats_shown=shown)
+    return sample.board
+
+
+def on_seven_fives(shown: int | None = None, cups: tuple[Hand | None, ...] = CUPS) -> Board:
+    return called("2x5", "3x5", "5x5", "7x5", "liar", cups=cups, shown=shown)
+
+
+def drawn(board: Board, size: tuple[int, int] = (80, 24), theme: Theme = PICTURES, scene: Scene = Scene()) -> str:  # noqa: B008 - immutable
+    return picture(board, scene, *size, theme).text()
+
+
+def test_the_verdict_on_a_usual_terminal() -> None:
+    assert (
+        drawn(on_seven_fives()).rstrip()
+        == """\
+ ⚄ Friday   classic   round 1                                           19 dice
+  ▲ Ben                      ■ Cleo                     ◆ Dan
+     ▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀          ▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀          ▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀
+     2   3   4   4   5          1   3   5   6   6          2   4   6   6   ✕
+         1 counts                    2 count                  loses a die
+▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄
+   You call LIAR          ▄█▀▀▀               fives, and ones, which are wild
+   on ◆ Dan's             ██▀█▄  of 7
+   seven fives            ▀█▄█▀                1   5   5   5   1   5   ·
+                                               ●   ●   ●   ▲   ■   ■
+
+▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀
+  ● Ada (you)                   3 count
+          ●       ●   ●   ●   ●   ●   ●      ▄▀▄   █   ▀█▀ █▀▀   six fives,
+    ●       ●       ●       ●     ●   ●      █▀█   █    █  █▀    not seven
+              ●   ●   ●   ●   ●   ●   ●      ▀ ▀   ▀▀▀ ▀▀▀ ▀▀▀
+ 1 wild     3      ‹5›     ‹5›      6
+────────────────────────────────────────────────────────────────────────────────"""
+    )
+
+
+def test_the_verdict_in_ascii_and_without_colours() -> None:
+    assert (
+        drawn(on_seven_fives(), theme=ASCII).rstrip()
+        == """\
+ Friday   classic   round 1                                             19 dice
+  ^ Ben                      # Cleo                     * Dan
+
+     2   3   4   4  [5]        [1]  3  [5]  6   6          2   4   6   6  [x]
+         1 counts                    2 count                  loses a die
++------------------------------------------------------------------------------+
+|  You call LIAR           _                  fives, and ones, which are wild  |
+|  on * Dan's             |_   of 7                                            |
+|  seven fives            |_|                 [1] [5] [5] [5] [1] [5] (.)      |
+|                                              o   o   o   ^   #   #           |
+|                                                                              |
++------------------------------------------------------------------------------+
+  o Ada (you)                   3 count
+ [     ] [o    ] [o   o] [o   o] [o   o]                         six fives,
+ [  o  ] [  o  ] [  o  ] [  o  ] [o   o]       *** A LIE ***     not seven
+ [     ] [    o] [o   o] [o   o] [o   o]
+<1 wild>    3      <5>     <5>      6
+--------------------------------------------------------------------------------"""
+    )
+
+
+def test_the_verdict_on_the_smallest_terminal() -> None:
+    assert (
+        drawn(on_seven_fives(), (40, 12)).rstrip()
+        == """\
+ ⚄ Friday  round 1
+ ▲ Ben 5      ■ Cleo 5     ◆ Dan 4
+
+ You call LIAR: seven fives      6 of 7
+  1   5   5   5   1   5   ·
+
+ You   1   3   5   5   6
+  A LIE: six fives, not seven"""
+    )
+
+
+def test_a_call_shows_who_calls_what_and_no_cup_is_up() -> None:
+    shown = drawn(on_seven_fives(0))
+    for needed in ("You call LIAR", "on ◆ Dan's", "seven fives", "of 7", "The cups go up one by one,", "Dan's last."):
+        assert needed in shown
+    assert shown.count("5 dice") == 4
+    assert shown.count("·   ") == 6  # an empty slot for each die of the bid, and one at the end
+
+
+def test_cups_go_up_one_by_one_and_the_slots_fill() -> None:
+    counts = [len(showdown.counted(on_seven_fives(shown), Motion())) for shown in range(5)]
+    assert counts == [0, 3, 4, 6, 6]
+    assert ["2   3   4   4   5" in drawn(on_seven_fives(shown)) for shown in range(5)] == [False, False, *[True] * 3]
+    assert ["2   4   6   6   6" in drawn(on_seven_fives(shown)) for shown in range(5)] == [*[False] * 4, True]
+
+
+@pytest.mark.parametrize(
+    ("age", "is_half", "dice", "gold"),
+    [(0, True, 0, 0), (89, True, 0, 0), (91, False, 5, 0), (459, False, 5, 0), (461, False, 5, 1), (571, False, 5, 2)],
+)
+def test_a_cup_is_half_up_then_up_then_its_dice_count_one_by_one(age: int, is_half: bool, dice: int, gold: int) -> None:
+    board = on_seven_fives(3)  # Cleo's cup has two that count
+    assert board.showdown is not None
+    cup = showdown.cups(board, Motion({CupOpened: (CupOpened(2, board.showdown.shown), age)}))[2]
+    assert (cup.is_half, len(cup.dice)) == (is_half, dice)
+    assert [kind for _, kind in cup.dice].count("counts") == gold
+    assert not any(kind == "miss" for _, kind in cup.dice) or gold, "dice fade when others begin to count"
+    assert len(showdown.counted(board, Motion({CupOpened: (CupOpened(2, board.showdown.shown), age)}))) == 4 + gold
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("shown", [0, 1, 2, 3])
+def test_nothing_tells_what_is_in_a_cup_that_is_not_up(size: tuple[int, int], shown: int) -> None:
+    other: tuple[Hand, ...] = (*CUPS[:shown], *((2, 2, 2, 2, 3),) * (4 - shown))
+    assert drawn(on_seven_fives(shown), size) == drawn(on_seven_fives(shown, other), size)
+
+
+@pytest.mark.parametrize(
+    ("moves", "cups", "told"),
+    [
+        (("5x5", "liar"), CUPS, ("TRUE", "six fives,", "one to spare")),
+        (("6x5", "liar"), CUPS, ("TRUE", "six fives,", "just enough")),
+        (("9x5", "liar"), CUPS, ("A LIE", "six fives,", "not nine")),
+        (("6x5", "liar"), (CUPS[0], None, CUPS[2], CUPS[3]), ("VOID", "Ben's cup stayed down:", "nobody loses a die")),
+        (("4x5", "liar"), (CUPS[0], None, CUPS[2], CUPS[3]), ("TRUE", "at least five fives,", "one to spare")),
+    ],
+)
+def test_the_words_of_a_verdict(moves: tuple[str, ...], cups: tuple[Hand | None, ...], told: tuple[str, ...]) -> None:
+    words = showdown.words(called(*moves, cups=cups))
+    assert words is not None
+    assert words[:3] == told
+
+
+@pytest.mark.parametrize(
+    ("quantity", "told"), [(6, ("EXACT", "six fives", "on the nose")), (5, ("NOT EXACT", "six fives,", "not five"))]
+)
+def test_the_words_on_a_call_of_exact(quantity: int, told: tuple[str, ...]) -> None:
+    words = showdown.words(called(f"{quantity}x5", "exact", rules="spot-on"))
+    assert words is not None
+    assert words[:3] == told
+
+
+@pytest.mark.parametrize(
+    ("me", "tone"), [(0, "band-wrong"), (1, "band-right"), (2, "band-right"), (None, "band-right")]
+)
+def test_the_ground_of_a_verdict_tells_whether_the_reader_was_right(me: int | None, tone: str) -> None:
+    sample = Sample(CLASSIC, NAMES, me=me)
+    sample.roll()
+    sample.play("9x5", "liar")  # Ada bids, Ben calls
+    sample.open(*CUPS)
+    words = showdown.words(sample.board)
+    assert words is not None
+    assert words.tone == tone
+
+
+def test_dice_past_the_bid_stand_behind_a_bar() -> None:
+    assert "5   1   5   1 │ 5   5" in drawn(called("4x5", "liar"))  # Ben called, so Ada is the last
+
+
+def test_a_void_round_says_whose_cup_stayed_down() -> None:
+    shown = drawn(called("6x5", "liar", cups=(CUPS[0], None, CUPS[2], CUPS[3])), theme=ASCII)
+    assert "*** VOID ***" in shown
+    assert "stayed down" in shown
+    assert "loses a die" not in shown
+
+
+def test_the_band_tells_no_more_than_the_cups_that_are_up() -> None:
+    told = [
+        band(on_seven_fives(shown), "", hosts=False, with_odds=True, is_behind=False, away=()).text
+        for shown in range(6)
+    ]
+    assert told == [
+        "You call liar on Dan's seven fives.",
+        "Your dice count …",
+        "Three so far. Ben lifts the cup …",
+        "Four so far. Cleo lifts the cup …",
+        "Six so far. It's down to Dan.",
+        "Six fives.",
+    ]
+
+
+def test_dice_stay_in_their_slots_when_all_cups_are_up() -> None:
+    def slots(shown: int) -> list[str]:
+        return drawn(called("5x5", "liar", shown=shown)).split("\n")[
+            8:10
+        ]  # Ben calls Ada's bid, so her cup is the last
+
+    assert slots(4) == slots(5)
+    assert slots(5)[1].split() == ["▲", "■", "■", "●", "●", "●"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_long_name_never_hides_the_call(size: tuple[int, int]) -> None:
+    sample = Sample(CLASSIC, ("Ada", "Maximilian the Great"))
+    sample.roll()
+    sample.play("7x5", "liar")
+    assert "calls LIAR" in drawn(sample.board, size)
+
+
+def test_siding_shows_who_is_on_which_side() -> None:
+    sample = Sample(PRESETS["joker"], NAMES, me=3)
+    sample.roll()
+    sample.play("7x5", "liar", "accuser")
+    shown = drawn(sample.board)
+    left, right = shown.index("IT'S A LIE"), shown.index("IT'S TRUE")
+    assert left < right
+    row = next(line for line in shown.split("\n") if "▲ Ben   ■ Cleo" in line)
+    assert row.index("■ Cleo") < 38 < row.index("● Ada")
+    for needed in ("Ben called", "Ada bid", "calls liar", "sides with Ben", "bid seven fives", "Who's right?"):
+        assert needed in shown
+
+
+@settings(max_examples=20)
+@given(
+    rules=st.sampled_from(sorted(PRESETS)),
+    names=st.lists(st.text("Ab五é", min_size=1, max_size=20), min_size=2, max_size=10, unique=True),
+    me=st.sampled_from([0, 1, None]),
+    size=st.sampled_from(SIZES),
+    theme=st.sampled_from([PICTURES, ASCII]),
+    seed=st.integers(0, 1000),
+    motion=st.sampled_from(["full", "none"]),
+)
+def test_in_every_match_pictures_fit_and_the_verdict_is_in_sight_with_the_count_of_the_engine(
+    rules: str, names: list[str], me: int | None, size: tuple[int, int], theme: Theme, seed: int, motion: str
+) -> None:
+    rng = Random(seed)
+    for board in match_of(PRESETS[rules], names, me, rng):
+        words = showdown.words(board)
+        if words is None and rng.random() < 0.97:
+            continue
+        shown = drawn(board, size, theme, Scene(motion=Motion(kind=motion)))
+        rows = shown.split("\n")
+        assert len(rows) == size[1]
+        assert all(get_cwidth(row) <= size[0] for row in rows)
+        assert not theme.is_ascii or shown.replace("五", "").isascii()
+        if words is None or board.over is not None or not showdown.is_on(board):
+            continue
+        assert board.showdown is not None
+        count = board.showdown.shown.count
+        assert len(showdown.counted(board, Motion())) == count == board.showdown.count_so_far
+        if theme.is_ascii or size[0] < 60:
+            assert words.title in shown
+        if size[0] < 60:
+            assert f"{count} of {board.showdown.shown.quantity}" in shown

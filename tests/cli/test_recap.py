@@ -1,0 +1,140 @@
+"""The recap of a match: planted matches whose best bluff, worst call and luckiest roll are computed by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from cli.table.board import Board
+from cli.table.tape import Tape
+from cli.text.recap import Round, Row, fold, recap, roll_chance, rounds_of
+from cli.text.seating import Seating
+from p2pdice import PRESETS, Hand
+from p2pdice.events import BidMade, HandsShown, Judged
+from protocol.events import MatchStarted, TakenBack
+from tests.cli.table.boards import Sample, people
+from tests.cli.test_replay_table import replay
+
+SEATING = Seating.of(people(("Ada", "Ben", "Cleo"), me=None), None)
+
+
+def round_(
+    number: int, hands: tuple[Hand | None, ...], *bids: tuple[int, int, int], caller: int, wild: bool = True
+) -> Round:
+    """Return a round in which the last of the bids (seat, quantity, face) was called a lie."""
+    bidder, quantity, face = bids[-1]
+    there = sum(each in (face, 1 if wild else face) for hand in hands for each in hand or ())
+    unopened = 5 * hands.count(None)
+    shown = HandsShown(hands, quantity, face, wild, there, unopened)
+    is_true = there >= quantity
+    verdict = Judged(caller, "liar", bidder, is_true, not is_true, (caller,), (bidder,))
+    return Round(number, tuple(BidMade(*bid) for bid in bids), shown, None if unopened else verdict)
+
+
+# Six fives: Ada holds none and needs 6 of 10 dice at 1/3, (3360 + 960 + 180 + 20 + 1) / 59049 = 7.7%. There are three.
+BLUFF = round_(1, ((2, 2, 3, 4, 6), (1, 3, 3, 5, 5), (2, 4, 4, 6, 6)), (0, 6, 5), (1, 7, 5), caller=2)
+# Two fours by none: Cleo sees 2 of 6 dice at 1/3, 1 - (64 + 192) / 729 = 65%. There are three; she was wrong.
+CALL = round_(2, ((1, 1, 4), (2, 3, 6), (2, 3, 5)), (1, 2, 4), caller=2)
+# Three sixes; Ben holds one of them: 2 of 6 dice again, but Ada, who calls, sees none: 3 of 6, 1 - 496 / 729 = 32%.
+UNLIKELY = round_(3, ((2, 3, 4), (2, 3, 6), (1, 6, 6)), (1, 3, 6), caller=0)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "told"),
+    [
+        ((), []),
+        ((BLUFF,), ["Best bluff: Ada bid six fives holding none: 8% likely, and nobody called."]),
+        (
+            (CALL,),
+            [
+                "Worst call: Cleo called Ben's two fours: 65% likely, and there were three.",
+                "Luckiest roll: Ada rolled 1 1 4 in round 2: three fours, one roll in 6.",
+            ],
+        ),
+        (
+            (UNLIKELY, CALL, BLUFF),
+            [
+                "Best bluff: Ada bid six fives holding none: 8% likely, and nobody called.",
+                "Worst call: Cleo called Ben's two fours: 65% likely, and there were three.",
+                "Luckiest roll: Cleo rolled 1 6 6 in round 3: three sixes, one roll in 6.",
+            ],
+        ),
+    ],
+)
+def test_planted_matches(rounds: tuple[Round, ...], told: list[str]) -> None:
+    assert [f"{row.title}: {row.who} {row.text}" for row in recap(rounds, SEATING)] == told
+
+
+def test_a_bid_that_may_be_true_is_no_bluff_and_an_unopened_caller_made_no_wrong_call() -> None:
+    hands = (BLUFF.shown.hands[0], None, BLUFF.shown.hands[2]) if BLUFF.shown else ()
+    rounds = [round_(1, hands, (0, 5, 5), (1, 7, 5), caller=2)]
+    assert [row.title for row in recap(rounds, SEATING)] == []
+
+
+def test_the_last_bid_of_a_round_was_not_raised() -> None:
+    alone = BLUFF._replace(bids=BLUFF.bids[:1])
+    assert recap([alone], SEATING) == ()
+
+
+def test_a_special_round_has_no_wild_ones() -> None:
+    # Four threes of five, without wild ones: 6 * (25 + 1) of 7776 rolls, one in 49.8.
+    (row,) = recap([round_(1, ((1, 3, 3, 3, 3),), (0, 5, 3), caller=0, wild=False)], SEATING)
+    assert row == Row("Luckiest roll", 0, "Ada", "rolled 1 3 3 3 3 in round 1: four threes, one roll in 50.")
+
+
+def test_wild_ones_alone_are_a_number_of_ones() -> None:
+    (row,) = recap([round_(1, ((1, 1, 1), (2, 3, 4)), (0, 3, 1), caller=1)], SEATING)[-1:]
+    assert row.text == "rolled 1 1 1 in round 1: three ones, one roll in 6."
+
+
+def test_the_reader_is_you() -> None:
+    rows = recap([BLUFF, CALL], SEATING._replace(me=0))
+    assert [row.who for row in rows] == ["You", "Cleo", "You"]
+
+
+@pytest.mark.parametrize("ones_wild", [True, False])
+@pytest.mark.parametrize("dice", [1, 2, 3, 4, 5])
+def test_the_chance_of_a_roll_is_the_share_of_all_rolls(dice: int, ones_wild: bool) -> None:
+    most = [
+        max(sum(each == face or (ones_wild and each == 1) for each in roll) for face in range(2 if ones_wild else 1, 7))
+        for roll in product(range(1, 7), repeat=dice)
+    ]
+    for wanted in range(1, dice + 1):
+        share = Fraction(sum(each >= wanted for each in most), 6**dice)
+        assert roll_chance(wanted, dice, ones_wild) == share
+
+
+@pytest.mark.parametrize("name", ["classic", "joker", "motes"])
+def test_a_replay_and_the_table_itself_tell_the_same_rounds(name: str) -> None:
+    told = replay(name)
+    tape = Tape(told, None)
+    while events := tape.forward():
+        for event in events:
+            tape.board.take(event)
+    assert len(tape.board.rounds) == len(told.rounds)
+    assert rounds_of(moment.event for moment in told.tell()) == tape.board.rounds
+    assert all(each.bids for each in tape.board.rounds)
+
+
+def test_moves_that_are_taken_back_are_forgotten() -> None:
+    sample = Sample(PRESETS["classic"])
+    sample.roll()
+    sample.play("2x3", "2x4")
+    before, state = sample.board.rounds, sample.state
+    sample.play("3x4", "liar")
+    sample.open((1, 2, 3, 3, 6), (1, 1, 2, 4, 5), (2, 2, 3, 4, 6))
+    sample.roll()
+    assert len(sample.board.rounds) == 2
+    sample.board.take(TakenBack(state))
+    assert sample.board.rounds == before
+
+
+def test_the_next_match_begins_with_no_rounds() -> None:
+    board = Board()
+    board.rounds = (BLUFF,)
+    players = people(("Ada", "Ben"))
+    state = Sample(PRESETS["classic"], ("Ada", "Ben")).state
+    board.take(MatchStarted("cd" * 32, PRESETS["classic"], players, 0, state))
+    assert board.rounds == fold((BLUFF,), MatchStarted("cd" * 32, PRESETS["classic"], players, 0, state)) == ()
