@@ -1,4 +1,5 @@
-"""What a person waits for at the full screen: the first frame of ``join``, and a key until it is seen. POSIX only.
+"""What a person waits for at the full screen: the first frame of ``join``, a key until it is seen, the painting of
+one frame, and how often an idle table wakes up. POSIX only.
 
     python -m benchmarks.screen
 
@@ -7,6 +8,7 @@ Times are told as multiples of an empty run of Python too, which says more than 
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -21,14 +23,37 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+import psutil
+from prompt_toolkit.application import Application
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import DummyInput
+from prompt_toolkit.layout import FormattedTextControl, Layout, Window
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from cli.table.picture import picture
+from cli.table.scene import Band, Scene, Talk
+from cli.table.theme import Theme
+from p2pdice import PRESETS, Bid
+from tests.cli.table.boards import Sample
+from tests.cli.test_replay import SMALL, play
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 RUNS = 7
 KEYS = 200
+IDLE = 10.0
+"""Seconds."""
 FRAME_LIMIT = 25.0
 """Times an empty run of Python."""
 KEY_LIMIT = 0.050
 """Seconds."""
+FRAMES = {(80, 24): 3.0, (120, 40): 5.0, (200, 50): 8.0}
+"""By the columns and rows of a terminal, the most milliseconds for a frame in the middle of a match."""
 
 
 class Person:
@@ -64,10 +89,17 @@ class Person:
         while select.select([self._fd], [], [], 0.2)[0]:
             self.shown += os.read(self._fd, 65536)
 
+    def wakes(self, seconds: float) -> float:
+        """Return how often in a second the program has waited and gone on, while nobody does anything."""
+        process = psutil.Process(self._pid)
+        before = process.num_ctx_switches().voluntary
+        time.sleep(seconds)
+        return (process.num_ctx_switches().voluntary - before) / seconds
+
     def until(self, condition: Callable[[bytes], object], since: int = 0) -> float:
-        """Read until something holds of what was shown since then; return the moment."""
+        """Read until something holds of what was shown since then, as words with blanks; return the moment."""
         deadline = time.perf_counter() + 60
-        while not condition(self.shown[since:]):
+        while not condition(re.sub(rb"\x1b\[[0-9]*C", b" ", self.shown[since:])):
             ready, _, _ = select.select([self._fd], [], [], max(deadline - time.perf_counter(), 0))
             if not ready:
                 raise TimeoutError(self.shown.decode(errors="replace"))
@@ -116,15 +148,55 @@ def _holds(key: bytes, shown: bytes) -> bool:
     return key in shown
 
 
+def frame_time(columns: int, rows: int) -> float:
+    """Return the median of the milliseconds of work that it takes to make, lay out and write a picture."""
+    sample = Sample(PRESETS["classic"], ("Ada", "Ben", "Cleo", "Dan"))
+    sample.roll()
+    sample.play("3x5", "5x5", "6x5", "7x5")
+    theme, taken = Theme(), list[float]()
+    talk = [Talk(1, "Ben", "who bids seven with three dice")] * 9
+
+    def painted() -> StyleAndTextTuples:
+        scene = Scene(typed=Bid(8 + len(taken) % 2, 5), seconds=len(taken), talk=talk, band=Band("Your turn", "seat0"))
+        return picture(sample.board, scene, columns, rows, theme).fragments()
+
+    output = Vt100_Output(io.StringIO(), lambda: Size(rows, columns), term="xterm-256color")
+    app = Application[None](
+        Layout(Window(FormattedTextControl(painted))), style=theme.style(), full_screen=True, output=output,
+        input=DummyInput(), color_depth=ColorDepth.DEPTH_24_BIT,
+    )  # fmt: skip
+    with set_app(app):
+        for _ in range(KEYS):
+            began = time.process_time()
+            app.renderer.render(app, app.layout)
+            taken.append(1000 * (time.process_time() - began))
+    return statistics.median(taken)
+
+
+def wakes_of_idle(folder: Path) -> float:
+    """Return how often in a second a table wakes up on which nothing happens: a replay, which has no network."""
+    path = folder / "match.p2pdice"
+    path.write_bytes(play(SMALL).machines[0].transcript)
+    with Person(folder / "reader", "replay", str(path), "--ui", "screen") as reader:
+        reader.until(lambda shown: b"start>" in shown)
+        reader.settle()
+        return reader.wakes(IDLE)
+
+
 def main() -> None:
     """Measure, and say what came out."""
+    for (columns, rows), limit in FRAMES.items():
+        print(f"a frame at {columns} x {rows}: {frame_time(columns, rows):.1f} ms (at most {limit:.0f})")
     pass_ = statistics.median(empty_run() for _ in range(RUNS))
     print(f"python -c pass: {pass_ * 1000:.0f} ms")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with Person(folder / "host", "host", "--name", "Ada", "--seats", "3", "--ui", "screen") as host:
-            host.until(lambda shown: b"taken, by Ada" in shown)
-            found = re.search(rb"p2pdice join ([0-9.]+:\d+/[A-Z0-9-]+)", host.shown)
+            host.until(lambda shown: b"seats taken" in shown)
+            host.type("link\r")
+            host.until(lambda shown: re.search(rb"p2pdice join [0-9.]+:", shown))
+            host.settle()
+            found = re.search(rb"join(?: |\x1b\[C)([0-9.]+:\d+/[A-Z0-9-]+)", host.shown)
             assert found, host.shown
             frames = [frames_of_join(folder, found[1].decode(), run) for run in range(RUNS)]
         for what, times in zip(("first frame", "first frame of the table"), zip(*frames, strict=True), strict=True):
@@ -136,6 +208,7 @@ def main() -> None:
         with Person(folder / "solo", "host", "--name", "Ada", "--bots", "3", "--ui", "screen", "--pace", "0") as player:
             player.until(lambda shown: b"your turn>" in shown)
             taken = key_times(player)
+        print(f"an idle table wakes up {wakes_of_idle(folder):.1f} times a second (at most 1)")
         slowest = sorted(taken)[int(len(taken) * 0.99)]
         print(
             f"a key on the screen: {statistics.median(taken) * 1000:.1f} ms, 99% within {slowest * 1000:.1f} ms"

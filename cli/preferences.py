@@ -24,6 +24,8 @@ SLOWEST: Final = 10.0
 """Beyond that pace a table would look as if it had stopped."""
 UIS: Final = ("screen", "line")
 COLORS: Final = ("auto", "dark", "light", "none")
+BELLS: Final = ("turn", "all", "off")
+MOTIONS: Final = ("full", "calm", "none")
 ODDS: Final = ("off", "on", "each")
 """Whether the odds of bids are shown at a table, in the order of the protocol's numbers."""
 CHAT: Final = ("players", "all")
@@ -42,8 +44,11 @@ class Preferences:
     """How a table is shown where the terminal can do both: on the full ``screen``, or ``line`` by line."""
     pace: float = 1.0
     """How slowly moves are shown: 1 is a person's pace, 2 twice as slow, 0 shows them at once."""
-    bell: bool = True
-    """Whether the terminal rings when it is one's turn."""
+    bell: str = BELLS[0]
+    """When the terminal rings: when it is one's ``turn``; for ``all``, also when time runs out, somebody asks for a
+    seat, or one's name is said; ``off``."""
+    motion: str = MOTIONS[0]
+    """What moves on the full screen: ``full``, ``calm`` shows whole pictures at the same pace, ``none``."""
     color: str = COLORS[0]
     """The background that colours must be readable on, ``none`` for no colours, ``auto`` for either background."""
     odds: str = ODDS[2]
@@ -88,10 +93,8 @@ def _pace(value: object) -> float:
     return float(value)
 
 
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("it is neither")
-    return value
+def _bell(value: object) -> str:
+    return _one_of(BELLS)({True: "turn", False: "off"}.get(value, value) if isinstance(value, bool) else value)
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[object], str]:
@@ -111,8 +114,9 @@ def _read_number(text: str) -> object:
     return number if math.isfinite(number) else text
 
 
-def _read_truth(text: str) -> object:
-    return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(text.lower(), text)
+def _read_bell(text: str) -> object:
+    """Return a word for the bell, which could once only be on or off."""
+    return {"true": "turn", "yes": "turn", "on": "turn", "false": "off", "no": "off"}.get(text.lower(), text)
 
 
 def _quoted(words: tuple[str, ...]) -> str:
@@ -129,7 +133,8 @@ SETTINGS: Final = {
         _pace,
         _read_number,
     ),
-    "bell": Setting("ring when it is your turn", "true or false", "false", _truth, _read_truth),
+    "bell": Setting("when the terminal rings", _quoted(BELLS), BELLS[2], _bell, _read_bell),
+    "motion": Setting("what moves on the full screen", _quoted(MOTIONS), MOTIONS[1], _one_of(MOTIONS), str),
     "color": Setting("the background of your terminal", _quoted(COLORS), COLORS[2], _one_of(COLORS), str),
     "odds": Setting("show odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),
     "chat": Setting("let these talk at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),

@@ -129,7 +129,7 @@ async def screen_of(player: Player, home: Path) -> AsyncIterator[tuple[PlayerTab
     for event in player.events:
         table.take(event)
     with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
-        async with Screen(table, None, has_bell=False, color="none") as screen:
+        async with Screen(table, None, bell="off", color="none") as screen:
             table._face = screen
             yield table, keys
 
@@ -186,14 +186,14 @@ def test_a_newcomer_finds_things_in_three_files_at_most() -> None:
 
 
 def test_no_module_speaks_of_one_mote_but_its_own() -> None:
-    """In its code, docstrings apart. Dark and light are also backgrounds of terminals; a palette speaks of colours."""
+    """In its code, docstrings apart. Dark and light are also backgrounds of terminals; a theme speaks of colours."""
     mote = re.compile(r"\b(grey|neutral|blue|red)\b", re.IGNORECASE)
     for file in (path for folder in ("cli", "p2pdice", "protocol") for path in (ROOT / folder).rglob("*.py")):
         nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
         docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
         words = [node.value for node in nodes if isinstance(node, ast.Constant) and node not in docstrings]
         path = file.relative_to(ROOT)
-        if path.parent.name != "powers" and path.name != "palette.py":
+        if path.parent.name != "powers" and path.name != "theme.py":
             assert not [word for word in words if mote.search(str(word))], path
 
 

@@ -171,9 +171,10 @@ class ClaimsOnAmber:
     def test_it_is_on_the_screen(self) -> None:
         from cli.table.board import Board
         from cli.table.coloring import painted
-        from cli.table.drawing import Sight, picture
-        from cli.table.fragments import plain
-        from cli.table.palette import PICTURES
+        from cli.table.picture import picture
+        from cli.table.scene import Scene
+        from cli.table.theme import Theme
+        from cli.text.move_forms import offers
         from cli.text.narrate_motes import graveyard
         from p2pdice import Roll, apply, view
         from protocol.events import MatchStarted, YourTurn
@@ -184,12 +185,15 @@ class ClaimsOnAmber:
         board = Board()
         board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
         board.take(YourTurn(view(state, 0), 1))
-        shown = "\n".join(plain(picture(board, Sight(), 80, 23, PICTURES)))
-        for words in ("play amber@0 (now): catch a player in amber", "L N B A D", "A amber"):
-            assert words in shown
+        moves = offers(view(state, 0), board.seating.names)
+        canvas = picture(board, Scene(moves=moves, picked=0), 80, 24, Theme("256"))
+        for words in ("1  Amber over Ben", " L   N   B   A   D ", "● you Amber"):
+            assert words in canvas.text()
+        assert any("on-amber" in style for style, *_ in canvas.fragments())
+        assert canvas.theme.style().get_attrs_for_style_str("class:on-amber").bgcolor == "f2d24b"
         assert painted("Amber", "dark") == "\x1b[93mAmber\x1b[0m"
         board.state, _ = apply(play(state, "play amber@0 over 1"), Roll(1))
-        assert "caught" in "\n".join(plain(picture(board, Sight(), 80, 23, PICTURES)))
+        assert "caught" in picture(board, Scene(), 80, 24, Theme()).text()
         assert "Caught: Ben" in graveyard(board.state, board.seating)
 
     def test_it_can_be_typed_and_is_in_the_rules(self) -> None:

@@ -12,9 +12,9 @@ import pytest
 from cli.front import build
 from cli.preferences import SETTINGS
 from cli.settings import Settings
-from cli.table.drawing import WIDE
 from cli.table.line_editor import LineEditor
-from cli.table.player_table import PlayerTable
+from cli.table.picture import CLASSES
+from cli.table.player_table import IN_THE_LOBBY, PlayerTable
 from cli.table.screen import Screen
 from cli.table.showing import Showing
 from cli.table.spectator_table import SpectatorTable
@@ -82,10 +82,11 @@ def test_typed_words_are_heard_as_the_page_says() -> None:
     turn = sample.board.turn
     assert turn is not None
     moves = rows("you type")
+    in_a_match = [word for word in TABLE.words if word not in IN_THE_LOBBY]
     assert len(moves) > 1
     for lines, (move,) in ((words(said), words(played)) for said, played in moves):
         for line in lines:
-            assert str(hear(line, turn.view, sample.board.seating.names, [*TABLE.words])) == move, line
+            assert str(hear(line, turn.view, sample.board.seating.names, in_a_match)) == move, line
 
 
 def test_every_setting_is_there_with_what_it_takes() -> None:
@@ -121,7 +122,7 @@ def test_every_option_that_is_named_alone_is_one_of_the_table() -> None:
 def test_the_numbers_are_those_of_the_code() -> None:
     for said in (
         f"at least {SMALLEST[0]} columns and {SMALLEST[1]} lines",
-        f"On a screen of {WIDE} columns or more",
+        "From {} columns and {} lines on".format(*CLASSES["L"]),
         f"you have {limits.PATIENCE_HUMAN} seconds",
         f"up to {limits.WORD_CHARACTERS} characters",
         f"`{ASCII_VARIABLE}=1`",

@@ -144,7 +144,7 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
     for _, event in replayed.tell(seat):
         if isinstance(event, Happened) and isinstance(event.event, RoundStarted):
             yield ""
-        for beat in beats(event):
+        for beat in beats(event, board):
             board.take(beat)
             yield from look_back(beat, board)
     if CODES[replayed.verdict.verdict] is not ExitCode.DONE:

@@ -30,7 +30,8 @@ VALUES: Final = """\b
 name    your nickname (default: your login name)
 ui      screen, or line: how a table is shown (default: screen, if it can be)
 pace    a number from 0 to 10: how slowly moves are shown (default: 1)
-bell    true or false: ring when it is your turn (default: true)
+bell    turn, all or off: ring when it is your turn, for more, or never (default: turn)
+motion  full, calm or none: what moves on the full screen (default: full)
 color   auto, dark, light or none: your terminal's background (default: auto)
 odds    on, off or each: show odds at tables that you open to everybody, to
         nobody, or as each likes (default: each; against bots alone: on)
@@ -46,7 +47,7 @@ KeyArgument = Annotated[str, typer.Argument(metavar="KEY", show_default=False)]
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
 def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
-    """Show or change your settings: name, screen, pace, bell, colours, customs.
+    """Show or change your settings: name, screen, pace, bell, motion, colours, customs.
 
     They are kept in a text file, config.toml, that you can also edit. A command's own options and NO_COLOR take
     precedence over it. P2PDICE_CONFIG names another file.
@@ -68,7 +69,7 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         print(json.dumps({"file": file, "exists": path is not None and path.exists(), "settings": values}))
         return
     for each in found:
-        say(f"{each.key:5}  {_shown(each):8}  {_source(each)}; {SETTINGS[each.key].meaning}")
+        say(f"{each.key:6}  {_shown(each):8}  {_source(each)}; {SETTINGS[each.key].meaning}")
     if path is None:
         say("There is no place for a file: this account has no home folder. Name one with P2PDICE_CONFIG.")
         return

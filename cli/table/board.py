@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from cli.text.recap import Round, fold
 from cli.text.seating import Seating
 from p2pdice import Expect, Hand
 from p2pdice import events as game
@@ -31,12 +32,14 @@ from protocol.events import (
     PeerBack,
     PeerLost,
     PlayerInfo,
+    Recognised,
     Suspended,
     TableJoined,
     TableMoved,
     TableOpened,
     TableWatched,
     TakenBack,
+    Unfamiliar,
     YourTurn,
 )
 
@@ -52,6 +55,16 @@ class CupOpened:
 
     seat: int
     shown: game.HandsShown
+    is_own: bool = False
+    """It is the reader's: its dice have lain open to them all the time."""
+    is_last: bool = False
+    is_decided: bool = False
+    """Neither this cup nor a later one can change the verdict."""
+
+    @property
+    def hits(self) -> int:
+        """Dice in it that count for the bid."""
+        return sum(_counts(self.shown, face) for face in self.shown.hands[self.seat] or ())
 
 
 Told = NodeEvent | CupOpened
@@ -79,7 +92,7 @@ class Showdown:
 
     def counts(self, face: int) -> bool:
         """Tell whether a die of this face counts for the bid."""
-        return face == self.shown.face or (face == 1 and self.shown.ones_wild)
+        return _counts(self.shown, face)
 
 
 class Board:
@@ -101,6 +114,10 @@ class Board:
         not drawn."""
         self.seats = 0
         """At the open table, taken or not."""
+        self.hosts = False
+        """The reader's program opened the table."""
+        self.odds = 2
+        """Whether chances may be shown at this table: 0 no, 1 yes, 2 each decides."""
         self.ruleset: Ruleset | None = None
         self.rules_name = ""
         """A name for house rules: any text. Empty if none is known."""
@@ -132,7 +149,22 @@ class Board:
         """Players that the match waits for: it cannot go on without them."""
         self.showdown: Showdown | None = None
         """The showdown of the round just played, until the next one begins."""
-        self._call: game.ChallengeCalled | None = None
+        self.last: Showdown | None = None
+        """The showdown of the round before."""
+        self.watchers: tuple[str, ...] = ()
+        """Names of spectators, safe to print."""
+        self.call: game.ChallengeCalled | None = None
+        """The call of this round."""
+        self.recognised: dict[str, Recognised] = {}
+        """How well this home knows the others, by fingerprint."""
+        self.unfamiliar: dict[str, Unfamiliar] = {}
+        """What does not fit with whom this home has met, by fingerprint."""
+        self.pledge = ""
+        """The reader's pledge in the next match, ``redeemed`` or ``cursed``; empty if it is not known."""
+        self.purse = ""
+        """The reader's coins in words, ``1,000 coins``; empty if they are not known."""
+        self.rounds: tuple[Round, ...] = ()
+        """Of this match, for the recap at its end."""
 
     @property
     def has_leavers(self) -> bool:
@@ -159,11 +191,18 @@ class Board:
 
     def take(self, event: Told) -> None:
         """Fold an event into the board."""
+        if not isinstance(event, CupOpened):
+            self.rounds = fold(self.rounds, event)
         match event:
+            case Recognised():
+                self.recognised[event.player.fingerprint] = event
+            case Unfamiliar():
+                self.unfamiliar[event.player.fingerprint] = event
             case TableOpened():
                 self._clear()
                 self.name, self.join_line, self.seats = event.name, event.join_line, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
+                self.hosts = True
                 self.code = event.code if event.is_reachable else ""
             case CodeMade():
                 self.code = event.code
@@ -173,6 +212,7 @@ class Board:
                 self.join_line = event.join_line
             case TableJoined() | TableWatched():
                 self._clear()
+                self.hosts, self.odds = False, event.odds
                 self.name, self.seats = event.name, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
             case LobbyChanged():
@@ -223,6 +263,7 @@ class Board:
         self.ruleset, self.rules_name = event.ruleset, event.rules_name
         self.seating = Seating.of(event.players, event.my_seat)
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
+        self.call = _call_of(event.state)
         self.is_back = event.resumed
         self.hands.clear()
         if not event.resumed:  # all of them have just signed that they play: they can only have left an earlier match
@@ -242,6 +283,7 @@ class Board:
                 self.hand = event.view.hand
             case TakenBack():
                 self.state, self.turn, self.showdown = event.state, None, None
+                self.call = _call_of(event.state)
             case CupOpened():
                 if self.showdown is None:
                     self._open(event.shown)
@@ -258,16 +300,16 @@ class Board:
 
     def _open(self, shown: game.HandsShown) -> None:
         assert self.state is not None
-        self.showdown = Showdown(shown, self._call, self.state.round)
+        self.showdown = Showdown(shown, self.call, self.state.round)
 
     def _happen(self, event: game.Event) -> None:
         match event:
             case game.RoundStarted():
-                self.showdown, self._call = None, None
+                self.last, self.showdown, self.call = self.showdown, None, None
             case game.ChallengeCalled():
-                self._call = event
+                self.call = event
             case game.HandsShown() if self.showdown is not None:
-                self.showdown.opened = [seat for seat, cup in enumerate(event.hands) if cup]
+                self.showdown.opened = cups_in_order(event, self.call)
                 self.showdown.is_counted = True
                 self.hand = ()
                 self.hands.clear()
@@ -275,6 +317,26 @@ class Board:
                 self.showdown.verdict = event
             case game.DieLost() | game.DieGained() | game.PlayerOut() if self.showdown is not None:
                 self.showdown.consequences.append(event)
+
+
+def _counts(shown: game.HandsShown, face: int) -> bool:
+    return face == shown.face or (face == 1 and shown.ones_wild)
+
+
+def cups_in_order(shown: game.HandsShown, call: game.ChallengeCalled | None) -> list[int]:
+    """Return the seats that have cups in the order in which these go up: the caller's first, the bidder's last."""
+    first, last = (0, -1) if call is None else (call.seat, call.bidder)
+    places = [(first + step) % len(shown.hands) for step in range(len(shown.hands))]
+    return [seat for seat in sorted(places, key=lambda seat: seat == last) if shown.hands[seat] != ()]
+
+
+def _call_of(state: State) -> game.ChallengeCalled | None:
+    """Return the call that waits for its verdict in the middle of a match."""
+    if state.challenge is None or state.bid is None:
+        return None
+    return game.ChallengeCalled(
+        state.challenge.seat, state.challenge.call, state.bid.seat, state.bid.quantity, state.bid.face
+    )
 
 
 def _unasked(state: State) -> State:

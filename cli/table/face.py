@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, Protocol, Self
 from weakref import WeakKeyDictionary
@@ -20,6 +20,7 @@ from cli.table.writer import PATIENCE, Writer
 if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.pace import Pace
+    from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from protocol import Clock, Progress
 
 
@@ -49,12 +50,21 @@ class ShownTable(Protocol):
     wins: dict[str, int]
     last_words: list[str]
 
+    verdict: str
+    latest: str
+
     @property
     def is_behind(self) -> bool: ...
     @property
     def moves_by_itself(self) -> bool: ...
+    @property
+    def gives_odds(self) -> bool: ...
+    def dialog(self) -> Dialog | None: ...
+    def close_dialog(self) -> None: ...
+    def strip(self) -> ReplayStrip | WatchStrip | None: ...
+    def key_bar(self) -> Sequence[tuple[str, str]]: ...
+    def away(self) -> dict[str, int]: ...
     def prompt(self) -> str: ...
-    def hint(self) -> str: ...
     def completions(self) -> Iterable[str]: ...
     def progress(self) -> Progress | None: ...
     def clock(self) -> Clock | None: ...
@@ -78,8 +88,11 @@ class Face(Protocol):
         :raises InterruptedByUserError: on Ctrl-C at a terminal.
         """
 
-    def tell(self, text: str) -> None:
-        """Print what has happened, without disturbing the line being typed."""
+    def tell(self, text: str, talk: Talk | None = None) -> None:
+        """Print what has happened, without disturbing the line being typed.
+
+        :param talk: the same for a screen, which shows who said it.
+        """
 
     def say(self, text: str) -> None:
         """Print an answer to the line that was typed last."""
@@ -90,8 +103,8 @@ class Face(Protocol):
     def refresh(self) -> None:
         """Show the prompt, or the board, again: it has changed."""
 
-    def ring(self) -> None:
-        """Call the person: it is their turn."""
+    def ring(self, why: str = "turn") -> None:
+        """Call the person: it is their turn; or for another reason, if they want to hear of all."""
 
 
 _typed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str | None]] = WeakKeyDictionary()
@@ -134,7 +147,7 @@ class PipedLines(PipedInput):
         super().__init__()
         self._writer = writer
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, talk: Talk | None = None) -> None:
         self.say(text)
 
     def say(self, text: str) -> None:
@@ -146,7 +159,7 @@ class PipedLines(PipedInput):
     def refresh(self) -> None:
         """A pipe has no prompt."""
 
-    def ring(self) -> None:
+    def ring(self, why: str = "turn") -> None:
         """A pipe has no bell."""
 
 
@@ -160,11 +173,11 @@ class TerminalLines(PipedInput):
     is_interactive = True
     shows_board = False
 
-    def __init__(self, table: ShownTable, writer: Writer, *, has_bell: bool, color: str) -> None:
+    def __init__(self, table: ShownTable, writer: Writer, *, bell: str, color: str) -> None:
         super().__init__()
         self._table = table
         self._writer = writer
-        self._has_bell = has_bell
+        self._bell = bell
         self._paint = painter(sys.stdout, color)
         self._prompted = ""
         """The prompt at the end of the output, after which somebody may be typing."""
@@ -204,7 +217,7 @@ class TerminalLines(PipedInput):
         self._is_due = True
         self.tell(text)
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, talk: Talk | None = None) -> None:
         before = "\n" if self._prompted else ""
         self._has_broken_in = self._has_broken_in or bool(self._prompted)
         self._prompted = ""
@@ -238,6 +251,6 @@ class TerminalLines(PipedInput):
             self._prompted = prompt
             self._is_due = False
 
-    def ring(self) -> None:
-        if self._has_bell:
+    def ring(self, why: str = "turn") -> None:
+        if self._bell == "all" or self._bell == why == "turn":
             self._write("\a")

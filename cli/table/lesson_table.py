@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.table import answers
@@ -66,7 +66,7 @@ class LessonTable(Table):
 
     async def teach(self) -> None:
         """Go through the steps, and take the learner's moves from :meth:`obey`."""
-        async for event in self.pace.follow(self._events()):
+        async for event in self.pace.follow(self._events(), self.board):
             self.take(event)
         self._has_left = True
 
@@ -110,8 +110,8 @@ class LessonTable(Table):
     def prompt(self) -> str:
         return "your turn> " if self.board.turn else "> "
 
-    def hint(self) -> str:
-        return "60 seconds, nothing counts; Esc skips"
+    def key_bar(self) -> Sequence[tuple[str, str]]:
+        return [("!", "call liar"), ("←→↑↓", "choose"), ("Space", "goes on"), ("Esc", "skip the lesson")]
 
     def completions(self) -> list[str]:
         return [*(offers(self.board.turn.view, self.board.seating.names) if self.board.turn else ()), *self.words]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
+from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, Filter
@@ -12,13 +13,11 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from cli.render import faces
-from cli.table import pieces
-from cli.table.fragments import cut
 from cli.table.walking import Step, walk
 from cli.text.choices import is_stake
-from cli.text.speech import hear_bid, is_possible
-from p2pdice import Bid, Exact, Liar
+from cli.text.move_forms import offers
+from cli.text.speech import NotUnderstoodError, hear
+from p2pdice import Bid, Exact, Liar, Move
 
 if TYPE_CHECKING:
     from cli.table.face import ShownTable
@@ -28,6 +27,17 @@ _PASTED: Final = 1000
 _CALLS: Final = (("!", "liar"), ("=", "exact"))
 
 
+class _Ghost(AutoSuggest):
+    """The rest of the word that is begun, shown behind the cursor."""
+
+    def __init__(self, line: LineEditor) -> None:
+        self._line = line
+
+    def get_suggestion(self, _buffer: Buffer, document: Document) -> Suggestion | None:
+        word = self._line.ghost(document.text)
+        return Suggestion(word[len(document.text) :]) if word else None
+
+
 class LineEditor:
     """The line being typed.
 
@@ -35,13 +45,20 @@ class LineEditor:
     """
 
     def __init__(self, table: ShownTable, submit: Callable[[str], None]) -> None:
-        self.buffer = Buffer(history=InMemoryHistory(), multiline=False, on_text_changed=self._changed)
+        self.buffer = Buffer(
+            history=InMemoryHistory(),
+            multiline=False,
+            on_text_changed=self._changed,
+            auto_suggest=_Ghost(self),
+        )
         self._table = table
         self._submit = submit
         self._picked = ""
         """The text that keys have put into the line; empty as soon as somebody types."""
         self._candidates: list[str] = []
         """The completions that the tab key goes through."""
+        self.hints: Sequence[str] = ()
+        """The keys and words of the key bar."""
 
     @property
     def is_empty(self) -> bool:
@@ -53,36 +70,51 @@ class LineEditor:
         """Whether the line is empty, or keys have put all of it there."""
         return self.buffer.text in ("", self._picked)
 
-    def hint(self, columns: int, *, with_odds: bool) -> str:
-        """Return what the line would do, or which keys help to choose a move."""
-        board, typed = self._table.board, self.buffer.text
-        if self._candidates:
-            return cut(self._completions(), columns - 1)
-        if board.turn is None or board.state is None:
-            return "" if typed else self._table.hint()
-        if typed == "liar" and self._picked:
-            return "! or Enter calls the bid a lie; Escape does not."
-        if typed == "exact" and self._picked:
-            return "= or Enter says that the bid is true to the die; Escape does not say it."
-        lowest = next((move for move in board.turn.view.legal if isinstance(move, Bid)), None)
-        bid = hear_bid(typed) if typed else lowest
-        if bid is None or lowest is None or board.state.awaits.value != "move":
-            if typed:
-                return pieces.purpose(typed, board.seating)
-            way = "change the coins" if is_stake(board.turn.view) else "go through the moves, Tab lists them"
-            return f"Arrows {way}, ? helps."
-        odds = f": {pieces.chance(board, bid.quantity, bid.face)} likely" if with_odds else ""
-        if typed:
-            playable = "Enter bids it." if is_possible(bid, board.turn.view) else "It cannot be bid now."
-            return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. {playable}"
-        calls = "".join(f", {key} {word}" for key, word in _CALLS if self._is_legal(word))
-        return f"{f'Lowest: {bid}{odds}. ' if odds else ''}Arrows choose a bid{calls}, ? help"
+    @property
+    def picked(self) -> str:
+        """The line, if keys have put all of it there; else nothing."""
+        return self._picked if self.buffer.text == self._picked else ""
 
-    def _completions(self) -> str:
-        """Return the completions, from the present one on."""
+    def put(self, text: str) -> None:
+        """Put a text into the line, as keys do."""
+        self._candidates = []
+        self._put(text)
+
+    def meant(self) -> Move | None:
+        """Return the move that the line means, legal or not; None if it means none."""
+        board, text = self._table.board, self.buffer.text
+        if board.turn is None or not text:
+            return None
+        try:
+            heard = hear(text, board.turn.view, board.seating.names, ())
+        except NotUnderstoodError:
+            return None
+        return heard if isinstance(heard, Move) else None
+
+    def moves(self) -> Sequence[str]:
+        """Return the moves to pick from, if no bid can be made: powers, a side, a die to lose."""
+        turn = self._table.board.turn
+        if turn is None or is_stake(turn.view) or any(isinstance(move, Bid) for move in turn.view.legal):
+            return ()
+        return offers(turn.view, self._table.board.seating.names)
+
+    def completions(self) -> Sequence[str]:
+        """Return the completions that Tab goes through, from the present one on."""
         place = self._candidates.index(self.buffer.text) if self.buffer.text in self._candidates else 0
-        first, *rest = [*self._candidates[place:], *self._candidates[:place]]
-        return f"[{first}] {'  '.join(rest)}"
+        return [*self._candidates[place:], *self._candidates[:place]]
+
+    def ghost(self, text: str) -> str:
+        """Return the word that a beginning stands for: one of the key bar first. Empty if it is a move, or nothing."""
+        stem = text.lower()
+        turn = self._table.board.turn
+        if not stem.strip() or stem != stem.lstrip():
+            return ""
+        if turn is not None and any(
+            move.startswith(stem) for move in offers(turn.view, self._table.board.seating.names)
+        ):
+            return ""
+        known = [*(word for word in self.hints if word in self._table.words), *self._table.completions()]
+        return next((word for word in known if word.startswith(stem)), "")
 
     def _is_legal(self, word: str) -> bool:
         turn = self._table.board.turn
@@ -105,6 +137,8 @@ class LineEditor:
 
     def _enter(self, _event: KeyPressEvent) -> None:
         line = self.buffer.text
+        if (word := self.ghost(line)) in self.hints:
+            line = word
         if line.strip():
             self.buffer.append_to_history()
         self._clear()
@@ -121,6 +155,8 @@ class LineEditor:
             self.buffer.history_forward()
         elif step == "left":
             self.buffer.cursor_left()
+        elif self.buffer.document.is_cursor_at_the_end and (word := self.ghost(self.buffer.text)):
+            self.buffer.document = Document(word)
         else:
             self.buffer.cursor_right()
 
@@ -182,6 +218,13 @@ class LineEditor:
         @add(Keys.BracketedPaste, filter=is_closed)
         def _(event: KeyPressEvent) -> None:
             self.buffer.insert_text(" ".join(event.data[:_PASTED].split()))
+
+        for digit in range(1, 10):
+            is_listed = Condition(lambda digit=digit: len(self.moves()) >= digit)  # type: ignore[misc]
+
+            @add(str(digit), filter=is_untyped & is_listed)
+            def _(_event: KeyPressEvent, digit: int = digit) -> None:
+                self.put(self.moves()[digit - 1])
 
         for key, word in _CALLS:
             is_legal = Condition(lambda word=word: self._is_legal(word))  # type: ignore[misc]

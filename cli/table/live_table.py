@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -18,13 +19,26 @@ from cli.table import answers
 from cli.table.board import Told
 from cli.table.face import InterruptedByUserError
 from cli.table.open_face import open_face
+from cli.table.scene import WatchStrip
 from cli.table.table import Table
 from cli.table.tasks import first_of
 from cli.text.narrate import narrate
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import display_names
 from protocol import is_marked_as_bot
-from protocol.events import Claimed, MatchResult, MatchStarted, PeerLost, Said, Stopped, TableClosed
+from protocol.events import (
+    Claimed,
+    Continued,
+    LobbyChanged,
+    MatchResult,
+    MatchStarted,
+    PeerBack,
+    PeerLost,
+    Said,
+    Stopped,
+    Suspended,
+    TableClosed,
+)
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -65,6 +79,8 @@ class LiveTable(Table):
         self._again = again
         self._had_match = False
         """A match has ended here. The evening goes on."""
+        self._since: dict[str, float] = {}
+        """When players were lost who are not back, or began to hold up the match, by this machine's clock."""
         self._wish: str | None = None
         """What was typed after *again*, if the end of the match was not shown yet."""
 
@@ -99,7 +115,7 @@ class LiveTable(Table):
     # Events of the node
 
     async def _follow(self) -> None:
-        async for event in self.pace.follow(self._node.events()):
+        async for event in self.pace.follow(self._node.events(), self.board):
             self.take(event)
             match event:
                 case MatchResult():
@@ -124,12 +140,35 @@ class LiveTable(Table):
             super().take(event)
 
     def _before_telling(self, event: Told) -> None:
-        if isinstance(event, MatchStarted):
-            self.pace.longest = self.longest_lag()
+        match event:
+            case MatchStarted():
+                self.pace.longest = self.longest_lag()
+            case PeerLost():
+                self._since.setdefault(event.player.fingerprint, time.monotonic())
+            case PeerBack():
+                self._since.pop(event.player.fingerprint, None)
+            case Suspended():
+                now = time.monotonic()
+                self._since = {player.fingerprint: now for player in event.awaited} | self._since
+            case Continued():
+                self._since = {lost: since for lost, since in self._since.items() if lost in self.board.away}
+            case Said() if self._names_me(event):
+                self.face.ring("name")
+
+    def _names_me(self, event: Said) -> bool:
+        mine = next((player.name.casefold() for player in self.board.players if player.is_me), "")
+        is_other = not event.player.is_me and not self._is_bot(event.player)
+        return bool(mine) and is_other and mine in event.text.casefold()
 
     def told(self, event: Told) -> Iterable[str]:
         # TableClosed and Stopped end the table, and are its last word. Bots always leave after a match.
         if isinstance(event, TableClosed | Stopped) or self._is_bot_leaving(event):
+            return ()
+        if (
+            isinstance(event, LobbyChanged)
+            and self.face.shows_board
+            and self.bots.issuperset(player.fingerprint for player in (*event.joined, *event.left))
+        ):
             return ()
         return super().told(event)
 
@@ -153,12 +192,12 @@ class LiveTable(Table):
             self.wins[winner] = self.wins.get(winner, 0) + 1
         if self._again is None or not self.face.is_interactive:
             return
-        if sum(self.wins.values()) > 1:
+        if sum(self.wins.values()) > 1 and not self.face.shows_board:
             self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
         if self._wish is not None:
             wish, self._wish = self._wish, None
             self._go_again(wish)
-        elif not self.is_waiting:
+        elif not self.is_waiting and not self.face.shows_board:
             self._say("Again? Type again to play another match, or quit.")
 
     def longest_lag(self) -> float:
@@ -192,12 +231,20 @@ class LiveTable(Table):
     def _status(self) -> str:
         return answers.status(self.board, self.clock(), is_waiting=self.is_waiting)
 
-    def hint(self) -> str:
-        if self.is_waiting:
-            return 'You get a seat in the next match if one is free. Type "quit" to leave.'
-        if self.board.over is not None:
-            return 'Type "quit" to leave.' if self._again is None else 'Type "again" for another match, or "quit".'
-        return "? helps, PageUp looks back in the log"
+    @property
+    def gives_odds(self) -> bool:
+        others = [player for player in self.board.players if not player.is_me]
+        return self.board.odds == 1 or (self.board.odds == 2 and all(map(self._is_bot, others)))
+
+    def away(self) -> dict[str, int]:
+        now = time.monotonic()
+        return {lost: int(now - since) for lost, since in self._since.items()} if self.board.match else {}
+
+    def strip(self) -> WatchStrip | None:
+        if self.board.me is not None or not self.board.match:
+            return None
+        progress = self.progress()
+        return WatchStrip(0 if progress is None else progress.step, 0)
 
     @property
     def _offered(self) -> list[str]:

@@ -34,8 +34,8 @@ async def open_face(table: ShownTable, showing: Showing) -> AsyncIterator[Face]:
 
         # prompt_toolkit writes to a Windows console by calls of its own.
         writer = Writer(sys.stdout) if sys.platform != "win32" else None
-        async with Screen(table, writer, has_bell=showing.bell, color=showing.color) as screen:
+        async with Screen(table, writer, bell=showing.bell, color=showing.color) as screen:
             yield screen
     else:
-        async with TerminalLines(table, Writer(sys.stdout), has_bell=showing.bell, color=showing.color) as lines:
+        async with TerminalLines(table, Writer(sys.stdout), bell=showing.bell, color=showing.color) as lines:
             yield lines

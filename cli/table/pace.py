@@ -10,71 +10,117 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cli.table.board import CupOpened, Told
+from cli.table.board import CupOpened, Told, cups_in_order
+from cli.table.scene import Motion, spans
 from p2pdice import events as game
-from protocol.events import DiceRolled, Happened, MatchResult, MatchStarted, NodeEvent, YourTurn
+from protocol.events import DiceRolled, Happened, MatchResult, NodeEvent, YourTurn
 
-_SECONDS: Final[dict[type, float]] = {
-    game.BidMade: 1.2,
-    game.ChallengeCalled: 1.2,
-    game.Sided: 0.8,
-    CupOpened: 0.7,
-    game.HandsShown: 0.7,
-    game.Judged: 0.8,
-    game.RoundVoid: 0.8,
-    game.DieLost: 0.7,
-    game.DieGained: 0.7,
-    game.PlayerOut: 0.7,
-    game.PhaseBegun: 0.8,
-    game.PowerPlayed: 1.2,
-    game.Passed: 0.6,
-    game.PowerFailed: 1.0,
-    game.RoundStarted: 1.4,
-    MatchResult: 2.5,
+if TYPE_CHECKING:
+    from cli.table.board import Board
+
+_BEFORE: Final[dict[type, float]] = {
+    game.BidMade: 1200,
+    game.ChallengeCalled: 1200,
+    game.Sided: 800,
+    game.RoundVoid: 700,
+    game.PhaseBegun: 800,
+    game.PowerPlayed: 1200,
+    game.Passed: 600,
+    game.PowerFailed: 1000,
+    game.RoundStarted: 1400,
+    MatchResult: 2600,
 }
-"""Seconds before an event is shown, after the last one, at a person's pace. Other events are shown at once."""
-_RESOLVED: Final = 1.0
+"""Milliseconds between the last event and this one, at a person's pace. Others have none before them."""
+_RESOLVED: Final = 1000
 """The same for the event of a power that was on the stack."""
+_AFTER: Final[dict[type, float]] = {
+    game.ChallengeCalled: 900,
+    game.HandsShown: 700,
+    game.Judged: 1200,
+    game.DieLost: 350,
+    game.DieGained: 350,
+    game.PlayerOut: 350,
+}
+"""Milliseconds that an event is shown before the next one."""
+_VERDICT: Final = 2600
+"""The same for the whole showdown, before the next round begins."""
+_ASKED: Final = 1800
+"""The same if the reader's own question waits behind it."""
+_BETWEEN: Final = 450
+"""Milliseconds between two cups, at most; all of them together take :data:`_ALL_CUPS` beside their motion."""
+_ALL_CUPS: Final = 2400
+_LAST_CUP: Final = 900
 _OWN: Final = (game.BidMade, game.ChallengeCalled, game.Sided, game.PowerPlayed, game.Passed, game.DieLost)
 """Events that are shown at once if they are the reader's own."""
 
 
-def beats(event: NodeEvent) -> Iterator[Told]:
-    """Yield the parts in which an event is shown, one after the other: in a showdown, each cup by itself."""
+def beats(event: NodeEvent, board: Board) -> Iterator[Told]:
+    """Yield the parts in which an event is shown, one after the other: in a showdown, each cup by itself.
+
+    The caller's cup is the first, then they go clockwise; the bidder's is the last.
+
+    :param board: as it is before the event.
+    """
     if isinstance(event, Happened) and isinstance(shown := event.event, game.HandsShown):
-        for seat, cup in enumerate(shown.hands):
-            if cup != ():
-                yield CupOpened(seat, shown)
+        yield from _cups(shown, board.call, board.me)
     yield event
+
+
+def _cups(shown: game.HandsShown, call: game.ChallengeCalled | None, me: int | None) -> Iterator[CupOpened]:
+    seats = cups_in_order(shown, call)
+    hidden = shown.unopened + sum(len(shown.hands[seat] or ()) for seat in seats)
+    so_far = 0
+    for seat in seats:
+        # Exactly the number that was bid is still open to a call of exact until the last die.
+        most = so_far + hidden
+        is_decided = most < shown.quantity or so_far >= shown.quantity + (call is not None and call.call == "exact")
+        cup = CupOpened(seat, shown, seat == me, seat == seats[-1], is_decided)
+        yield cup
+        so_far += cup.hits
+        hidden -= len(shown.hands[seat] or ())
 
 
 class Pace:
     """Holds back the events of a node, so that a person can follow.
 
     :param factor: 1 is a person's pace, 2 is half as fast, 0 shows everything at once.
+    :param motion: ``full``, ``calm`` or ``none``: a showdown is one picture.
     """
 
-    def __init__(self, factor: float) -> None:
+    def __init__(self, factor: float, motion: str = "full") -> None:
         self.longest = math.inf
         """The most seconds that an event is held back: a player on turn must see the question in time."""
         self._factor = factor
-        self._me: int | None = None
+        self._kind = motion
         self._shown = 0.0
         """The time of the last event shown, by the loop's clock."""
+        self._last: Told | None = None
+        """The last event that was shown for some time."""
+        self._moving: dict[type, tuple[Told, float]] = {}
+        """The last event of each kind that moves, and when it was shown."""
         self._is_skipping = False
         self._skip = asyncio.Event()
         self._queue: asyncio.Queue[tuple[float, NodeEvent] | None] = asyncio.Queue()
         self._is_holding = False
+        self._questions = 0
+        """Questions to the reader that are not shown yet."""
 
     @property
     def is_holding(self) -> bool:
         """Whether some events are not shown yet."""
         return self._is_holding or not self._queue.empty()
 
+    def motion(self) -> Motion:
+        """Return what moves now. In a running loop."""
+        now = asyncio.get_running_loop().time()
+        since = {kind: (beat, (now - shown) * 1000) for kind, (beat, shown) in self._moving.items()}
+        return Motion(since, self._factor, self._kind)
+
     def skip(self) -> None:
         """Show all events so far at once, but stop at the end of the round."""
+        self._moving.clear()
         if self.is_holding:
             self._is_skipping = True
             self._skip.set()
@@ -84,11 +130,14 @@ class Pace:
         self._factor = 0.0
         self._skip.set()
 
-    async def follow(self, events: AsyncIterator[NodeEvent]) -> AsyncGenerator[Told, None]:
-        """Yield the events when it is time to show them."""
+    async def follow(self, events: AsyncIterator[NodeEvent], board: Board) -> AsyncGenerator[Told, None]:
+        """Yield the events when it is time to show them.
+
+        :param board: takes each of them before it asks for the next.
+        """
         if not self._factor:
             async for event in events:
-                for beat in beats(event):
+                for beat in beats(event, board):
                     yield beat
             return
         queue = self._queue
@@ -97,8 +146,9 @@ class Pace:
             while (item := await queue.get()) is not None:
                 arrived, told = item
                 self._is_holding = True
-                for beat in beats(told):
-                    await self._wait(beat, arrived)
+                for beat in beats(told, board):
+                    await self._wait(beat, arrived, board.me, len(board.players))
+                    self._note(beat)
                     yield beat
                 self._is_holding = False
                 if queue.empty():
@@ -108,6 +158,7 @@ class Pace:
             reading.cancel()
             self._queue = asyncio.Queue()  # the same pace may follow other events next
             self._is_holding = self._is_skipping = False
+            self._questions = 0
 
     async def _read(
         self, events: AsyncIterator[NodeEvent], queue: asyncio.Queue[tuple[float, NodeEvent] | None]
@@ -115,13 +166,15 @@ class Pace:
         loop = asyncio.get_running_loop()
         try:
             async for event in events:
+                self._questions += isinstance(event, YourTurn)
                 queue.put_nowait((loop.time(), event))
         finally:
             queue.put_nowait(None)
 
-    async def _wait(self, beat: Told, arrived: float) -> None:
+    async def _wait(self, beat: Told, arrived: float, me: int | None, players: int) -> None:
         loop = asyncio.get_running_loop()
-        until = min(self._shown + self._seconds(beat) * self._factor, arrived + self.longest)
+        gap = self._gap(beat, me, players) * self._factor / 1000
+        until = min(self._shown + gap, arrived + self.longest)
         if not self._is_skipping and until > loop.time():
             self._skip.clear()
             with suppress(TimeoutError):
@@ -129,15 +182,47 @@ class Pace:
                     await self._skip.wait()
         if isinstance(beat, Happened) and isinstance(beat.event, game.RoundStarted):
             self._is_skipping = False
-        if isinstance(beat, MatchStarted):
-            self._me = beat.my_seat
-        if self._seconds(beat) or isinstance(beat, YourTurn | DiceRolled):
-            self._shown = loop.time()
 
-    def _seconds(self, beat: Told) -> float:
-        told = beat.event if isinstance(beat, Happened) else beat
-        if isinstance(told, _OWN) and told.seat == self._me:
-            return 0.0
-        if isinstance(told, game.PowerEvent) and told.resolves:
-            return _RESOLVED
-        return _SECONDS.get(type(told), 0.0)
+    def _note(self, beat: Told) -> None:
+        now = asyncio.get_running_loop().time()
+        if isinstance(beat, YourTurn):
+            self._questions -= 1
+        if spans(beat) and not self._is_skipping and self._factor:
+            self._moving[type(_told(beat))] = beat, now
+        if _before(beat) or type(_told(beat)) in _AFTER or isinstance(beat, YourTurn | DiceRolled | CupOpened):
+            self._shown, self._last = now, beat
+
+    def _gap(self, beat: Told, me: int | None, players: int) -> float:
+        """Return the milliseconds between the last event that was shown and this one."""
+        told, last = _told(beat), _told(self._last)
+        is_still = self._kind == "none"
+        if isinstance(told, game.RoundStarted | MatchResult) and isinstance(
+            last, game.Judged | game.DieLost | game.DieGained | game.PlayerOut | game.RoundVoid
+        ):
+            return _ASKED if self._questions else _VERDICT
+        if isinstance(told, CupOpened):
+            if isinstance(last, CupOpened):
+                return 0 if is_still else _between(last, told, players)
+            return _AFTER[game.ChallengeCalled]
+        if isinstance(last, CupOpened):
+            return 0 if is_still else sum(spans(last))
+        if is_still and isinstance(last, game.HandsShown | game.Judged):
+            return 0
+        own = isinstance(told, _OWN) and told.seat == me
+        if isinstance(last, game.HandsShown | game.Judged | game.DieLost | game.DieGained | game.PlayerOut):
+            return _AFTER[type(last)]
+        return 0 if own else _before(beat)
+
+
+def _told(beat: Told | None) -> object:
+    return beat.event if isinstance(beat, Happened) else beat
+
+
+def _before(beat: Told) -> float:
+    told = _told(beat)
+    return _RESOLVED if isinstance(told, game.PowerEvent) and told.resolves else _BEFORE.get(type(told), 0.0)
+
+
+def _between(last: CupOpened, cup: CupOpened, players: int) -> float:
+    gap = _LAST_CUP if cup.is_last else min(_BETWEEN, _ALL_CUPS / max(players, 1))
+    return sum(spans(last)) + (gap / 2 if cup.is_decided else gap)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 from cli.exits import Failure
 from cli.render import command_line, faces, listing, sentence
 from cli.settings import home_words
-from cli.table import answers
+from cli.table import answers, dialogs
 from cli.table.board import Told
 from cli.table.face import HOST
 from cli.table.live_table import LiveTable
-from cli.table.palette import PICTURES
 from cli.table.showing import Showing
-from cli.table.terminal import glyphs_of
+from cli.table.terminal import is_ascii
 from cli.text.choices import has_nothing_to_stake
 from cli.text.explain import typed_moves
 from cli.text.move_forms import offers
@@ -25,11 +24,14 @@ from cli.text.qr_code import qr_code
 from cli.text.refusals import is_no_raise, refusal, rule_of_raises
 from cli.text.speech import NotUnderstoodError, doubt, hear
 from p2pdice import Bid, Concede, Expect, Move, PlayerOut, RulesError, Stake
+from p2pdice.plurals import plural
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
     Happened,
+    LobbyChanged,
     MatchResult,
+    PeerBack,
     PlayerInfo,
     Suspended,
     TableMoved,
@@ -40,12 +42,18 @@ from protocol.events import (
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
+    from cli.table.scene import Dialog
     from cli.table.spectator_table import SpectatorTable
     from protocol import Node
 
+IN_THE_LOBBY: Final = ("start", "link", "code", "qr", "seat", "watch", "refuse", "remove")
+"""Words that are not offered once a match has begun."""
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
-_BEFORE: Final = ("start", "code", "qr", "seat", "watch", "refuse", "remove")
+_NOW: Final = "now"
+"""Typed after *quit* by the dialogue, which has asked already."""
+_SILENCE: Final = 15
+"""Seconds without an answer after which a dialogue asks what to do."""
 _DURING: Final = ("wait", "claim")
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
@@ -82,6 +90,12 @@ class PlayerTable(LiveTable):
         self._knows_raises = False
         """The player has been told this evening which bids are raises."""
         self._is_confirming = False
+        self._is_leaving = False
+        """The dialogue about leaving is open."""
+        self._is_conceding = False
+        """It was opened to concede."""
+        self._dismissed: set[str] = set()
+        """Fingerprints of players who do not answer, whose dialogue the reader has closed."""
         self._knows_help = False
         """The player has been told that there is help."""
         self._is_giving_up = False
@@ -97,6 +111,7 @@ class PlayerTable(LiveTable):
             "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
             "rules": ("the rules of this table, with a round played out", self._rules),
             "start": ("begin with the players who are here (host only)", self._start),
+            "link": ("show the long line that always works (host only)", self._show_link),
             "code": ("make a new short code for this table (host only)", self._renew_code),
             "qr": ("show the long line as a QR code, for a camera (host only)", self._show_qr_code),
             "seat": ("let somebody sit down, or play with them: seat Ada", self._decide("seat")),
@@ -138,7 +153,7 @@ class PlayerTable(LiveTable):
             return f"You left, and were out of this match. To see how it ends:\n    {command_line(*words)}"
         mine = {player.fingerprint for player in match.info} & self.bots
         left = f"You left, and your {'bot' if len(mine) == 1 else 'bots'} with you." if mine else "You left."
-        if match.goes_on_without({*mine, *(player.fingerprint for player in match.info if player.is_me)}):
+        if self._goes_on():
             left += " If you are away for long, the others can go on without you."
         else:
             left += " The match waits for you."
@@ -165,6 +180,10 @@ class PlayerTable(LiveTable):
     def _before_telling(self, event: Told) -> None:
         super()._before_telling(event)
         match event:
+            case LobbyChanged():
+                coins = self._node.coins
+                self.board.pledge = self._node.pledge
+                self.board.purse = "" if coins is None else f"{coins:,} {plural(coins, 'coin')}"
             case TableOpened() if event.seats == len(self.bots) + 1:
                 self.board.join_line = ""
             case ConcedeAccepted():
@@ -174,6 +193,8 @@ class PlayerTable(LiveTable):
             case YourTurn():
                 self._doubted = None
                 self.face.ring()
+            case PeerBack():
+                self._dismissed.discard(event.player.fingerprint)
             case AwaitingHost() if self._returning is not None and self._host_who_left(event) is not None:
                 self._returning.cancel()
 
@@ -212,8 +233,47 @@ class PlayerTable(LiveTable):
                 self._say("Type help to see what you can type.")
 
     def _close_match(self, event: MatchResult) -> None:
-        self._is_confirming = self._is_giving_up = False
+        self._is_confirming = self._is_giving_up = self._is_leaving = False
         super()._close_match(event)
+
+    # Dialogues of the screen
+
+    def dialog(self) -> Dialog | None:
+        if not self.board.match or self._is_out:
+            return None
+        if self._is_leaving:
+            return dialogs.leaving(self.board, self.clock(), is_conceding=self._is_conceding, goes_on=self._goes_on())
+        away, clock = self.away(), self.clock()
+        for player in (*self.board.absent, *(clock.awaited if clock is not None else ())):
+            lost = player.fingerprint
+            if away.get(lost, 0) >= _SILENCE and lost not in self._dismissed:
+                # Words that this program does not have, or that are of no use now, are not offered in a box either.
+                can_wait, can_claim = "wait" in self._offered, "claim" in self._offered
+                return dialogs.waiting(self.board, clock, player, away[lost], can_wait=can_wait, can_claim=can_claim)
+        return None
+
+    def close_dialog(self) -> None:
+        if not self._is_leaving:
+            self._dismissed |= set(self.away())
+        self._is_leaving = self._is_conceding = False
+
+    def _goes_on(self) -> bool:
+        """Tell whether the others can go on without this player and the bots that they seated."""
+        match = self._node.match
+        if match is None:
+            return False
+        mine = {player.fingerprint for player in match.info if player.is_me or player.fingerprint in self.bots}
+        return match.goes_on_without(mine)
+
+    def _quit(self, rest: str) -> None:
+        plays = self.board.match and self.board.state is not None and not self._looks_on and not self._is_out
+        if plays and self.face.shows_board and rest != _NOW:
+            self._is_leaving = True
+        else:
+            super()._quit("")
+
+    async def _end_of_input(self) -> None:
+        self._quit(_NOW)
 
     # Typed lines
 
@@ -267,7 +327,7 @@ class PlayerTable(LiveTable):
     @property
     def _offered(self) -> list[str]:
         has_begun = self.board.match or self.board.over is not None
-        hidden = _BEFORE if has_begun else _DURING
+        hidden = IN_THE_LOBBY if has_begun else _DURING
         return [word for word in super()._offered if word not in hidden]
 
     def _hear(self, line: str) -> None:
@@ -432,9 +492,15 @@ class PlayerTable(LiveTable):
         except NodeError as error:
             self._complain(error)
 
+    def _show_link(self, _rest: str) -> None:
+        if not self.board.join_line:
+            self._say("Only the host of an open table has a long line.")
+        else:
+            self._say(f"This line always works:\n    {command_line('join', self.board.join_line)}")
+
     def _background(self) -> str:
         """Return the background for which a QR code is drawn."""
-        if glyphs_of(sys.stdout) is not PICTURES:
+        if is_ascii(sys.stdout):
             return "ascii"
         return "light" if self._showing.color == "light" else "dark"
 
@@ -456,14 +522,16 @@ class PlayerTable(LiveTable):
         else:
             self._say("\n".join(code))
 
-    def _concede(self, _rest: str) -> None:
+    def _concede(self, rest: str) -> None:
         if not self.board.match:
             self._say("There is nothing to concede: no match is running.")
         elif self._looks_on:
             self._say("You only watch this match.")
         elif self.board.state is not None and self.board.me not in self.board.state.live:
             self._say(_OUT)
-        elif self.face.is_interactive:
+        elif self.face.shows_board and rest not in _YES:
+            self._is_leaving = self._is_conceding = True
+        elif self.face.is_interactive and rest not in _YES:
             self._is_confirming = True
             self._say(answers.conceding(self.board))
         else:

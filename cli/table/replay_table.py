@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from cli.table import answers
 from cli.table.board import Told
 from cli.table.open_face import open_face
 from cli.table.pace import beats
+from cli.table.scene import ReplayStrip, Talk
 from cli.table.table import Table
 from cli.table.tape import START, WATCHER, Place, Tape
 from cli.table.tasks import first_of
@@ -21,6 +22,7 @@ from cli.text.hindsight import chances, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
+from p2pdice.events import DieLost
 from protocol.events import CupsSeen, Happened, MatchResult
 
 if TYPE_CHECKING:
@@ -77,9 +79,14 @@ class ReplayTable(Table):
     ) -> None:
         super().__init__(settings, showing, face)
         self._replay = replay
-        self._verdict = verdict
+        self.verdict = verdict
         self._tape = Tape(replay, eyes)
         self._is_playing = asyncio.Event()
+        self._steps: list[int] = []
+        """The number of scenes of each round, from the start on."""
+        self._lost: list[int | None] = []
+        """The seat that lost dice in each round; None if several did, or nobody."""
+        self._measure()
         self._pending: deque[Told] = deque()
         """Events of the present scene that are not shown yet, while it plays."""
         self.board = self._tape.board
@@ -108,8 +115,12 @@ class ReplayTable(Table):
         """
         async with open_face(self, self._showing) as face:
             self._face = face
-            self._say(self._verdict)
-            self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
+            if face.shows_board:
+                name = self._name(0)
+                self._say(f"{self._whose_eyes()} Type as {name} to see what {name} saw.")
+            else:
+                self._say(self.verdict)
+                self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
             self._to_start("")
             await first_of(self._listen(), self._keep_playing())
 
@@ -130,7 +141,12 @@ class ReplayTable(Table):
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, CupsSeen) and self.face.shows_board:
             return ()
-        return look_back(event, self.board)
+        texts = [*look_back(event, self.board)]
+        self.latest = texts[-1] if texts else self.latest
+        return texts
+
+    def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
+        return ()  # the band has it, and a reader who goes back would read it twice
 
     def prompt(self) -> str:
         if self._is_playing.is_set():
@@ -146,10 +162,29 @@ class ReplayTable(Table):
     def moves_by_itself(self) -> bool:
         return self._is_playing.is_set()
 
-    def hint(self) -> str:
+    def key_bar(self) -> Sequence[tuple[str, str]]:
         if self._is_playing.is_set():
-            return "Any key stops."
-        return "Arrows: a step; PageUp, PageDown: a round; space plays"
+            return [("any key", "stops")]
+        steps = ("←→", "step"), ("PgUp PgDn", "round"), ("Space", "play"), ("Home", "start"), ("End", "end")
+        return [*steps, ("as", "whose eyes"), ("quit", ""), ("?", "help")]
+
+    def strip(self) -> ReplayStrip:
+        place = self._tape.place
+        name = "" if self._tape.eyes is None else display_names(self._replay.players)[self._tape.eyes]
+        steps = self._steps[place.round] if place.round < len(self._steps) else 0
+        return ReplayStrip(place.round, self._lost, place.number, steps, f"{name}'s dice" if name else "all dice")
+
+    def _measure(self) -> None:
+        """Count the scenes of each round, and note who lost dice in it."""
+        tape = Tape(self._replay, None)
+        self._steps, self._lost = [0] * (tape.rounds + 1), []
+        losers: list[set[int]] = [set() for _ in range(tape.rounds + 1)]
+        while events := tape.forward():
+            round_ = tape.place.round
+            self._steps[round_] += 1
+            lost = (each.event for each in events if isinstance(each, Happened))
+            losers[round_] |= {each.seat for each in lost if isinstance(each, DieLost)}
+        self._lost = [seats.pop() if len(seats) == 1 else None for seats in losers[1:]]
 
     def completions(self) -> Iterable[str]:
         return (*self.words, *(f"as {name}" for name in (EVERYBODY, NOBODY, *display_names(self._replay.players))))
@@ -187,7 +222,7 @@ class ReplayTable(Table):
         """Show the next scene; tell whether there was one."""
         events = self._tape.forward()
         for event in events:
-            for beat in beats(event):
+            for beat in beats(event, self.board):
                 self.take(beat)
         return bool(events)
 
@@ -198,7 +233,7 @@ class ReplayTable(Table):
             self._say_end()
 
     def _say_end(self) -> None:
-        self._say(f"The transcript ends here.\n{self._verdict}\nType start, back, round 1 or quit.")
+        self._say(f"The transcript ends here.\n{self.verdict}\nType start, back, round 1 or quit.")
 
     def _play_on(self, _rest: str) -> None:
         self._is_playing.set()
@@ -211,8 +246,8 @@ class ReplayTable(Table):
                 self._is_playing.clear()
                 self._say_end()
                 self.face.refresh()
-            pending = self._pending = deque(beat for event in events for beat in beats(event))
-            async with aclosing(self.pace.follow(_each(events))) as shown:
+            pending = self._pending = deque(beat for event in events for beat in beats(event, self.board))
+            async with aclosing(self.pace.follow(_each(events), self.board)) as shown:
                 async for _ in shown:
                     if not pending:  # the reader stopped it, and the rest was shown at once
                         break

@@ -1,4 +1,5 @@
-"""The full screen: the board, repainted whenever it changes, with a line to type below. Made with prompt_toolkit.
+"""The full screen: a picture of the table, painted again whenever it changes, with a line to type below. Made with
+prompt_toolkit.
 
 Keys type lines, and a table gets nothing but lines. While the terminal takes no output, nothing is painted, and the
 table does not wait.
@@ -9,95 +10,152 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import cache
 from math import ceil
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, KeyPressEvent, merge_key_bindings
+from prompt_toolkit.filters import Condition, Filter
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, KeyPress, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
+from prompt_toolkit.layout import (
+    BufferControl,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    VSplit,
+    Window,
+)
+from prompt_toolkit.layout.processors import AppendAutoSuggestion
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.styles import Style
-from prompt_toolkit.utils import get_cwidth
+from prompt_toolkit.styles import DynamicStyle
 
+from cli.output import unguarded
 from cli.render import harmless, wrapped
-from cli.table import answers, palette
-from cli.table.drawing import Gauge, Sight, log_height, page_size, picture
+from cli.table import answers, moment
+from cli.table.canvas import cut, width
+from cli.table.dialogs import page_rows, page_size, rows
 from cli.table.face import InterruptedByUserError
-from cli.table.fragments import cut, rows
 from cli.table.line_editor import LineEditor
 from cli.table.overheard import overheard
-from cli.table.palette import Glyphs
+from cli.table.picture import picture
+from cli.table.scene import Band, Dialog, Gauge, Page, ReplayStrip, Scene, Talk
 from cli.table.suspending import ask_to_stop, suspending
-from cli.table.terminal import glyphs_of, has_colors, output_of
+from cli.table.terminal import TOLD, ask_ground, ground_told, has_title, output_of, theme_of
 from cli.table.writer import PATIENCE
+from cli.text.seating import display_names
 from protocol import Stage
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
     from cli.table.face import ShownTable
+    from cli.table.theme import Ground, Theme
     from cli.table.writer import Writer
 
-_LOG: Final = 1000
-"""Sentences that are kept for scrolling back."""
-_TICK: Final = 0.5
+    _Add = Callable[..., Callable[[Callable[[KeyPressEvent], None]], Callable[[KeyPressEvent], None]]]
+
+_TALK: Final = 1000
+"""Entries that are kept for looking back."""
+_FRAME: Final = 0.05
+"""Seconds between two pictures while something moves."""
+_TICK: Final = 1.0
 """Seconds between two looks at the clock and the signatures, which change without an event."""
 _MOMENT: Final = 1.0
 """Seconds of a turn before its clock is shown."""
 _ESCAPE: Final = 0.05
 """Seconds within which the rest of a key follows its escape character."""
+_HURRY: Final = 10
+"""Seconds left to the reader at which the bell rings, if it rings for all."""
+_DEPTHS: Final = {
+    "24": ColorDepth.DEPTH_24_BIT,
+    "256": ColorDepth.DEPTH_8_BIT,
+    "16": ColorDepth.DEPTH_4_BIT,
+    "none": ColorDepth.DEPTH_1_BIT,
+}
+_SAVE_TITLE: Final = "\x1b[22;2t"
+_RESTORE_TITLE: Final = "\x1b[23;2t"
+_PEOPLE: Final = ("trust", "remove", "mute")
+"""Words about the player whom arrows have picked in the lobby."""
 
 KEYS: Final = (
     "Keys:",
     "    arrows    choose a bid: up and down the number, left and right the face; if there is no bid to make, go"
     " through the moves; Enter plays it",
+    "    1 to 9    pick from a list",
     "    !         call liar; ! again or Enter does it, Escape does not",
     "    =         call exact in the same way, if the rules have it",
     "    Tab       complete what you type, or see what can be typed",
     "    Escape    empty the line",
-    "    Enter     on an empty line, like space: show at once what has happened meanwhile",
+    "    Space     show at once what has happened meanwhile; any key does in a showdown",
     "    %         show the odds, or hide them",
-    "    PageUp    look back in the log; PageDown: forward again",
+    "    PageUp    all that was said; PageUp and PageDown turn its pages",
     "    ?         this page; F1 as well",
     "    Ctrl-L    draw the screen again",
     "    Ctrl-Z    back to the shell for a while; its command fg returns, and meanwhile the others wait for you",
-    "    Ctrl-D    leave; Ctrl-C as well",
+    "    Ctrl-D    leave the table; Ctrl-C twice leaves at once",
     "",
 )
+
+
+@cache
+def _asked_ground() -> tuple[Ground, list[KeyPress]]:
+    """Return the ground of this process's terminal, which is asked once, and the keys that were pressed meanwhile."""
+    ground, typed = ask_ground(unguarded(sys.stdout))
+    keys: list[KeyPress] = []
+    Vt100Parser(keys.append).feed(typed)
+    return ground, keys
 
 
 class Screen:
     """A table on the whole terminal. Used in an ``async with`` statement: the terminal is put back in order after it.
 
     :param writer: takes the output; None on Windows, where prompt_toolkit writes itself.
+    :param bell: ``off``, ``turn`` or ``all``.
+    :param color: the setting: a background, ``auto``, or ``none``.
     """
 
     is_interactive = True
     shows_board = True
 
-    def __init__(self, table: ShownTable, writer: Writer | None, *, has_bell: bool, color: str) -> None:
+    def __init__(self, table: ShownTable, writer: Writer | None, *, bell: str, color: str) -> None:
         self._table = table
         self._line = LineEditor(table, self._submit)
-        self._has_bell = has_bell
+        self._bell = bell
         self._color = color
         self._writer = writer
         self._output = output_of(writer)
-        self._glyphs: Glyphs = glyphs_of(sys.stdout)
-        self._log: deque[str] = deque(maxlen=_LOG)
-        self._back = 0
-        """Lines that the log is scrolled back."""
-        self._with_odds = True
-        self._page: tuple[str, ...] | None = None
+        self._theme: Theme = theme_of(sys.stdout, color, ground_told())
+        self._style = self._theme.style()
+        self._talk: deque[Talk] = deque(maxlen=_TALK)
+        self._with_odds: bool | None = None
+        """As the reader wants it; None as the table has it."""
+        self._page: Page | None = None
         """A text that covers the table."""
-        self._page_at = 0
-        """Lines of the page that are scrolled past."""
-        self._reply: list[str] | None = None
+        self._picked = 0
+        """The choice of the dialogue, or the player in the lobby, that arrows have reached."""
+        self._dialog: Dialog | None = None
+        """The dialogue that was shown last."""
+        self._answers: list[str] | None = None
         """The answers to the last line, while the table obeys it."""
-        self._is_helping = False
+        self._reply: tuple[str, ...] = ()
+        """The last answer, in rows, until the next key."""
+        self._asked = ""
+        """The line that is answered."""
+        self._is_leaving = False
+        """The last key was Ctrl-C."""
+        self._was_leaving = False
+        """The last but one was Ctrl-C."""
+        self._title = ""
+        self._is_late = False
+        """The bell has rung for the end of this turn."""
+        self._woken = asyncio.Event()
         self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self._stack = ExitStack()
         self._app = self._application()
@@ -105,7 +163,13 @@ class Screen:
         self._ticking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        encoding = "ascii" if self._glyphs.is_ascii else sys.stdout.encoding
+        if self._color == "auto" and not self._theme.is_mono:
+            ground, keys = _asked_ground()
+            store_typeahead(self._app.input, keys)
+            keys.clear()
+            self._theme = theme_of(sys.stdout, self._color, ground)
+            self._style = self._theme.style()
+        encoding = "ascii" if self._theme.is_ascii else sys.stdout.encoding
         self._stack.enter_context(overheard(self.tell, encoding))
         self._running = asyncio.create_task(self._run())
         self._ticking = asyncio.create_task(self._tick())
@@ -134,7 +198,10 @@ class Screen:
         self._output.flush()
 
     async def _run(self) -> None:
+        has_titles = self._writer is not None and has_title()
         try:
+            if has_titles:
+                self._output.write_raw(_SAVE_TITLE)
             with suspending(self._app, self._writer):
                 await self._app.run_async(handle_sigint=False, set_exception_handler=False)
         except EOFError:  # the terminal is gone
@@ -142,119 +209,220 @@ class Screen:
         except Exception as error:
             self._lines.put_nowait(error)
             raise
+        finally:
+            if has_titles:
+                self._output.write_raw(_RESTORE_TITLE)
+            elif self._writer is None:
+                self._output.clear_title()
+            self._output.flush()
 
     async def _tick(self) -> None:
+        """Paint again while something moves, else when the clock or the signatures have changed."""
         shown: object = None
         while True:
-            await asyncio.sleep(_TICK)
-            now = (self._gauge(), self._seconds())
+            if self._table.pace.motion().moves:
+                await asyncio.sleep(_FRAME)
+                self._app.invalidate()
+                continue
+            clock = self._table.clock()
+            until_second = clock.seconds % 1.0 + 0.01 if clock is not None and clock.seconds else _TICK
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(until_second, _TICK / 2)):
+                    await self._woken.wait()
+            self._woken.clear()
+            now = (self._gauge(), self._seconds(), self._away())
             if now != shown:
                 shown = now
                 self._app.invalidate()
+                self._warn()
+
+    def _warn(self) -> None:
+        """Ring when little time is left to the reader."""
+        seconds = self._seconds()
+        is_late = self._table.board.turn is not None and seconds is not None and seconds <= _HURRY
+        if is_late and not self._is_late:
+            self.ring("late")
+        self._is_late = is_late
 
     # The methods of a face
 
     async def read(self) -> str | None:
-        self._show_reply()
+        self._show_answers()
         line = await self._lines.get()
         if isinstance(line, Exception):
             raise line
-        self._reply = []
-        self._is_helping = line is not None and line.strip().lower() in ("help", "?")
+        self._answers, self._asked = [], (line or "").strip().lower()
         return line
 
-    def tell(self, text: str) -> None:
-        self._log.append(text)
+    def tell(self, text: str, talk: Talk | None = None) -> None:
+        self._talk.append(talk or Talk(None, "", text))
         self._app.invalidate()
 
     def say(self, text: str) -> None:
-        self.tell(text)
-        if self._reply is not None:
-            self._reply.append(text)
+        if self._answers is None:
+            self.tell(text)
+        else:
+            self._answers.append(text)
 
     def remind(self, status: str) -> None:
         """The status is always in sight."""
 
     def refresh(self) -> None:
+        self._woken.set()
         self._app.invalidate()
 
-    def ring(self) -> None:
-        if self._has_bell:
+    def ring(self, why: str = "turn") -> None:
+        if self._bell == "all" or self._bell == why == "turn":
             self._output.bell()
             self._output.flush()
 
     @property
     def page_size(self) -> tuple[int, int]:
         size = self._output.get_size()
-        return page_size(size.columns, size.rows - 1)
+        return page_size(size.columns, size.rows)
 
-    def _show_reply(self) -> None:
-        """Move an answer that is too long for the log to a page of its own."""
-        reply, self._reply = self._reply, None
-        if not reply:
+    def _show_answers(self) -> None:
+        """Show an answer in place of the keys; one that is too long for that on a page."""
+        given, self._answers = self._answers, None
+        if not given:
             return
-        size = self._output.get_size()
-        room = log_height(self._table.board, size.columns, size.rows)
-        if len([row for text in reply for row in rows(text, size.columns)]) > room:
-            asked = set(map(id, reply))
-            self._log = deque((told for told in self._log if id(told) not in asked), maxlen=_LOG)
-            self._page = (*(KEYS if self._is_helping and not self._table.keys else ()), *reply)
-            self._page_at = 0
-            self._app.invalidate()
+        columns = self._output.get_size().columns
+        shown = [row for text in given for row in rows(text, columns - 2)]
+        if len(shown) <= 2:
+            self._reply = tuple(shown)
+        else:
+            is_help = self._asked in ("help", "?")
+            word = self._asked.partition(" ")[0]
+            title = "Help" if is_help else next((each for each in self._table.words if each.startswith(word)), word)
+            title = title.capitalize()
+            self._page = Page(title, (*(KEYS if is_help and not self._table.keys else ()), *given))
+        self._app.invalidate()
 
     # Painting
 
     def _application(self) -> Application[None]:
         table = FormattedTextControl(self._painted, show_cursor=False)
-        prompt = FormattedTextControl(lambda: [("class:prompt", self._prompt())])
-        line = Window(BufferControl(self._line.buffer), height=1)
+        prompt = FormattedTextControl(lambda: [("bold", self._prompt())])
+        control = BufferControl(self._line.buffer, input_processors=[AppendAutoSuggestion("class:quiet")])
+        line = Window(control, height=1)
         # A prompt that is a part of the line would be scrolled out of sight with its beginning, and stay there.
-        foot = VSplit(
-            [Window(prompt, width=lambda: get_cwidth(self._prompt()), dont_extend_width=True), line], height=1
-        )
-        is_colored = self._color != "none" and has_colors(sys.stdout)
-        return PatientApplication(
+        foot = VSplit([Window(prompt, width=lambda: width(self._prompt()), dont_extend_width=True), line], height=1)
+        app = PatientApplication(
             self._writer,
             layout=Layout(HSplit([Window(table, wrap_lines=False), foot]), line),
             key_bindings=self._bindings(),
-            style=Style.from_dict(palette.styles(self._color)),
+            style=DynamicStyle(lambda: self._style),
             include_default_pygments_style=False,
             full_screen=True,
             mouse_support=False,
-            color_depth=ColorDepth.DEPTH_4_BIT if is_colored else ColorDepth.DEPTH_1_BIT,
+            min_redraw_interval=_FRAME * 0.8,
+            terminal_size_polling_interval=_TICK if self._writer is None else None,
+            color_depth=_DEPTHS[self._theme.depth],
             output=self._output,
         )
+        app.key_processor.before_key_press += self._pressed
+        _drop_late_answers(app)
+        return app
 
     def _prompt(self) -> str:
         return cut(self._table.prompt(), self._output.get_size().columns // 2)
 
     def _painted(self) -> StyleAndTextTuples:
         size = self._output.get_size()
-        lines = picture(self._table.board, self._sight(), size.columns, size.rows - 1, self._glyphs)
-        fragments: StyleAndTextTuples = []
-        for line in lines:
-            fragments += line
-            fragments.append(("", "\n"))
-        return fragments[:-1]
+        board = self._table.board
+        title = self._theme.sign(moment.title(board))
+        if title != self._title and has_title():
+            self._title = title
+            self._output.set_title(harmless(title))
+        # Its last row is empty, and the window does not show it: there the line is typed.
+        return picture(board, self._scene(size.columns), size.columns, size.rows, self._theme).fragments()
 
-    def _sight(self) -> Sight:
-        table = self._table
+    def _scene(self, columns: int) -> Scene:
+        table, board, line = self._table, self._table.board, self._line
+        typed, moves = line.picked, line.moves()
+        with_odds, dialog = self.with_odds, self._shown_dialog()
         progress, clock = table.progress(), table.clock()
-        return Sight(
-            log=self._log,
-            back=self._back if self._page is None else self._page_at,
-            with_odds=self._with_odds,
-            hint=self._line.hint(self._output.get_size().columns, with_odds=self._with_odds),
-            page=self._page,
-            steps=None if progress is None else progress.step,
-            gauge=self._gauge(),
+        away = self._away()
+        known = [*board.seating.players] or [*board.players]
+        absent = [player for player in known if player.fingerprint in away]
+        keys = moment.keys(
+            board, typed, moves, table.words, hosts=board.hosts, with_odds=with_odds, is_behind=table.is_behind
+        )
+        band = moment.band(
+            board,
+            typed,
+            hosts=board.hosts,
+            with_odds=with_odds,
+            is_behind=table.is_behind,
+            away=display_names(absent, known),
+        )
+        strip = table.strip()
+        keys = [*table.key_bar()] or keys
+        if isinstance(strip, ReplayStrip) and (board.showdown is None or board.over is not None):
+            tone = band.tone if board.over is None else "quiet"
+            band = Band(f"Round {strip.round}: {table.latest}" if strip.round else table.latest, tone, strip.eyes)
+        if dialog is not None:
+            band = replace(band, text=dialog.title)
+            keys = [*((each.key, each.text.lower()) for each in dialog.choices), ("Esc", "close")]
+        elif self._page is not None:
+            keys = [("PgDn", "next page"), ("Esc", "back to the table")]
+        if width(band.text) + width(band.right) + 8 > columns:
+            band = replace(band, text=_shortened(band.text))
+        line.hints = [key for key, _ in keys]
+        listed = line.completions()
+        return Scene(
+            typed=line.meant(),
+            typed_line=line.buffer.text,
+            with_odds=with_odds,
+            steps=0 if progress is None else progress.step,
             seconds=self._seconds(),
             is_pressing=clock is not None and clock.goes_on,
-            score=answers.score(table.wins, table.board.players) if sum(table.wins.values()) > 1 else "",
-            is_holding=table.is_behind,
-            can_start="start" in table.words,
-            after=table.hint(),
+            gauge=self._gauge(),
+            talk=self._talk,
+            reply=(cut("  ".join(listed), columns - 2),) if listed else self._reply,
+            band=band,
+            keys=keys,
+            motion=table.pace.motion(),
+            dialog=dialog,
+            page=self._page,
+            away=away,
+            watchers=board.watchers,
+            picked=self._pick() if not moves else moves.index(typed) if typed in moves else None,
+            moves=moves,
+            score=answers.score(table.wins, board.players) if sum(table.wins.values()) > 1 else "",
+            verdict=table.verdict,
+            strip=strip,
+            hosts=board.hosts,
         )
+
+    @property
+    def with_odds(self) -> bool:
+        """Whether chances are shown."""
+        return self._table.gives_odds if self._with_odds is None else self._with_odds
+
+    def _shown_dialog(self) -> Dialog | None:
+        """Return the dialogue to show: none while somebody types, so that no letter answers by mistake."""
+        dialog = self._table.dialog() if self._page is None and self._line.is_untyped else None
+        if dialog is None:
+            self._dialog = None
+            return None
+        if self._dialog is None or dialog.title != self._dialog.title:
+            self._picked = dialog.picked
+        self._dialog = replace(dialog, picked=self._picked % len(dialog.choices))
+        return self._dialog
+
+    def _is_lobby(self) -> bool:
+        board = self._table.board
+        return not (board.match or board.over is not None or self._table.keys)
+
+    def _pick(self) -> int | None:
+        """Return the player in the lobby whom arrows have picked."""
+        board = self._table.board
+        others = [place for place, player in enumerate(board.players) if not player.is_me]
+        return others[self._picked % len(others)] if others and self._is_lobby() else None
+
+    def _away(self) -> dict[str, int]:
+        return self._table.away()
 
     def _gauge(self) -> Gauge | None:
         """Return how much of an exchange between programs is done. A person's decision has no gauge."""
@@ -273,34 +441,61 @@ class Screen:
 
     # Keys
 
+    def _pressed(self, _sender: object) -> None:
+        """Take away an answer, and show the rest of a showdown at once, whatever key was pressed."""
+        self._reply = ()
+        self._was_leaving, self._is_leaving = self._is_leaving, False
+        if self._table.board.call is not None and self._table.is_behind:
+            self._table.pace.skip()
+
     def _submit(self, line: str) -> None:
-        self._back = 0
+        if line.strip() in _PEOPLE and (place := self._pick()) is not None:
+            line = f"{line.strip()} {display_names(self._table.board.players)[place]}"
         self._lines.put_nowait(line)
 
-    def _scroll(self, pages: int) -> None:
-        size = self._output.get_size()
-        if self._page is not None:
-            width, room = self.page_size
-            most = max(len([row for text in self._page for row in rows(text, width)]) - room, 0)
-            self._page_at = min(max(self._page_at - pages * room, 0), most)
-        else:
-            room = log_height(self._table.board, size.columns, size.rows)
-            told = sum(len(rows(text, size.columns)) for text in self._log)
-            self._back = min(max(self._back + pages * room, 0), max(told - room, 0))
+    def _turn_page(self, pages: int) -> None:
+        columns, room = self.page_size
+        if self._page is None:
+            if pages > 0:
+                return
+            told = [f"{each.name}: {each.text}" if each.name else f"· {each.text}" for each in self._talk]
+            self._page = Page("Talk", [self._theme.sign(line) for line in told] or ["Nobody has said anything yet."])
+            pages = 1000
+        most = max(len(page_rows(self._page, columns + 2)) - room, 0)
+        self._page = replace(self._page, at=min(max(self._page.at + pages * room, 0), most))
+
+    def _choose(self, place: int) -> None:
+        """Make a choice of the dialogue."""
+        assert self._dialog is not None
+        line = self._dialog.choices[place].line
+        self._table.close_dialog()
+        if line is not None:
+            self._lines.put_nowait(line)
 
     def _bindings(self) -> KeyBindingsBase:
         keys = KeyBindings()
         add = keys.add
         is_open = Condition(lambda: self._page is not None)
-        is_closed = ~is_open
+        is_asking = ~is_open & Condition(lambda: self._shown_dialog() is not None)
+        is_closed = ~is_open & ~is_asking
         is_empty = is_closed & Condition(lambda: self._line.is_empty)
+        is_untyped = is_closed & Condition(lambda: self._line.is_untyped)
+        is_lobby = is_empty & Condition(lambda: self._pick() is not None)
 
         @add("c-c")
         @add("<sigint>")
         def _(_event: KeyPressEvent) -> None:
-            self._lines.put_nowait(InterruptedByUserError())
+            if self._was_leaving:
+                self._lines.put_nowait(InterruptedByUserError())
+            self._is_leaving = True
+            self._reply = ("Ctrl-C again leaves the table.",)
 
-        @add("c-d", filter=is_empty | is_open)
+        @add("c-d", filter=is_untyped | is_open)
+        def _(_event: KeyPressEvent) -> None:
+            self._page = None
+            self._lines.put_nowait("quit")
+
+        @add("c-d", filter=is_asking)
         def _(_event: KeyPressEvent) -> None:
             self._lines.put_nowait(None)
 
@@ -315,21 +510,33 @@ class Screen:
         @add("pageup")
         @add("pagedown")
         def _(event: KeyPressEvent) -> None:
-            self._scroll(1 if event.key_sequence[0].key == Keys.PageUp else -1)
+            self._turn_page(-1 if event.key_sequence[0].key == Keys.PageUp else 1)
 
-        @add("?", filter=is_closed & Condition(lambda: self._line.is_untyped))
+        @add("?", filter=is_untyped)
         @add("f1", filter=is_closed)
         def _(_event: KeyPressEvent) -> None:
             self._submit("help")
 
-        @add("%", filter=is_closed & Condition(lambda: self._line.is_untyped))
+        @add("%", filter=is_untyped)
         def _(_event: KeyPressEvent) -> None:
-            self._with_odds = not self._with_odds
+            if self._table.board.odds:
+                self._with_odds = not self.with_odds
+            else:
+                self._reply = ("At this table nobody sees the odds: its host has chosen so.",)
 
         @add(" ", filter=is_empty)
         def _(_event: KeyPressEvent) -> None:
             if self._table.is_behind:
                 self._submit("")
+
+        @add("up", filter=is_lobby)
+        @add("down", filter=is_lobby)
+        def _(event: KeyPressEvent) -> None:
+            self._picked += 1 if event.key_sequence[0].key == Keys.Down else -1
+
+        @add("enter", filter=is_lobby & Condition(lambda: self._table.board.hosts and "start" in self._table.words))
+        def _(_event: KeyPressEvent) -> None:
+            self._line.put("start")
 
         @add(Keys.Any, filter=is_empty & Condition(lambda: self._table.moves_by_itself))
         def _(_event: KeyPressEvent) -> None:
@@ -341,6 +548,11 @@ class Screen:
             def _(_event: KeyPressEvent, line: str = line) -> None:
                 self._submit(line)
 
+        self._bind_page(add, is_open)
+        self._bind_dialog(add, is_asking)
+        return merge_key_bindings([self._line.bindings(is_closed), keys])
+
+    def _bind_page(self, add: _Add, is_open: Filter) -> None:
         for key in (Keys.Any, Keys.Enter, Keys.Escape, Keys.Tab, Keys.Backspace, "up", "down", "left", "right", " "):
 
             @add(key, filter=is_open, eager=key == Keys.Escape)
@@ -349,7 +561,47 @@ class Screen:
                 if event.data.isalnum():  # it begins what is typed next
                     event.app.key_processor.feed(event.key_sequence[0], first=True)
 
-        return merge_key_bindings([self._line.bindings(is_closed), keys])
+    def _bind_dialog(self, add: _Add, is_asking: Filter) -> None:
+        @add(Keys.Any, filter=is_asking)
+        def _(event: KeyPressEvent) -> None:
+            assert self._dialog is not None
+            letters = [choice.key for choice in self._dialog.choices]
+            if event.data.lower() in letters:
+                self._choose(letters.index(event.data.lower()))
+
+        @add("up", filter=is_asking)
+        @add("down", filter=is_asking)
+        def _(event: KeyPressEvent) -> None:
+            self._picked += 1 if event.key_sequence[0].key == Keys.Down else -1
+
+        @add("enter", filter=is_asking)
+        def _(_event: KeyPressEvent) -> None:
+            assert self._dialog is not None
+            self._choose(self._dialog.picked)
+
+        @add("escape", filter=is_asking, eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            self._table.close_dialog()
+
+
+def _shortened(text: str) -> str:
+    """Return what a narrow band says: ``Your turn: raise …`` without its first words."""
+    return text.removeprefix("Your turn: ")[:1].upper() + text.removeprefix("Your turn: ")[1:]
+
+
+def _drop_late_answers(app: Application[None]) -> None:
+    """Keep the answer of a slow terminal to the question for its background out of the line."""
+    parser = getattr(app.input, "vt100_parser", None)
+    if isinstance(parser, Vt100Parser):
+        feed = parser.feed
+        pattern = TOLD.pattern.decode()
+
+        def without_answers(data: str) -> None:
+            import re
+
+            feed(re.sub(pattern, "", data) if "\x1b]11;" in data else data)
+
+        parser.feed = without_answers  # type: ignore[method-assign]
 
 
 class PatientApplication(Application[None]):

@@ -27,9 +27,12 @@ class Showing(NamedTuple):
     ui: Ui = Ui.LINE
     pace: float = 0.0
     """1 is a person's pace, 2 half as fast, 0 shows everything at once."""
-    bell: bool = False
+    bell: str = "off"
+    """``off``, ``turn`` (it is one's turn) or ``all``."""
     color: str = "auto"
     """The background on which colours must be readable: ``dark``, ``light``, ``auto`` (both); ``none``: no colours."""
+    motion: str = "full"
+    """``full``, ``calm`` (whole pictures) or ``none``: a showdown is one picture."""
     qr: bool = False
     """The join line of an own table is also drawn as a QR code."""
 
@@ -73,6 +76,7 @@ def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | 
     return Showing(
         (ui or Ui(settled.ui)) if is_fit else Ui.LINE,
         settled.pace if pace is None else pace,
-        settled.bell if bell is None else bell,
+        settled.bell if bell is None else ("turn" if bell else "off"),
         settled.color,
+        settled.motion,
     )

@@ -8,12 +8,12 @@ keys can do nothing that words cannot. There are three kinds: :class:`~cli.table
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.render import listing
 from cli.rulesets import described
-from cli.table import answers
+from cli.table import answers, moment
 from cli.table.board import Board, Told
 from cli.table.pace import Pace
 from cli.table.telling import tell
@@ -25,6 +25,7 @@ from protocol.events import MatchResult, Misbehaved
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
+    from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from cli.table.showing import Showing
     from protocol import Clock, Progress
 
@@ -39,7 +40,8 @@ _AFTERWARDS: Final = ("again", "quit", "say", "help")
 class Table(ABC):
     """What the tables of players, spectators and replays have in common.
 
-    A full screen shows :meth:`progress`, :meth:`clock` and :meth:`hint` besides the board, and binds the :attr:`keys`.
+    A full screen shows :meth:`progress`, :meth:`clock` and the :meth:`dialog` besides the board, and binds the
+    :attr:`keys`.
 
     :param showing: how it is shown.
     :param face: shows it, and reads lines. If none is given, one is opened that suits this process.
@@ -47,11 +49,15 @@ class Table(ABC):
 
     keys: Mapping[str, str] = {}
     """The lines that keys of a full screen type while the line is empty, by prompt_toolkit's names for keys."""
+    verdict = ""
+    """On the file of a replay."""
+    latest = ""
+    """What a replay has told last."""
 
     def __init__(self, settings: Settings, showing: Showing, face: Face | None = None) -> None:
         self.board = Board()
         """The state of the table, as far as it is shown."""
-        self.pace = Pace(showing.pace)
+        self.pace = Pace(showing.pace, showing.motion)
         """Holds events back until a person can follow."""
         self.wins: dict[str, int] = {}
         """Matches won in this evening, by fingerprint."""
@@ -86,12 +92,21 @@ class Table(ABC):
         """Put an event on the board, and tell it."""
         self.board.take(event)
         self._before_telling(event)
-        for text in self.told(event):
-            self.face.tell(text)
+        texts = [*self.told(event)]
+        if self.face.shows_board:
+            for said in self._talk_of(event, texts):
+                self.face.tell(said.text, said)
+        for text in texts:
+            if not self.face.shows_board:
+                self.face.tell(text)
             if isinstance(event, MatchResult | Misbehaved):
                 self.last_words.append(text)
         self._after_telling(event)
         self.face.refresh()
+
+    def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
+        """Return what a screen, which shows the game itself, tells of an event."""
+        return moment.talk(event, self.board, told)
 
     def _before_telling(self, event: Told) -> None:  # noqa: B027 - most kinds have nothing to note
         """Note an event that the board has just taken."""
@@ -127,9 +142,29 @@ class Table(ABC):
         """Whether the table goes on until a key is pressed."""
         return False
 
-    @abstractmethod
-    def hint(self) -> str:
-        """Return words or keys that are of use while it is not the reader's turn."""
+    @property
+    def gives_odds(self) -> bool:
+        """Whether a full screen shows chances until its reader wants something else."""
+        return True
+
+    def away(self) -> dict[str, int]:
+        """Return the fingerprints of players who do not answer, and for how many seconds."""
+        return {}
+
+    def dialog(self) -> Dialog | None:
+        """Return a question that a full screen asks in a box; its answers are lines."""
+        return None
+
+    def close_dialog(self) -> None:  # noqa: B027 - most kinds ask nothing
+        """Take the question as answered."""
+
+    def strip(self) -> ReplayStrip | WatchStrip | None:
+        """Return what stands in place of the reader's own dice; None for a player."""
+        return None
+
+    def key_bar(self) -> Sequence[tuple[str, str]]:
+        """Return the keys that matter, if it has :attr:`keys` of its own."""
+        return ()
 
     def completions(self) -> Iterable[str]:
         """Return the moves and words that can be typed now."""

@@ -10,7 +10,17 @@ from cli.table.board import CupOpened
 from cli.text.narrate import moved, narrate, result, suspended
 from cli.text.narrate_game import counted_cup, tally, verdict
 from p2pdice import events as game
-from protocol.events import CodeTried, DiceRolled, Happened, MatchResult, PeerLost, Suspended, TableMoved, TableOpened
+from protocol.events import (
+    CodeTried,
+    DiceRolled,
+    Happened,
+    MatchResult,
+    PeerLost,
+    Recognised,
+    Suspended,
+    TableMoved,
+    TableOpened,
+)
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Told
@@ -34,6 +44,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield moved(event, has_code=bool(board.code))
         case TableOpened() if not board.join_line:
             yield "Your bots take all other seats."
+        case Recognised():
+            pass  # a badge shows it
         case CodeTried(tries_left=0):
             line = command_line("join", board.join_line)
             yield f"{narrate(event, board.seating)} The long line still works:\n    {line}"

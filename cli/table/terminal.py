@@ -1,37 +1,44 @@
-"""The abilities of this process's terminal: pictures, colours, a whole screen."""
+"""The abilities of this process's terminal: signs, colours, the ground that it has, a whole screen."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, TextIO
 
 from cli.output import unguarded
 from cli.render import FACES, can_show, harmless
 from cli.settings import wants_color
-from cli.table.palette import ASCII, PICTURES
+from cli.table.theme import MARKS, Depth, Ground, Theme
 
 if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
-    from cli.table.palette import Glyphs
     from cli.table.writer import Writer
 
 ASCII_VARIABLE: Final = "P2PDICE_ASCII"
 """If set and not empty, nothing but ASCII is drawn."""
 SMALLEST: Final = (40, 12)
 """Columns and lines that a full screen needs."""
+_SIGNS: Final = f"{FACES}{MARKS}×│─▶◀·…›▄▀█✓╭╮╰╯━▸"
 _PLAIN: Final = ("", "dumb", "unknown")
 _MONOCHROME: Final = ("vt100", "vt102", "vt220", "xterm-mono", "screen-mono")
 """Terminals without colours. The names of others say so, such as ``linux-m``."""
+_PATIENCE: Final = 0.1
+"""Seconds that a terminal has to tell its background."""
+_ASK: Final = "\x1b]11;?\x07"
+TOLD: Final = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
+"""The answer. It can come late."""
 
 
-def glyphs_of(stream: TextIO) -> Glyphs:
-    """Return the signs that a terminal can show."""
+def is_ascii(stream: TextIO) -> bool:
+    """Tell whether a terminal can show nothing but ASCII, or its owner wants nothing else."""
     told = os.environ.get("LC_ALL") or os.environ.get("LANG", "")
     speaks_ascii = told in ("C", "POSIX") or bool(os.environ.get(ASCII_VARIABLE))
-    return ASCII if speaks_ascii or not can_show(f"{FACES}{''.join(map(str, PICTURES[1:]))}", stream) else PICTURES
+    return speaks_ascii or not can_show(_SIGNS, stream)
 
 
 def has_colors(stream: TextIO) -> bool:
@@ -40,9 +47,77 @@ def has_colors(stream: TextIO) -> bool:
     return wants_color(stream) and term not in _MONOCHROME and not term.endswith(("-m", "-mono"))
 
 
+def theme_of(stream: TextIO, color: str, ground: Ground) -> Theme:
+    """Return the theme of a terminal.
+
+    :param color: the setting: a background, ``auto``, or ``none``.
+    :param ground: as the terminal tells it.
+    """
+    grounds: dict[str, Ground] = {"dark": "dark", "light": "light"}
+    ground = grounds.get(color, ground)
+    return Theme("none" if color == "none" else _depth(stream), ground, is_ascii(stream))
+
+
+def _depth(stream: TextIO) -> Depth:
+    if not has_colors(stream):
+        return "none"
+    if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or os.environ.get("WT_SESSION"):
+        return "24"
+    return "256" if "256" in os.environ.get("TERM", "") else "16"
+
+
+def ground_told() -> Ground:
+    """Return the ground of this process's terminal as the environment tells it: ``COLORFGBG``, as in ``15;0``."""
+    told = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    if not told.isdecimal():
+        return "unknown"
+    return "light" if int(told) in (7, 15) else "dark"
+
+
+def ask_ground(screen: TextIO) -> tuple[Ground, str]:
+    """Ask the terminal for its background, and return it with the keys that were pressed meanwhile.
+
+    Terminals that do not know the question ignore it.
+    """
+    term = os.environ.get("TERM", "")
+    if sys.platform == "win32" or sys.stdin is None or not sys.stdin.isatty() or term in (*_PLAIN, "linux"):
+        return ground_told(), ""
+    import select
+    import termios
+    import tty
+
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    read = b""
+    try:
+        tty.setcbreak(fd, termios.TCSANOW)
+        screen.write(_ASK)
+        screen.flush()
+        until = time.monotonic() + _PATIENCE
+        while not TOLD.search(read) and select.select([fd], [], [], max(until - time.monotonic(), 0))[0]:
+            if not (more := os.read(fd, 1024)):
+                break
+            read += more
+    except OSError:  # the terminal is gone: whoever reads next learns it
+        pass
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, before)
+    told = TOLD.search(read)
+    if told is None:
+        return ground_told(), read.decode(errors="replace")
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in told.groups())
+    is_light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+    return "light" if is_light else "dark", (read[: told.start()] + read[told.end() :]).decode(errors="replace")
+
+
 def can_move_cursor() -> bool:
     """Tell whether a terminal can do more than print line after line."""
     return sys.platform == "win32" or os.environ.get("TERM", "").lower() not in _PLAIN
+
+
+def has_title() -> bool:
+    """Tell whether a terminal has a title that can be set: the others would print it."""
+    return not os.environ.get("TERM", "").startswith(("vt", "linux", "dumb"))
 
 
 def can_paint() -> bool:

@@ -83,6 +83,10 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return f"{proposed} It waits for {listing(display_names(event.awaited, event.players))}."
         case node.AgainAsked():
             return f"{capital(seating.named([event.player]))} wants another match."
+        case node.Recognised():
+            who = capital(seating.named([event.player]))
+            met = f"You have met {who} in {counted(event.matches, 'match', 'matches')}." if event.matches else ""
+            return f"You trust the key of {who}." if event.is_trusted else met or f"{who} is new to you."
         case node.Unfamiliar():
             return unfamiliar(event.player, event.known_as, event.namesakes, event.trusted)
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():

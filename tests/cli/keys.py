@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cli.table.palette import ASCII, PICTURES
 from tests.cli.screen import COLUMNS, LINES, Terminal
 from tests.programs import PATIENCE
 
@@ -15,22 +14,34 @@ PAGE_UP, PAGE_DOWN = "\x1b[5~", "\x1b[6~"
 COLOR = re.compile(rb"\x1b\[[0-9;]*[349][0-9](?:;[0-9;]*)?m")
 BELL, SHOW_CURSOR = b"\x07", b"\x1b[?25h"
 PROMPT = "your turn>"
-WIDE = 110
-"""Columns from which on the log stands beside the table."""
-_FACES = re.compile(r" {4}(\d(?: {7}\d)*)(?: |$)")
-"""The row below large dice."""
-_IN_SHORT = re.compile(r"Your dice: ([\d\[\] ]+)")
+BAND = -4
+"""The row that says what now, from below; the keys stand in the next one."""
+_WIDE = 110
+"""Columns from which on the talk stands beside the table."""
+_COMMAND = re.compile(rb"\x1b\][^\x07]*\x07")
+"""Sets the title of the window, or asks for its background; the end of it is no bell."""
+_FACE = re.compile(r"^(?:[‹<]?([1-6])(?: (?:wild|[A-Z][a-z]+))?[›>]?|Light|Grey|Neutral|Blue|Red|Dark)$")
+"""What stands below a large die."""
+_IN_SHORT = re.compile(r"^ ?You((?: +[\[‹<]?[1-6][\]›>]?)+) *$", re.MULTILINE)
 
 
 class KeyPlayer(Terminal):
     """Ada before the full screen, which rings at each of her turns."""
 
-    def __init__(self, home: Path, *arguments: str, size: tuple[int, int] = (COLUMNS, LINES), **variables: str) -> None:
-        own = ("--ui", "screen", "--pace", "0", "--bell", "--name", "Ada")
+    def __init__(
+        self,
+        home: Path,
+        *arguments: str,
+        size: tuple[int, int] = (COLUMNS, LINES),
+        pace: str = "0",
+        **variables: str,
+    ) -> None:
+        own = ("--ui", "screen", "--pace", pace, "--bell", "--name", "Ada")
         self._unpainted = b""
         """The beginning of a picture: what has come after the last whole one."""
         super().__init__(home, *arguments, *own, size=size, **variables)
-        self.glyphs = ASCII if "P2PDICE_ASCII" in variables else PICTURES
+        self.is_ascii = "P2PDICE_ASCII" in variables
+        self.pip = "o" if self.is_ascii else "●"
 
     def _painted(self, data: bytes) -> None:
         """Look at whole pictures only, and hear a bell together with the picture that belongs to it."""
@@ -48,37 +59,47 @@ class KeyPlayer(Terminal):
 
     def is_over(self) -> bool:
         """Tell whether the end of a match is on the screen."""
-        return "The match is over." in "\n".join(self.display())
+        return "Again?" in self.status()
 
     def _rung(self) -> int:
-        return self.raw.count(BELL)
+        return _COMMAND.sub(b"", self.raw).count(BELL)
+
+    def title(self) -> str:
+        """Return the title of the window."""
+        with self._changed:
+            return self._screen.title
 
     def status(self) -> str:
-        """Return the line that says what is asked."""
-        return self.display()[-3]
+        """Return the row that says what now."""
+        return self.display()[BAND]
+
+    def key_bar(self) -> str:
+        """Return the row of the keys."""
+        return self.display()[BAND + 1]
 
     def said(self) -> str:
-        """Return what is on the screen with its lines joined: those of the table, then those of a log beside it."""
+        """Return what is on the screen with its lines joined: those of the table, then those of a talk beside it."""
         rows = self.display()
-        log = [row[self._columns * 3 // 5 + 3 :] for row in rows] if self._columns >= WIDE else []
-        return " ".join(" ".join([*self.left(), *log]).split())
+        edge = self._edge()
+        aside = [row[edge + 1 :] for row in rows[:BAND]] if edge < self._columns else []
+        return " ".join(" ".join([*self.left(), *aside]).split())
 
     def until_said(self, *texts: str) -> None:
         """Watch until all the texts are on the screen at the same time, broken into lines or not."""
         self.wait_for(lambda: all(text in self.said() for text in texts), " and ".join(map(repr, texts)))
 
     def until_told(self, text: str) -> None:
-        """Watch until something is told; look back for it in the log if it went out of sight before the next turn."""
+        """Watch until something is told; look it up in the talk if it went out of sight before the next turn."""
         self.wait_for(lambda: text in self.said() or self.is_asked(), repr(text))
-        pages = 0
-        while text not in self.said():
-            before = self.display()
+        if text not in self.said():
             self.type(PAGE_UP)
-            self.wait_for(lambda before=before: self.display() != before, f"a page with {text!r}")  # type: ignore[misc]
-            pages += 1
-        for _ in range(pages):
-            self.type(PAGE_DOWN)
-        self.wait_for(lambda: "(PageDown: " not in self.said(), "the end of the log")
+            self.wait_for(lambda: "back to the table" in self.key_bar(), "the talk")
+            while text not in self.said():
+                before = self.display()
+                self.type(PAGE_UP)
+                self.wait_for(lambda before=before: self.display() != before, f"a page with {text!r}")  # type: ignore[misc]
+            self.type(ESCAPE)
+            self.wait_for(lambda: "back to the table" not in self.key_bar(), "the table")
 
     def choose(self, start: str) -> str:
         """Go through the moves until one begins like this, make it, and return it."""
@@ -93,6 +114,19 @@ class KeyPlayer(Terminal):
             if move.startswith(start):
                 self.enter()
                 return move
+
+    def choose_if(self, starts: Sequence[str]) -> str:
+        """Make the first move that begins like one of these, and return it; else pass, and return nothing."""
+        listed = ""
+        while not listed.startswith("pass"):
+            before = self.last_line()
+            self.type(DOWN)
+            self.wait_for(lambda before=before: self.last_line() != before, "another move")  # type: ignore[misc]
+            listed = self.last_line().removeprefix(PROMPT).strip()
+            if listed.startswith(tuple(starts)):
+                break
+        self.enter()
+        return "" if listed.startswith("pass") else listed
 
     def enter(self) -> None:
         """Make the move that stands in the line."""
@@ -110,7 +144,7 @@ class KeyPlayer(Terminal):
     def bid_beyond_the_dice(self, bid: str) -> None:
         """Make a bid on more dice than there are, which has to be typed twice."""
         self.type(f"{bid}{ENTER}")
-        self.until_said(f"Type it again to bid {bid}.")
+        self.until_said("There are only ")
         self.type(bid)
         self.until_last_line(f"{PROMPT} {bid}")
         self.enter()
@@ -126,7 +160,7 @@ class KeyPlayer(Terminal):
             if self.is_over():
                 return
             look()
-            if "! liar" in self.said():
+            if "call liar" in self.key_bar():
                 self.call()
             else:
                 self.make_first()
@@ -145,63 +179,60 @@ class KeyPlayer(Terminal):
 
     # What must be seen
 
-    def left(self) -> list[str]:
-        """Return the rows of the table, without a log that stands beside it."""
-        rows = self.display()
-        return [row[: self._columns * 3 // 5] for row in rows] if self._columns >= WIDE else rows
+    def _edge(self) -> int:
+        """Return the column between the table and a talk beside it; beyond the screen if there is none."""
+        bars = "|" if self.is_ascii else "│"
+        found = {row.rfind(bars) for row in self.display()[1:BAND]} if self._columns >= _WIDE else {-1}
+        return found.pop() if len(found) == 1 and found != {-1} else self._columns
 
-    def mine(self) -> str:
-        """Return the row of this player."""
-        return next((row for row in self.left() if "Ada (you)" in row), "")
+    def left(self) -> list[str]:
+        """Return the rows of the table, without a talk that stands beside it."""
+        edge = self._edge()
+        rows = self.display()
+        return [*(row[:edge] for row in rows[:BAND]), *rows[BAND:]]
 
     def theirs(self, name: str) -> str:
-        """Return the row of another player."""
-        return next((row for row in self.left()[1:] if re.match(rf"[^\w]*{name}\b", row)), "")
+        """Return the row with the name of another player."""
+        return next((row for row in self.left()[1:] if re.search(rf"{name}\b", row)), "")
 
     def hand(self) -> list[int]:
         """Return one's own dice as they are drawn, large or in a line."""
         rows = self.left()
-        for number, row in enumerate(rows):
-            if found := _IN_SHORT.search(row):
-                return [int(face) for face in re.findall(r"\d", found[1])]
-            if found := _FACES.match(row):
-                faces = [int(face) for face in found[1].split()]
-                pictures = "".join(above[1 : 8 * len(faces)] for above in rows[number - 3 : number])
-                assert pictures.count(self.glyphs.pip) == sum(faces), "\n".join(rows)
-                return faces
+        if found := _IN_SHORT.search("\n".join(rows)):
+            return [int(face) for face in re.findall(r"[1-6]", found[1])]
+        for number, row in enumerate(rows[:BAND]):
+            # Below each die stands its face or its name, and the dice are seven columns wide.
+            above = rows[max(number - 3, 0) : number]
+            pips = [sum(each[at : at + 7].count(self.pip) for each in above) for at in range(1, 41, 8)]
+            below = [_FACE.search(row[at - 1 : at + 8].strip()) for at in range(1, 41, 8)]
+            hand = [count for count, found in zip(pips, below, strict=True) if found is not None]
+            if hand and all(found[1] in (None, str(count)) for count, found in zip(pips, below, strict=True) if found):
+                return hand
         return []
 
+    def bid(self) -> str:
+        """Return the standing bid in words, as the band and the table have it; empty if there is none."""
+        named = re.search(r"'s (\w+ \w+?s?)(?:, or|\.)", self.status())
+        return named[1] if named is not None and named[1] in " ".join(self.left()[1:BAND]) else ""
+
     def check_frame(self) -> None:
-        """Wait until the whole screen is filled at its size: from the header to the line that is typed."""
+        """Wait until the whole screen is filled at its size: from the title to the line that is typed."""
 
         def is_whole() -> bool:
             rows = self.display()
-            has_head = "verified" in rows[0] and rows[0].startswith(" Ada's t")
-            rule = f"{self.glyphs.rule * 2} "
-            rules = [row for row in rows if row.startswith(rule)]
-            has_log = all(self.glyphs.bar in row for row in rows[1:-3]) if self._columns >= WIDE else len(rules) == 1
-            is_filled = all(len(row) == self._columns for row in rules)
-            return len(rows) == self._lines and has_head and has_log and is_filled and rows[-1].startswith(PROMPT)
+            is_filled = len(rows) == self._lines and bool(rows[BAND].strip()) and bool(rows[BAND + 1].strip())
+            return is_filled and "Ada's" in rows[0] and rows[-1].startswith(PROMPT)
 
         self.wait_for(is_whole, f"a screen of {self._columns} x {self._lines}")
 
-    def check_bidding(self, bid: str, dice: int | None = None) -> None:
-        """Wait until all is there that a bidder needs: whose turn it is, the dice in hand, the bid that stands.
-
-        :param bid: that stands; empty if there is none.
-        :param dice: of one's own; None for as many as are drawn beside the name.
-        """
+    def check_bidding(self) -> None:
+        """Wait until all is there that a bidder needs: the question, the dice in hand, the bid that stands."""
         self.check_frame()
-        has_bid = rf"\b{bid}\b" if bid else "No bid yet: you"
 
         def is_all_there() -> bool:
-            mine = self.mine()
-            many = mine.count(self.glyphs.die) if dice is None else dice
-            return (
-                mine.startswith(f"{self.glyphs.turn} Ada (you)")
-                and self.status().startswith(" Your turn: ")
-                and 0 < many == len(self.hand())
-                and re.search(has_bid, self.said()) is not None
-            )
+            asked = self.status().strip().removeprefix("Your turn: ").lower()
+            first = asked.startswith("make the first bid")
+            needed = bool(self.hand()) and first == (not self.bid())
+            return needed and (first or asked.startswith(("raise ", "you must raise", "call ")))
 
-        self.wait_for(is_all_there, f"a turn at {bid or 'no bid'}")
+        self.wait_for(is_all_there, "a bidder's table")

@@ -20,7 +20,7 @@ class Paper:
         await asyncio.sleep(0)
         return self.to_come.pop(0) if self.to_come else None
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, talk: object = None) -> None:
         self.said.append(text)
 
     def say(self, text: str) -> None:
@@ -32,5 +32,5 @@ class Paper:
     def refresh(self) -> None:
         """Nothing is shown."""
 
-    def ring(self) -> None:
+    def ring(self, why: str = "turn") -> None:
         """Nobody is called."""

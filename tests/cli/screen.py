@@ -188,11 +188,20 @@ class Terminal(Program):
 
         return self.wait_for(found, " and ".join(map(repr, texts)))
 
+    def join_line(self) -> str:
+        """Ask a host for the long line by which others join, and return it."""
+        self.until("p2pdice join")
+        self.type("link\r")
+        found = self.wait_for(lambda: re.search(r"p2pdice join (\S+/[A-Z0-9-]+)", self.shown()), "a long line")
+        assert found is not None
+        return found[1]
+
     def resize(self, columns: int, lines: int) -> None:
         """Give the terminal another size, as pulling at the corner of its window does."""
         with self._changed:
             self._columns, self._lines = columns, lines
             self._screen.resize(lines, columns)
+            self._screen.cursor.y = min(self._screen.cursor.y, lines - 1)
             self._rows = []
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 

@@ -11,9 +11,10 @@ import pytest
 from cli.settings import Settings
 from cli.table import answers
 from cli.table.face import Face
-from cli.table.fragments import plain
-from cli.table.lobby import lobby, places
+from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
+from cli.table.scene import Scene
+from cli.table.theme import Theme
 from p2pdice import PRESETS, Concede, Play, Stake, apply, new_match, view
 from protocol import events as node
 from tests.cli.paper import Paper
@@ -55,7 +56,7 @@ def staking(funds: int = 1000, tickets: int = 0) -> tuple[PlayerTable, Paper, li
     ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
     state = new_match(ruleset, 2)
     played: list[object] = []
-    owner = SimpleNamespace(play=lambda move, _: played.append(move), match=None)
+    owner = SimpleNamespace(play=lambda move, _: played.append(move), match=None, coins=None, pledge="")
     paper = Paper(is_interactive=True)
     line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
     line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
@@ -104,7 +105,7 @@ def test_only_those_who_stayed_are_said_to_have_signed_the_result() -> None:
     table.paper.said.clear()
     table.line.take(OVER)
     assert table.paper.said[0].startswith("Everybody who stayed signed the result.")
-    panel = "\n".join(plain(places(table.line.board, 80, 23, "", "")))
+    panel = picture(table.line.board, Scene(), 80, 24, Theme()).text()
     assert "Everybody who stayed signed the result." in panel
 
 
@@ -167,6 +168,6 @@ def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> No
     table.line.take(opened)
     table.line.take(node.LobbyChanged((ADA,), 2))
     assert table.paper.said[0] == "Your bots take all other seats."
-    painted = "".join(text for row in lobby(table.line.board, 80, 24, can_start=True) for _, text, *_ in row)
+    painted = picture(table.line.board, Scene(), 80, 24, Theme()).text()
     assert "join" not in painted
     assert "start" not in painted

@@ -426,7 +426,7 @@ def test_a_round_in_line_mode_says_each_die_and_each_bid_once() -> None:
     lines: list[str] = []
 
     def take(event: node.NodeEvent) -> None:
-        for beat in beats(event):
+        for beat in beats(event, board):
             board.take(beat)
             lines.extend(tell(beat, board))
 

@@ -37,7 +37,13 @@ class Table:
         match = SimpleNamespace(info=(), is_formed=True, unheard=(BEN,), goes_on_without=lambda _: False)
         match.id, match.is_ended = bytes.fromhex("ab" * 32), False
         owner = SimpleNamespace(
-            play=self._play, concede=self._concede, start_match=self._start, renew_code=self._start, match=match
+            coins=None,
+            pledge="",
+            play=self._play,
+            concede=self._concede,
+            start_match=self._start,
+            renew_code=self._start,
+            match=match,
         )
         self.line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", self.paper))
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
@@ -529,7 +535,9 @@ def test_every_event_but_the_last_words_of_a_table_is_said() -> None:
         is_quiet = isinstance(event, node.Happened) and isinstance(
             event.event, events.LeadPassed
         )  # the next round tells
-        assert bool(table.paper.said) != (is_quiet or isinstance(event, node.TableClosed | node.Stopped))
+        assert bool(table.paper.said) != (
+            is_quiet or isinstance(event, node.TableClosed | node.Stopped | node.Recognised)
+        )
 
 
 @given(st.text("ab \n", max_size=200), st.integers(10, 100))

@@ -219,7 +219,8 @@ def test_every_event_has_the_name_that_programs_know() -> None:
     assert " ".join(NAMES[event] for event in get_args(node.NodeEvent)) == (
         "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged SeatAsked SeatPending"
         " Watching TableClosed AwaitingHost"
-        " AgainAsked Unfamiliar AwaitingPlayers MatchFormed MatchStarted DiceRolled CupsSeen Happened YourTurn"
+        " AgainAsked Recognised Unfamiliar AwaitingPlayers MatchFormed MatchStarted DiceRolled CupsSeen Happened"
+        " YourTurn"
         " ConcedeAccepted PeerLost PeerBack Suspended Overdue TakenBack Continued Misbehaved MatchOver Claimed Said"
         " Stopped Diverged Notice"
     )
@@ -241,6 +242,7 @@ FIELDS = {
     "TableClosed": "code reason",
     "AwaitingHost": "host:player host_is seconds",
     "AgainAsked": "player:player",
+    "Recognised": "is_trusted matches player:player",
     "Unfamiliar": "known_as namesakes:player player:player trusted",
     "AwaitingPlayers": "awaited:player match_id players:player table",
     "MatchFormed": "match_id",

@@ -15,11 +15,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cli.exits import ExitCode
 from cli.settings import Settings
 from cli.table.face import Face
+from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
+from cli.table.scene import Scene
+from cli.table.theme import Theme
 from cli.text.narrate import unfamiliar
+from p2pdice import PRESETS
 from protocol.crypto.fingerprint_words import fingerprint_words
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
-from protocol.events import LobbyChanged, PlayerInfo, SeatAsked, Unfamiliar
+from protocol.events import LobbyChanged, PlayerInfo, Recognised, SeatAsked, Unfamiliar
 from protocol.match.lobby import TableSettings
 from protocol.storage import archive
 from protocol.storage.home import Home
@@ -407,6 +411,17 @@ async def test_no_bot_is_trusted_at_the_table(people: Company) -> None:
     assert trusted.fingerprint == person.node.identity.fingerprint
 
 
+async def test_a_lobby_with_motes_shows_ones_own_pledge_and_coins(people: Company) -> None:
+    ada = await people.sit("Ada")
+    ada.node.pledge = "cursed"
+    await ada.node.host(TableSettings("Mischief", PRESETS["motes"], 3))
+    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", Paper(is_interactive=True)))
+    await ada.until(LobbyChanged, lambda event: True)
+    for event in ada.events:
+        table.take(event)
+    assert "pledged to Cursed, 1,000 coins" in picture(table.board, Scene(), 80, 24, Theme()).text()
+
+
 async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company, tmp_path: Path) -> None:
     bens_key = Identity.load_or_create(tmp_path / "ben")[0].fingerprint
     with closing(Store(Home(tmp_path / "ada").store)) as store:
@@ -426,3 +441,21 @@ async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company
     eve = PlayerInfo("Ben", EVE.fingerprint)
     assert told == Unfamiliar(PlayerInfo("Ben", bens_key), ("Bob",), (eve,), (EVE.fingerprint,))
     assert ben.told(Unfamiliar) == []
+
+
+async def test_a_node_says_how_well_it_knows_the_others_and_again_when_it_trusts_one(
+    people: Company, tmp_path: Path
+) -> None:
+    _, ben, cleo = (Identity.load_or_create(tmp_path / name)[0] for name in ("ada", "ben", "cleo"))
+    meet(Home(tmp_path / "ada"), 1, (ben, "Ben"))
+    meet(Home(tmp_path / "ada"), 2, (ben, "Benny"))
+    ada = await people.sit("Ada", home=tmp_path / "ada")
+    await ada.node.host(TableSettings("Friday", CLASSIC, 4))
+    for name in ("Ben", "Cleo", "Dan (bot)"):
+        guest = await people.sit(name, home=tmp_path / name.split()[0].lower())
+        await guest.node.join(f"127.0.0.1:{ada.node.port}")
+    await ada.until(LobbyChanged, lambda event: len(event.players) == 4)
+    his, hers = PlayerInfo("Ben", ben.fingerprint), PlayerInfo("Cleo", cleo.fingerprint)
+    ada.node.trust(hers)
+    await ada.until_true(lambda: len(ada.told(Recognised)) == 3)
+    assert ada.told(Recognised) == [Recognised(his, False, 2), Recognised(hers, False, 0), Recognised(hers, True, 0)]

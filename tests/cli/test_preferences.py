@@ -39,7 +39,7 @@ pace = 0.5
 'bell' = false
 color = "light"
 """
-MINE = Preferences("Zoë", "line", 0.5, bell=False, color="light")
+MINE = Preferences("Zoë", "line", 0.5, bell="off", color="light")
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def complaint(code: ExitCode = ExitCode.USAGE) -> str:
 
 
 def test_without_a_file_every_setting_has_its_default(path: Path) -> None:
-    assert preferences(Settings()) == Preferences(None, "screen", 1.0, bell=True, color="auto")
+    assert preferences(Settings()) == Preferences(None, "screen", 1.0, bell="turn", motion="full", color="auto")
     assert {each.source for each in settled(Settings())} == {"default"}
 
 
@@ -100,6 +100,13 @@ def test_the_file_settles_what_it_names(config: Path) -> None:
     assert preferences(Settings()) == MINE
     config.write_text("pace = 0\n", encoding="utf-8")
     assert preferences(Settings()) == Preferences(pace=0)
+
+
+@pytest.mark.parametrize(("written", "means"), [("true", "turn"), ("false", "off"), ('"all"', "all")])
+def test_a_bell_of_an_older_file_is_still_understood(config: Path, written: str, means: str) -> None:
+    """It could only be on or off."""
+    config.write_text(f"bell = {written}\n", encoding="utf-8")
+    assert preferences(Settings()).bell == means
 
 
 def test_an_editor_of_windows_may_have_written_it(config: Path) -> None:
@@ -122,8 +129,9 @@ def test_an_editor_of_windows_may_have_written_it(config: Path) -> None:
         (b"pace = nan", ["line 1: pace takes a number"]),
         (b"pace = inf", ["line 1: pace takes a number"]),
         (b"pace = true", ["line 1: pace takes a number"]),
-        (b"bell = 1", ["line 1: bell takes true or false", "settings set bell false"]),
-        (b'\nbell = "no"', ["line 2: bell takes true or false"]),
+        (b"bell = 1", ['line 1: bell takes "turn", "all" or "off"', "settings set bell off"]),
+        (b'\nbell = "loud"', ['line 2: bell takes "turn", "all" or "off"']),
+        (b'motion = "fast"', ['motion takes "full", "calm" or "none"', "settings set motion calm"]),
         (b'ui = "full"', ['line 1: ui takes "screen" or "line"', "settings set ui line"]),
         (b"color = []", ['color takes "auto", "dark", "light" or "none"']),
         (b"name = 7", ["line 1: name takes a nickname"]),
@@ -244,17 +252,18 @@ def test_every_setting_is_shown_with_its_value_and_where_that_comes_from(config:
     code, shown = command()
     lines = str(shown).splitlines()
     assert code == 0
-    assert [line.split()[:3] for line in lines[:7]] == [
+    assert [line.split()[:3] for line in lines[:8]] == [
         ["name", "Zoë", "from"],
         ["ui", "screen", "default;"],
         ["pace", "1", "default;"],
-        ["bell", "false", "from"],
+        ["bell", "off", "from"],
+        ["motion", "full", "default;"],
         ["color", "auto", "default;"],
         ["odds", "each", "default;"],
         ["chat", "players", "default;"],
     ]
-    assert lines[7:] == [f"The file: {config}", "Change one with:", "    p2pdice settings set pace 0.5"]
-    assert max(map(len, lines[:5])) < 80
+    assert lines[8:] == [f"The file: {config}", "Change one with:", "    p2pdice settings set pace 0.5"]
+    assert max(map(len, lines[:8])) < 80
     data = json.loads(command("--json")[1])
     assert (data["file"], data["exists"]) == (str(config), True)
     assert data["settings"]["name"] == {"value": "Zoë", "source": "file"}
@@ -267,7 +276,7 @@ def test_a_setting_is_changed_and_taken_back_and_the_rest_of_the_file_stays(conf
     for key, value, line in (
         ("name", "Ada", 'name = "Ada"'),
         ("pace", "2", "pace = 2"),
-        ("bell", "on", "bell = true"),
+        ("bell", "all", 'bell = "all"'),
         ("color", "none", 'color = "none"'),
     ):
         before = config.read_text(encoding="utf-8").splitlines()
@@ -276,7 +285,7 @@ def test_a_setting_is_changed_and_taken_back_and_the_rest_of_the_file_stays(conf
         assert [(old, new) for old, new in zip(before, after, strict=True) if old != new] == [
             (next(old for old in before if old.strip("'").startswith(key)), line)
         ]
-    assert preferences(Settings()) == Preferences("Ada", "line", 2, bell=True, color="none")
+    assert preferences(Settings()) == Preferences("Ada", "line", 2, bell="all", color="none")
     assert command("unset", "ui") == (0, "ui has its default again.\n")
     assert command("unset", "ui") == (0, "ui has its default again.\n")
     assert config.read_text(encoding="utf-8").startswith("# Mine.\nname")
@@ -295,7 +304,8 @@ VALUES = {
     "name": st.sampled_from(["Ada", "Zoë", "O'Neil", 'a "b"', "back\\slash", "a # hash"]),
     "ui": st.sampled_from(["screen", "line"]),
     "pace": st.floats(0, 10).map(str),
-    "bell": st.sampled_from(["true", "off"]),
+    "bell": st.sampled_from(["true", "off", "all"]),
+    "motion": st.sampled_from(["calm", "none"]),
     "color": st.sampled_from(["auto", "none"]),
 }
 LINES = st.sampled_from(

@@ -22,7 +22,7 @@ from tests.tiers import thoroughly
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
 
-from tests.cli.keys import COLOR, ESCAPE, PAGE_DOWN, RIGHT, UP, KeyPlayer
+from tests.cli.keys import BAND, COLOR, DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, RIGHT, UP, KeyPlayer
 from tests.cli.screen import Terminal
 
 pytestmark = pytest.mark.multicast
@@ -52,8 +52,9 @@ def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(termin
 
     player.play_with_keys(look)
     player.resize(80, 24)
-    player.until_display("The match is over.", "1. ", "The transcript is", 'Type "again" for another match, or "quit".')
-    player.type("quit\r")
+    player.wait_for(player.is_over, "the end card")
+    player.until_display("match over", "again", "quit")
+    player.type("q\r")  # the ghost behind the cursor is taken
     assert player.end() == ExitCode.DONE
     assert player.is_sane()
     assert b"\x1b[?1049h" in player.raw
@@ -64,24 +65,21 @@ def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(termin
 
 def test_a_qr_code_is_shown_once_on_the_screen_and_on_a_page_where_there_is_no_room_for_it(terminal: Open) -> None:
     player = terminal("a", "host", "--qr", size=(80, 24))
-    player.until_display("To see the QR code, type qr.")
-    line = re.findall(r"p2pdice join (\S+/\S+)", "\n".join(player.display()))[0]
-    code = [row.rstrip() for row in qr_code(line, "dark")]
-    assert not any("█" in row for row in player.display()), "no slice of it is in the log"
+    code = [row.rstrip() for row in qr_code(player.join_line(), "dark")]
+    assert not any(code[3] in row for row in player.display()), "no slice of it is beside the code"
     player.type("qr\r")
-    player.until_display("Any other key closes this.", *code)
+    player.until_display("Qr", "back to the table", *code)
     player.type(ESCAPE)
-    player.until_display("To see the QR code, type qr.")
+    player.until_display("Tell your friends")
     player.resize(160, 48)
-    player.wait_for(lambda: code[3] in "\n".join(player.display()), "the code in the panel")
+    player.wait_for(lambda: code[3] in "\n".join(player.display()), "the code beside the seats")
     assert "\n".join(player.display()).count(code[3]) == 1
     player.type("qr\r")
-    player.until_display("Any other key closes this.", *code)
+    player.until_display("back to the table", *code)
     player.type(ESCAPE)
     player.resize(80, 14)
     player.type("qr\r")
     player.until_said("Make the window larger, or give your friend the long line instead.")
-    assert not any("█" in row for row in player.display())
 
 
 def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> None:
@@ -90,16 +88,17 @@ def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> 
     player.type(RIGHT)
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
     chosen = player.last_line()
-    player.until_display("Enter bids it.", "% likely")
+    player.until_display("Enter  bid ", "%")
     player.type(UP)
     player.wait_for(lambda: player.last_line() not in (chosen, "your turn>"), "another bid")
     player.type("%")
-    player.wait_for(lambda: "% likely" not in "\n".join(player.display()), "no odds")
+    player.wait_for(lambda: not re.search(r"\d%", "\n".join(player.display())), "no odds")
+    assert "○" in "\n".join(player.display())
     assert re.search(r"your turn> \dx\d$", player.last_line())
     player.type(ESCAPE)
     player.until_last_line("your turn>")
     player.type("%")
-    player.until_display("% likely")
+    player.wait_for(lambda: re.search(r"\d%", "\n".join(player.display())), "odds")
 
 
 def test_typing_replaces_a_bid_chosen_with_keys_and_continues_a_completed_word(
@@ -110,7 +109,7 @@ def test_typing_replaces_a_bid_chosen_with_keys_and_continues_a_completed_word(
     player.type(RIGHT)
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
     player.type("sa")
-    player.until_last_line("your turn> sa")
+    player.until_last_line("your turn> say")  # the last letter is a ghost
     player.type("\t good luck")
     player.until_last_line("your turn> say good luck")
 
@@ -118,28 +117,26 @@ def test_typing_replaces_a_bid_chosen_with_keys_and_continues_a_completed_word(
 def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1")
     player.wait_for(player.is_asked, "a turn")
-    if "! liar" not in "\n".join(player.display()):
+    if "call liar" not in player.key_bar():
         player.make_first()
-        player.wait_for(lambda: player.is_asked() and "! liar" in "\n".join(player.display()), "a bid of the bot")
+        player.wait_for(lambda: player.is_asked() and "call liar" in player.key_bar(), "a bid of the bot")
     player.type("!")
-    player.until_display("your turn> liar", "! or Enter calls the bid a lie; Escape does not.")
+    player.until_display("your turn> liar", "Call liar? ! or Enter calls it, Esc takes it back.")
     player.type(ESCAPE)
     player.until_last_line("your turn>")
-    assert "You call liar" not in "\n".join(player.display())
+    assert "You call" not in "\n".join(player.display())
 
 
 def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1")
     player.wait_for(player.is_asked, "a turn")
     player.type("?")
-    player.until_display("Keys:", "call liar", "Any other key closes this.")
+    player.until_display("Help", "Keys:", "call liar", "back to the table")
     player.type(PAGE_DOWN)
-    player.until_display("quit", "leave; you can return")
+    player.until_display("At any time:", "quit")
     player.type("x")  # it closes the page, and begins the next line
-    player.until_display("(you)")
+    player.wait_for(lambda: "back to the table" not in player.key_bar(), "the table")
     player.until_last_line("your turn> x")
-    assert "You roll" in (log := "\n".join(player.display()))  # what was asked has not driven it out
-    assert "At any time:" not in log
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 14)])
@@ -147,20 +144,20 @@ def test_the_rules_are_read_at_the_table_as_a_page(terminal: Open, size: tuple[i
     player = terminal("a", "host", "--bots", "1", "--rules", "perudo", size=size)
     player.wait_for(player.is_asked, "a turn")
     player.type("rules\r")
-    player.until_display("Perudo", "======", "The aim. 2 to 10 players", "PageDown: ")
+    player.until_display("Rules", "page 1 of ", "2 to 10 players")
     for _ in range(30):
         player.type(PAGE_DOWN)
-    player.wait_for(lambda: not any("PageDown" in row for row in player.display()), "the end of the page")
-    assert "gains a die: five dice now." in " ".join(" ".join(player.display()).split())
+    player.wait_for(lambda: re.search(r"page (\d+) of \1\b", player.display()[0]), "the end of the page")
+    assert re.search("gains a die: five( now)?\\.", " ".join(" ".join(player.display()).split()))
     player.type(ESCAPE)
-    player.until_display("(you)")
+    player.wait_for(lambda: "back to the table" not in player.key_bar(), "the table")
 
 
 def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1", size=(60, 20))
     player.wait_for(player.is_asked, "a turn")
     player.type("?")
-    told = " ".join(" ".join(player.until_display("Keys:", "Any other key closes this.")).split())
+    told = " ".join(" ".join(player.until_display("Keys:", "back to the table")).split())
     for key in KEYS[1:7]:
         assert " ".join(key.split()) in told
 
@@ -168,11 +165,12 @@ def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
 def test_a_bid_that_cannot_be_made_is_not_offered_to_enter(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1", "--rules", "perudo")
     player.wait_for(player.is_asked, "a turn")
-    if "Your turn: open" not in "\n".join(player.display()):
+    if "make the first bid" not in player.status():
         player.type("!!")
-        player.until_display("Your turn: open")
+        player.wait_for(lambda: "make the first bid" in player.status(), "another round")
     player.type("1x1")  # no ones to begin with, by these rules
-    player.until_display("It cannot be bid now.")
+    player.until_last_line("your turn> 1x1")
+    assert "Enter" not in player.key_bar()
 
 
 def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> None:
@@ -181,7 +179,7 @@ def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> N
     player.type("od\t")
     player.until_last_line("your turn> odds")
     player.type(" 9x4\r")
-    player.until_display("Nine fours: ", " likely, ")
+    player.until_said("ine fours", " likely, ")
     player.type(UP)  # an arrow chooses a bid while the line is empty
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
 
@@ -195,19 +193,115 @@ def test_a_line_longer_than_the_window_leaves_the_prompt_in_sight(terminal: Open
     player.until_last_line("your turn>")
 
 
-@pytest.mark.parametrize("keys", ["\x03", *thoroughly(["\x04", "quit\r"])], ids=["ctrl-c", "ctrl-d", "quit"])
+def test_leaving_a_match_is_asked_about_in_a_box_and_conceding_begins_there(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
+    player.type("\x04")
+    player.until_display("Leave the table?", "s  Stay", "l  Come back later", "c  Concede", "you lose this match")
+    player.type("x")  # no choice, and no beginning of a line
+    player.type(ESCAPE)
+    player.wait_for(lambda: "Leave the table?" not in "\n".join(player.display()), "the table")
+    assert player.last_line() == "your turn>"
+    player.type("concede\r")
+    player.until_display("▸ c  Concede")
+    player.type(UP)
+    player.until_display("▸ l  Come back later")
+    player.type(f"{DOWN}\r")
+    player.wait_for(player.is_over, "the end")
+    assert "(bot) wins" in player.status()
+
+
+def test_one_ctrl_c_leaves_no_table(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
+    player.type("\x03")
+    player.until_display("Ctrl-C again leaves the table.")
+    player.type("o")
+    player.wait_for(lambda: "Ctrl-C" not in "\n".join(player.display()), "the keys")
+    player.type("\x03")
+    player.until_display("Ctrl-C again leaves the table.")
+    player.type("\x03")
+    assert player.end() == ExitCode.INTERRUPTED
+
+
+def test_the_title_of_the_window_says_whose_turn_it_is_and_is_given_back(terminal: Open) -> None:
+    player = terminal("a", "host", "Friday", "--seats", "2")
+    player.wait_for(lambda: player.title() == "Friday: 1 of 2", "a title")
+    player.type("\x03\x03")
+    player.end()
+    assert player.raw.index(b"\x1b[22;2t") < player.raw.index(b"\x1b]2;Friday") < player.raw.rindex(b"\x1b[23;2t")
+    solo = terminal("b", "host", "Friday", "--bots", "1")
+    solo.wait_for(solo.is_asked, "a turn")
+    solo.wait_for(lambda: solo.title() == "▶ Your turn - Friday", "another title")
+
+
+def test_a_key_shows_the_rest_of_a_showdown_at_once(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", pace="4")
+    called = re.compile("calls? liar on")
+    player.wait_for(player.is_asked, "a turn")
+    if "call liar" not in player.key_bar():
+        player.make_first()
+        player.wait_for(lambda: player.is_asked() or called.search(player.status()), "an answer")
+    if player.is_asked():
+        player.call()
+    player.wait_for(lambda: called.search(player.status()), "a call")
+    began = time.monotonic()
+    player.type("n")
+    player.wait_for(lambda: "round 2" in player.display()[0], "the next round")
+    assert time.monotonic() - began < 8  # it takes more than 20 at this pace
+    assert player.last_line().endswith("n")
+
+
+def test_the_talk_has_a_line_for_a_round_and_none_for_its_bids(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
+    while "Round 1: " not in player.said():
+        if "call liar" in player.key_bar():
+            player.call()
+        else:
+            player.make_first()
+        player.wait_for(player.is_asked, "a turn")
+    player.type(PAGE_UP)
+    player.until_display("Talk", "Round 1: ", "back to the table")
+    told = " ".join(" ".join(player.display()[1:BAND]).split())
+    assert re.search(r"Round 1: .* called .*, there (was|were) .*; .* lost a die\.", told)
+    assert not re.search(r"\b(bids?|opens?|rolls?)\b", told)
+
+
+@pytest.mark.parametrize(
+    ("typed", "ghost"),
+    [("q", "quit"), ("pl", "players"), ("tru", "trust"), ("l", "l"), ("zz", "zz"), ("say a", "say a")],
+)
+def test_a_ghost_completes_words_and_leaves_moves_alone(terminal: Open, typed: str, ghost: str) -> None:
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
+    player.type("3")
+    player.until_last_line("your turn> 3")
+    player.type("\x7f")
+    if "call liar" not in player.key_bar():
+        player.make_first()
+        player.wait_for(lambda: player.is_asked() and "call liar" in player.key_bar(), "a bid of the bot")
+    player.type(typed)
+    player.until_last_line(f"your turn> {ghost}")
+
+
+@pytest.mark.parametrize(
+    "keys", ["\x03\x03", *thoroughly(["\x04\x04", "\x04l", "quit\rl"])], ids=["ctrl-c", "ctrl-d", "a letter", "quit"]
+)
 def test_leaving_restores_the_terminal_and_says_how_to_come_back(terminal: Open, keys: str) -> None:
     player = terminal("a", "host", "--bots", "1")
     player.wait_for(player.is_asked, "a turn")
-    player.type(keys)
-    assert player.end() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
+    for key in keys:
+        player.type(key)
+        time.sleep(0.3)  # a dialogue opens only after the line was obeyed
+    assert player.end() == (ExitCode.INTERRUPTED if keys[0] == "\x03" else ExitCode.DONE)
     assert "p2pdice resume " in player.raw.rpartition(b"\x1b[?1049l")[2].decode()
     assert player.is_sane()
 
 
 def test_the_end_of_the_process_restores_the_terminal_too(terminal: Open) -> None:
     player = terminal("a", "host")
-    player.until_display("On another laptop, type:")
+    player.until_display("Tell your friends")
     player.process.terminate()
     assert player.end() == ExitCode.INTERRUPTED
     assert player.raw.rpartition(b"\x1b[?1049l")[1]
@@ -222,25 +316,26 @@ def test_colours_are_left_out_where_none_are_wanted_or_there_are_none(
 ) -> None:
     player = terminal("a", "host", "--bots", "1", **variables)
     player.wait_for(player.is_asked, "a turn")
-    player.until_display("(you)", "to move")
+    player.until_display("(you)")
     assert bool(COLOR.search(player.raw)) == is_colored
 
 
-@pytest.mark.parametrize(("color", "code"), [("dark", b"\x1b[0;96;1m"), ("light", b"\x1b[0;34;1m"), ("none", b"")])
+@pytest.mark.parametrize(("color", "code"), [("dark", b"107"), ("light", b"40"), ("none", b"")])
 def test_colours_are_those_that_are_settled(terminal: Open, tmp_path: Path, color: str, code: bytes) -> None:
     settings = tmp_path / "config.toml"
     settings.write_text(f'color = "{color}"\n', encoding="utf-8")
     player = terminal("a", "host", "--bots", "1", P2PDICE_CONFIG=str(settings))
     player.wait_for(player.is_asked, "a turn")
-    player.until_display("to move")
-    assert code in player.raw
+    grounds = set(re.findall(rb"[\[;](4[0-7]|10[0-7])(?=[;m])", player.raw))
+    assert not code or code in grounds, "the ground of dice"
+    assert not {b"107", b"40"} - {code} & grounds
     assert bool(COLOR.search(player.raw)) == bool(code)
 
 
 def test_a_terminal_without_pictures_gets_ascii(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1", LANG="C", LC_ALL="C")
     player.wait_for(player.is_asked, "a turn")
-    player.until_display("#####", "|o", "You roll ")
+    player.until_display("[o", "(you)")
     assert player.raw.isascii()
 
 
@@ -249,12 +344,11 @@ def test_a_frozen_terminal_holds_up_no_match(tmp_path: Path, ui: str) -> None:
     """The terminal of one player takes not a byte more. What they type is played all the same, and all stay in."""
     options = ("--seats", "3", "--set", "dice=1", "--patience", "5", "--ui", ui, "--pace", "0", "--name", "Ada")
     with Terminal(tmp_path / "a", "host", *options) as frozen, ExitStack() as others:
-        rows = frozen.until_display("On another laptop, type:", "p2pdice join ", "Two are free.")
-        line = next(row for row in rows if row.lstrip().startswith("p2pdice join ")).split()[2]
+        line = frozen.join_line()
         ben, cleo = (
             others.enter_context(piped(tmp_path / name, "join", line, "--name", name)) for name in ("Ben", "Cleo")
         )
-        frozen.until("You roll ")
+        frozen.until("Round 1" if ui == "line" else "round 1")
         frozen.freeze()
         for _ in range(150):
             frozen.type("\x0c")  # each paints all anew, together far more than a terminal holds back
@@ -275,7 +369,10 @@ def test_a_frozen_terminal_holds_up_no_match(tmp_path: Path, ui: str) -> None:
             assert "came from them" not in player.shown()
             assert "Everybody signed the result." in player.shown()
         frozen.thaw()
-        frozen.until("The match is over", "Everybody signed the result.")
+        if ui == "screen":
+            frozen.until(" wins")
+            frozen.type("\x1b")  # a page may cover the end card: the answer to the last line that was typed blindly
+        frozen.until(" wins", "Everybody ")
 
 
 def test_a_frame_is_painted_at_once_and_gone_before_an_error_is_told(terminal: Open) -> None:

@@ -51,7 +51,7 @@ HOW = pytest.mark.parametrize("stop", [by_key, by_signal, without_warning])
 @HOW
 def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Callable[[Shell], None]) -> None:
     host = shell("host", "Friday", "--ui", "screen", "--bots", "1", "--seats", "2", "--name", "Ada")
-    host.until_display("You roll")
+    host.until_display("(you)", "round 1")
     for time in (1, 2):  # what works once may leave something behind
         host.type("/zz")
         host.until_display("/zz")
@@ -64,6 +64,8 @@ def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Cal
         host.wait_for(lambda: host.display()[-1].endswith(">"), "an empty line")
     assert not any("^Z" in line or "fg" in line for line in host.display())
     host.type("\x04")
+    host.until_display("Leave the table?")
+    host.type("\x04")
     host.until_shell()
 
 
@@ -74,11 +76,11 @@ def test_a_terminal_that_no_shell_repairs_is_in_order_at_the_end(
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     reader = shell("replay", str(path), "--ui", "screen", shell=DASH)
-    reader.until_display("Enter goes on")
+    reader.until_display("You see all dice")
     for _ in range(2):
         stop(reader)
         reader.until_stopped()
-        reader.go_on("Enter goes on")
+        reader.go_on("You see all dice")
     reader.type("quit\r")
     reader.until_shell()
 
@@ -93,11 +95,11 @@ def test_where_nobody_could_let_it_go_on_nothing_stops_it(tmp_path: Path) -> Non
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     with WithoutJobs(tmp_path / "home", "replay", str(path), "--ui", "screen") as reader:
-        reader.until_display("Enter goes on")
+        reader.until_display("You see all dice")
         left = reader.raw.count(LEAVES_THE_SCREEN)  # by the curtain
         reader.type("\x1a")
         reader.type("\r")
-        reader.until_display("Round 1")
+        reader.until_display("round 1 of ")
         assert reader.raw.count(LEAVES_THE_SCREEN) == left
 
 
@@ -108,12 +110,12 @@ def test_a_replay_on_the_full_screen_is_stopped_and_goes_on(
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     reader = shell("replay", str(path), "--ui", "screen")
-    reader.until_display("Enter goes on")
+    reader.until_display("You see all dice")
     stop(reader)
     reader.until_stopped()
-    reader.go_on("Enter goes on")
+    reader.go_on("You see all dice")
     reader.type("\r")
-    reader.until_display("Round 1")
+    reader.until_display("round 1 of ")
     reader.type("quit\r")
     reader.until_shell()
 

@@ -71,7 +71,6 @@ async def test_a_player_who_waits_for_a_seat_looks_on_and_is_told_so() -> None:
         "You only watch this match.",
         "You left the table.",
     ]
-    assert waiting.hint() == 'You get a seat in the next match if one is free. Type "quit" to leave.'
     said.clear()
     waiting.take(OVER)
     assert not any('"again"' in each for each in said)

@@ -19,7 +19,7 @@ async def test_a_move_is_followed_by_its_news_and_not_by_a_prompt(monkeypatch: p
     written: list[str] = []
     table = SimpleNamespace(prompt=lambda: "> ", is_behind=True)
     writer = cast("Any", SimpleNamespace(write=written.append))
-    lines = TerminalLines(cast("Any", table), writer, has_bell=False, color="")
+    lines = TerminalLines(cast("Any", table), writer, bell="off", color="")
     lines._prompt()
     queue.put_nowait("liar")
     assert await lines.read() == "liar"
@@ -49,7 +49,7 @@ async def test_no_prompt_stands_within_what_is_shown_bit_by_bit(monkeypatch: pyt
             asked.set()
 
     table = SimpleNamespace(prompt=lambda: "> ", is_behind=False)
-    lines = TerminalLines(cast("Any", table), cast("Any", SimpleNamespace(write=write)), has_bell=False, color="")
+    lines = TerminalLines(cast("Any", table), cast("Any", SimpleNamespace(write=write)), bell="off", color="")
     lines.refresh()
     await asked.wait()
     table.is_behind = True

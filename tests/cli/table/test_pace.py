@@ -9,11 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from cli.table.board import CupOpened, Told
+from cli.table.board import Board, CupOpened, Told
 from cli.table.pace import Pace
-from p2pdice import PRESETS, State, new_match
+from cli.table.scene import Motion, spans
+from p2pdice import PRESETS, Hand, State, new_match, view
 from p2pdice import events as game
-from protocol.events import Happened, MatchStarted, NodeEvent, PlayerInfo
+from p2pdice.state import Call
+from protocol.events import Happened, MatchStarted, NodeEvent, PlayerInfo, YourTurn
 
 STATE = new_match(PRESETS["classic"], 3, 0)
 PLAYERS = tuple(PlayerInfo(name, name * 4) for name in ("Ada", "Ben", "Cleo"))
@@ -44,10 +46,13 @@ def bid(seat: int, quantity: int = 1) -> Happened:
     return happened(game.BidMade(seat, quantity, 3))
 
 
-def shown(pace: Pace, events: Sequence[NodeEvent], *, skip_after: int = -1) -> list[tuple[float, Told]]:
+def shown(
+    pace: Pace, events: Sequence[NodeEvent], *, skip_after: int = -1, motions: list[Motion] | None = None
+) -> list[tuple[float, Told]]:
     """Return what is shown and when, in seconds, if everything has happened at once.
 
     :param skip_after: the number of things shown after which a key is pressed.
+    :param motions: gets what moves at the moment of each.
     """
 
     async def told() -> AsyncIterator[NodeEvent]:
@@ -56,10 +61,14 @@ def shown(pace: Pace, events: Sequence[NodeEvent], *, skip_after: int = -1) -> l
 
     async def watch() -> list[tuple[float, Told]]:
         loop = asyncio.get_running_loop()
+        board = Board()
         seen: list[tuple[float, Told]] = []
         began = loop.time()
-        async for beat in pace.follow(told()):
+        async for beat in pace.follow(told(), board):
+            board.take(beat)
             seen.append((loop.time() - began, beat))
+            if motions is not None:
+                motions.append(pace.motion())
             if len(seen) == skip_after:
                 loop.call_later(0.01, pace.skip)
         return seen
@@ -70,6 +79,28 @@ def shown(pace: Pace, events: Sequence[NodeEvent], *, skip_after: int = -1) -> l
 
 def gaps(seen: Sequence[tuple[float, Told]]) -> list[float]:
     return [round(after - before, 1) for (before, _), (after, _) in pairwise(seen)]
+
+
+def showdown(
+    caller: int, bidder: int, hands: Sequence[Hand], quantity: int = 3, call: Call = "liar"
+) -> list[NodeEvent]:
+    """Return a call on a number of threes, the cups, the verdict, a die lost, and the next round."""
+    count = sum(face in (1, 3) for hand in hands for face in hand)
+    right = (count < quantity) == (call == "liar")
+    loser = bidder if right else caller
+    return [
+        STARTED,
+        bid(bidder, quantity),
+        happened(game.ChallengeCalled(caller, call, bidder, quantity, 3)),
+        happened(game.HandsShown(tuple(hands), quantity, 3, ones_wild=True, count=count, unopened=0)),
+        happened(game.Judged(caller, call, bidder, not right, right, (bidder,), (caller,))),
+        happened(game.DieLost(loser, 4)),
+        happened(game.RoundStarted(2, loser, (5, 5, 5), False)),
+    ]
+
+
+def opened(seen: Sequence[tuple[float, Told]]) -> list[CupOpened]:
+    return [beat for _, beat in seen if isinstance(beat, CupOpened)]
 
 
 def test_bids_of_others_come_one_after_the_other_and_ones_own_at_once() -> None:
@@ -83,15 +114,82 @@ def test_twice_the_pace_takes_twice_as_long_and_none_no_time() -> None:
     assert shown(Pace(0.0), events)[-1][0] < 0.1
 
 
-def test_cups_are_opened_one_after_the_other_before_they_are_counted() -> None:
-    showdown = happened(game.HandsShown(HANDS, 3, 2, ones_wild=True, count=7, unopened=0))
-    seen = shown(Pace(1.0), [STARTED, showdown])
-    assert [beat.seat if isinstance(beat, CupOpened) else type(beat).__name__ for _, beat in seen[1:]] == [
-        0,
-        2,
-        "Happened",
-    ]
-    assert all(gap == 0.7 for gap in gaps(seen)[1:])
+@pytest.mark.parametrize(
+    ("caller", "bidder", "order"), [(0, 2, [0, 1, 2]), (1, 0, [1, 2, 0]), (2, 1, [2, 0, 1]), (1, 2, [1, 0, 2])]
+)
+def test_the_callers_cup_goes_up_first_and_the_bidders_last(caller: int, bidder: int, order: list[int]) -> None:
+    cups = opened(shown(Pace(1.0), showdown(caller, bidder, [(3, 3), (2, 2), (4, 4)])))
+    assert [cup.seat for cup in cups] == order
+    assert [cup.is_last for cup in cups] == [False, False, True]
+    assert [cup.is_own for cup in cups] == [seat == 0 for seat in order]
+
+
+def test_players_without_dice_have_no_cup_to_open() -> None:
+    assert [cup.seat for cup in opened(shown(Pace(1.0), showdown(2, 0, [(1, 2), (), (2, 2)])))] == [2, 0]
+
+
+def test_a_showdown_takes_the_time_of_its_motion() -> None:
+    """Own dice first, one of them counts; the bidder's cup has two: 2.6 s after the verdict the next round begins."""
+    seen = shown(Pace(1.0), showdown(0, 2, [(3, 4), (2, 2), (3, 3)], quantity=3))
+    names = [type(getattr(beat, "event", beat)).__name__ for _, beat in seen]
+    assert names[2:] == ["ChallengeCalled", *["CupOpened"] * 3, "HandsShown", "Judged", "DieLost", "RoundStarted"]
+    own, cup, last = 0.25 + 0.11, 0.09 + 0.26, 0.09 + 0.26 + 2 * 0.6
+    between = 0.45
+    expected = [0.9, own + between, cup + 0.9, last, 0.7, 1.2, 2.6]
+    assert gaps(seen)[2:] == pytest.approx(expected, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "call", "decided"),
+    [
+        (2, "liar", [False, True, True]),  # the caller's own two threes make it true
+        (9, "liar", [True, True, True]),  # six dice are too few
+        (3, "liar", [False, False, False]),
+        (2, "exact", [False, False, False]),  # one more would be too many
+        (1, "exact", [False, True, True]),
+    ],
+)
+def test_cups_that_cannot_change_the_verdict_are_opened_at_double_speed(
+    quantity: int, call: Call, decided: list[bool]
+) -> None:
+    cups = opened(shown(Pace(1.0), showdown(0, 2, [(3, 3), (4, 4), (2, 2)], quantity, call)))
+    assert [cup.is_decided for cup in cups] == decided
+    for cup in cups:
+        normal = CupOpened(cup.seat, cup.shown, cup.is_own, cup.is_last)
+        assert sum(spans(cup)) == sum(spans(normal)) / (2 if cup.is_decided else 1)
+
+
+@pytest.mark.parametrize("motion", ["full", "calm", "none"])
+def test_only_full_motion_moves_and_without_any_a_showdown_is_one_picture(motion: str) -> None:
+    motions: list[Motion] = []
+    seen = shown(Pace(1.0, motion), showdown(0, 2, [(3, 4), (2, 2), (3, 3)]), motions=motions)
+    assert any(each.moves for each in motions) == (motion == "full")
+    from_first_cup = next(when for when, beat in seen if isinstance(beat, CupOpened))
+    lost = next(when for when, beat in seen if isinstance(getattr(beat, "event", None), game.DieLost))
+    assert (lost - from_first_cup < 0.1) == (motion == "none")
+
+
+def test_a_cup_goes_up_and_then_its_dice_turn_gold_one_by_one() -> None:
+    shown_ = game.HandsShown(HANDS, 3, 2, ones_wild=True, count=7, unopened=0)
+    cup = CupOpened(2, shown_)
+    stages = [Motion({CupOpened: (cup, age)}).stage(CupOpened) for age in (0, 89, 91, 351, 461, 899, 901)]
+    assert stages == [0, 0, 1, 2, 3, 6, 1000]
+    assert Motion({CupOpened: (cup, 180)}, 2.0).stage(CupOpened) == 1
+    for still in (Motion({CupOpened: (cup, 0)}, 0.0), Motion({CupOpened: (cup, 0)}, kind="calm"), Motion()):
+        assert still.stage(CupOpened) == 1000
+        assert not still.moves
+
+
+def test_a_key_in_a_showdown_shows_all_of_it_and_the_next_round() -> None:
+    seen = shown(Pace(1.0), [*showdown(0, 2, [(3, 4), (2, 2), (3, 3)]), bid(2), bid(1)], skip_after=4)
+    assert gaps(seen)[3:] == [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.2, 1.2]
+
+
+def test_a_question_of_ones_own_cuts_the_verdict_short() -> None:
+    events = showdown(0, 2, [(3, 4), (2, 2), (3, 3)])
+    asked = YourTurn(view(new_match(PRESETS["classic"], 3, 0), 0, ()), 1)
+    assert gaps(shown(Pace(1.0), [*events, asked]))[-2] == 1.8
+    assert gaps(shown(Pace(1.0), events))[-1] == 2.6
 
 
 def test_a_key_shows_what_has_happened_up_to_the_next_round_and_no_further() -> None:

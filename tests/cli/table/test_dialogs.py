@@ -1,0 +1,159 @@
+"""Boxes on the table: what they ask, which lines their choices type, and that they fit wherever a table fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.table.canvas import Area, Canvas, width
+from cli.table.dialogs import (
+    draw_dialog,
+    draw_page,
+    leaving,
+    newcomer,
+    page_rows,
+    page_size,
+    rows,
+    since,
+    waiting,
+)
+from cli.table.scene import Choice, Dialog, Page
+from cli.table.theme import Theme
+from p2pdice import PRESETS
+from protocol import Clock
+from protocol.events import PlayerInfo
+from tests.cli.table.boards import Sample
+
+MALLORY = PlayerInfo("Mallory", "MQ4X-81RR-7DLQ-44XA-M2ZC")
+
+
+def drawn(dialog: Dialog, area: Area, theme: Theme = Theme()) -> str:  # noqa: B008 - it is immutable
+    canvas = Canvas(area.x + area.width, area.y + area.height, theme)
+    draw_dialog(canvas, dialog, area)
+    return canvas.text()
+
+
+def table(players: Sequence[str] = ("Ada", "Ben", "Cleo"), *moves: str) -> Sample:
+    sample = Sample(PRESETS["classic"], players)
+    sample.roll()
+    sample.play(*moves)
+    return sample
+
+
+def test_leaving_is_asked_about_with_its_consequences() -> None:
+    sample = table()
+    clock = Clock(sample.players[:1], 101.2, 120.0, True)
+    assert drawn(leaving(sample.board, clock, is_conceding=False, goes_on=True), Area(1, 0, 66, 12)) == (
+        """\
+  ╭─ Leave the table? ───────────────────────────────────────────╮
+  │                                                              │
+  │ Round 1; it is your turn, with 1:42 left.                    │
+  │ If you are away for long, they may go on without you.        │
+  │                                                              │
+  │ ▸ s  Stay                                                    │
+  │   l  Come back later                                         │
+  │      your dice are kept; return with p2pdice resume          │
+  │   c  Concede                                                 │
+  │      you are out for good; Ben and Cleo play on              │
+  │                                                              │
+  ╰──────────────────────────────────────────────────────────────╯"""
+    )
+
+
+def test_conceding_is_picked_for_whoever_asked_for_it_and_says_when_it_counts() -> None:
+    sample = table(("Ada", "Ben"), "1x2")
+    dialog = leaving(sample.board, None, is_conceding=True, goes_on=False)
+    assert dialog.choices[dialog.picked].line == "concede yes"
+    assert dialog.choices[dialog.picked].note == "you lose this match; it takes effect after Ben's move"
+    assert dialog.lines[-1] == "The match waits for you."
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize(("can_wait", "can_claim"), [(False, False), (True, False), (True, True)])
+def test_a_player_who_does_not_answer_is_waited_for_or_not(goes_on: bool, can_wait: bool, can_claim: bool) -> None:
+    sample = table(("Ada", "Ben", "Cleo"), "1x2")
+    ben = sample.players[1]
+    clock = Clock((ben,), 78.0, 120.0, goes_on)
+    dialog = waiting(sample.board, clock, ben, 42, can_wait=can_wait, can_claim=can_claim)
+    lines = {choice.line for choice in dialog.choices}
+    assert (dialog.lines[0] == "No word from Ben's laptop for 42 seconds.") == goes_on
+    assert ("wait" in lines) == (goes_on and can_wait)
+    assert ("claim" in lines) == (can_claim and not goes_on)
+    assert "quit now" in lines
+    offered = [choice.text for choice in dialog.choices]
+    assert ("Go on without Ben in 1:18 (needs Cleo too)" in offered) == goes_on
+    assert ("Wait for Ben" in offered) != goes_on
+
+
+def test_whoever_left_on_purpose_is_not_called_silent() -> None:
+    sample = table()
+    sample.board.gone.add(sample.players[1].fingerprint)
+    dialog = waiting(sample.board, None, sample.players[1], 360, can_wait=False, can_claim=False)
+    assert dialog.lines[0] == "Ben left six minutes ago, and can still come back."
+
+
+@pytest.mark.parametrize(
+    ("came_by", "namesake", "lines"),
+    [
+        ("line", False, ["seat Mallory", "refuse Mallory", "watch Mallory"]),
+        ("code", True, ["seat Mallory", "refuse Mallory", "watch Mallory"]),
+        ("", True, ["seat Mallory", "quit"]),
+    ],
+)
+def test_a_newcomer_is_let_in_or_not(came_by: str, namesake: bool, lines: list[str]) -> None:
+    dialog = newcomer("Mallory", MALLORY, came_by, namesake=namesake)
+    assert [choice.line for choice in dialog.choices] == lines
+    shown = drawn(dialog, Area(0, 0, 80, 12))
+    assert MALLORY.fingerprint in shown
+    assert ("Not the Mallory you trust" in shown) == namesake
+
+
+@given(
+    st.integers(40, 200),
+    st.integers(6, 30),
+    st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=99), max_size=4),
+    st.integers(1, 4),
+    st.sampled_from([Theme(), Theme("none"), Theme("16", "light", True)]),
+)
+def test_a_box_keeps_all_its_choices_and_stays_in_its_area(
+    columns: int, height: int, lines: list[str], many: int, theme: Theme
+) -> None:
+    choices = [Choice(key, f"choice {key}", "a consequence " * 3) for key in "abcd"[:many]]
+    shown = drawn(Dialog("A question?", lines, choices), Area(0, 1, columns, height), theme).split("\n")
+    assert shown[0] == ""
+    assert all(any(f"{choice.key}  {choice.text}" in row for row in shown) for choice in choices)
+    assert all(width(normalize("NFC", row)) <= columns for row in shown)
+    assert "A question?" in "\n".join(shown)
+
+
+@given(st.integers(40, 120), st.integers(12, 50), st.lists(st.text("ab c\n", max_size=300), max_size=20))
+def test_all_of_a_page_can_be_read_page_by_page(columns: int, height: int, lines: list[str]) -> None:
+    page = Page("Rules", lines)
+    told = page_rows(page, columns)
+    room = page_size(columns, height)[1]
+    read: list[str] = []
+    for at in range(0, max(len(told), 1), room):
+        canvas = Canvas(columns, height, Theme())
+        draw_page(canvas, Page("Rules", lines, at))
+        read += [row[1:] for row in canvas.text().split("\n")[1 : 1 + room]]
+        assert canvas.text().split("\n")[room + 1 :] == [""] * (height - room - 1)
+    for row in told:
+        assert row.rstrip() in read
+
+
+@given(st.text("ab 五\n", max_size=200), st.integers(8, 60))
+def test_nothing_is_lost_when_a_text_is_broken(text: str, columns: int) -> None:
+    shown = rows(text, columns)
+    assert all(width(row) <= columns for row in shown)
+    assert "".join("".join(shown).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(1, "one second"), (42, "42 seconds"), (119, "119 seconds"), (360, "six minutes")]
+)
+def test_the_time_since_somebody_left_is_told_in_words(seconds: int, words: str) -> None:
+    assert since(seconds) == words
