@@ -202,7 +202,7 @@ class Board:
                 self._clear()
                 self.name, self.join_line, self.seats = event.name, event.join_line, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
-                self.hosts = True
+                self.hosts, self.odds = True, event.odds
                 self.code = event.code if event.is_reachable else ""
             case CodeMade():
                 self.code = event.code

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.moment import MOST_KEYS, band, keys, round_line, talk, title
 from cli.table.pace import beats
 from cli.table.picture import picture
+from cli.table.player_table import PlayerTable
 from cli.table.scene import Band, Scene
 from cli.table.theme import Theme
 from p2pdice import PRESETS, Event, Hand, Hands, Play, Rolled, State, apply, parse_move
 from protocol.events import LobbyChanged, MatchStarted, TableOpened
-from tests.cli.table.boards import Sample, people, told
+from tests.cli.table.boards import JOIN_LINE, Sample, people, told
 from tests.p2pdice.scripted import play, reach, table
+
+if TYPE_CHECKING:
+    from protocol.node.node import Node
 
 
 def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[str, str]]:
@@ -182,3 +188,11 @@ def test_the_title_of_the_window_says_whose_turn_it_is() -> None:
     board.take(TableOpened("Fri\x1bday", "x", (), True, seats=4, ruleset=PRESETS["classic"]))
     board.take(LobbyChanged(people(["Ada"]), 4))
     assert title(board) == "Fri\\x1bday: 1 of 4"
+
+
+@pytest.mark.parametrize(("custom", "shown"), [(0, False), (1, True), (2, False)])
+def test_a_host_among_people_is_shown_odds_as_the_table_has_them(custom: int, shown: bool) -> None:
+    table = PlayerTable(cast("Node", None), Settings())
+    table.board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=2, ruleset=PRESETS["classic"], odds=custom))
+    table.board.take(LobbyChanged(people(("Ada", "Ben")), 2))
+    assert table.gives_odds is shown
