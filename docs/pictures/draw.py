@@ -40,7 +40,7 @@ SETTLED: Final = 0.012
 """Seconds without a change, after which a picture is whole."""
 KEYS: Final = {"right": "\x1b[C", "up": "\x1b[A", "enter": "\r", "escape": "\x1b"}
 FRIENDS: Final = ("Ben", "Cleo", "Dan")
-STORY: Final = ("4x4", "6x4", "8x4", "9x4", "10x4")
+STORY: Final = ("4x4", "6x4", "8x4", "9x4", "10x4", "11x4")
 """The bids of the first round. From the third on Ada calls."""
 
 BLOCKS: Final = {"█": (0, 0, 1, 1), "▀": (0, 0, 1, 0.5), "▄": (0, 0.5, 1, 0.5), "▏": (0, 0, 0.125, 1)} | {
@@ -83,14 +83,13 @@ def svg(frames: Sequence[tuple[float, list[Row]]], hold: float = 0) -> str:
     """
     width, height = COLUMNS * WIDE + 2 * EDGE, LINES * HIGH + 2 * EDGE
     begin, whole = frames[0][0], frames[-1][0] - frames[0][0] + hold
-    starts = [(at - begin) / whole if whole else 0.0 for at, _ in frames]
+    starts = [*((at - begin) / whole if whole else 0.0 for at, _ in frames), 1.0]
     styles, drawn = [], []
     for y in range(LINES):
         variants: dict[Row, list[tuple[float, float]]] = {}
-        for row, group in groupby(range(len(frames)), lambda number: frames[number][1][y]):
-            *_, last = numbers = list(group)
-            end = starts[last + 1] if last + 1 < len(frames) else 1.0
-            variants.setdefault(row, []).append((starts[numbers[0]], end))
+        for row, group in groupby(enumerate(frame[y] for _, frame in frames), lambda each: each[1]):
+            numbers = [number for number, _ in group]
+            variants.setdefault(row, []).append((starts[numbers[0]], starts[numbers[-1] + 1]))
         for number, (row, spans) in enumerate(variants.items()):
             shapes = "".join(_shapes(row, EDGE + y * HIGH))
             if len(variants) == 1:
@@ -123,7 +122,7 @@ def _shapes(row: Row, y: int) -> Iterator[str]:
         cells = list(group)
         if ground != PAPER:
             yield _rectangle(EDGE + cells[0][0] * WIDE, y, len(cells) * WIDE, HIGH, ground)
-    for (sign, ink, bold), group in groupby(enumerate(row), lambda each: (_kind(each[1][0]), *each[1][1::2])):
+    for (sign, ink, is_bold), group in groupby(enumerate(row), lambda each: (_kind(each[1][0]), *each[1][1::2])):
         cells = list(group)
         x, count = EDGE + cells[0][0] * WIDE, len(cells)
         if sign in BLOCKS:
@@ -139,7 +138,7 @@ def _shapes(row: Row, y: int) -> Iterator[str]:
         elif sign in CORNERS:
             yield f'<path d="{CORNERS[sign]}" transform="translate({x} {y})" stroke="#{ink}" fill="none"/>'
         elif sign != " ":
-            yield from _texts(cells, y, ink, bold)
+            yield from _texts(cells, y, ink, is_bold)
 
 
 def _kind(sign: str) -> str:
@@ -147,9 +146,9 @@ def _kind(sign: str) -> str:
     return sign if sign in BLOCKS or sign in CORNERS or sign in "● " else "text"
 
 
-def _texts(cells: Sequence[tuple[int, tuple[str, str, str, bool]]], y: int, ink: str, bold: bool) -> Iterator[str]:
+def _texts(cells: Sequence[tuple[int, tuple[str, str, str, bool]]], y: int, ink: str, is_bold: bool) -> Iterator[str]:
     """Yield words, and each sign for which a font may have another width in the middle of its cell."""
-    weight = ' font-weight="bold"' if bold else ""
+    weight = ' font-weight="bold"' if is_bold else ""
     for is_plain, group in groupby(cells, lambda each: each[1][0].isascii()):
         run = list(group)
         x, text = EDGE + run[0][0] * WIDE, "".join(sign for _, (sign, *_) in run)
@@ -173,8 +172,10 @@ class Player:
         settings = folder / "settings.toml"
         settings.write_text('ui = "screen"\ncolor = "dark"\n', encoding="utf-8")
         variables = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "P2PDICE_CONFIG": str(settings)}
+        home = folder / ".local" / "share" / "p2pdice"
+        home.parent.mkdir(parents=True)
         table = ("host", "Friday", "--name", "Ada", *options)
-        self.terminal = Terminal(folder / "Ada", *table, size=(COLUMNS, LINES), **variables)
+        self.terminal = Terminal(home, *table, size=(COLUMNS, LINES), HOME=str(folder), **variables)
 
     def shown(self) -> str:
         """Return what is on the screen."""
@@ -275,7 +276,7 @@ def evening() -> Iterator[tuple[str, str]]:
                 if friend.is_on_turn():
                     friend.answer(bold(friend.asked()))
             if player.is_asked():
-                player.press(*(("!", "!") if "call liar" in player.shown() else ("1x2", "enter")))
+                player.press(*(("!", "!") if "or call it" in player.shown() else ("1x2", "enter")))
             time.sleep(0.1)
         yield "end", player.picture()
 
