@@ -190,6 +190,16 @@ def test_the_title_of_the_window_says_whose_turn_it_is() -> None:
     assert title(board) == "Fri\\x1bday: 1 of 4"
 
 
+@pytest.mark.parametrize("hosts", [True, False])
+def test_only_a_host_is_told_to_remove_somebody_before_the_match(hosts: bool) -> None:
+    board = Board()
+    board.take(TableOpened("Friday", "x", (), True, seats=4, ruleset=PRESETS["classic"]))
+    board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
+    shown = keys(board, "", (), ("trust", "remove", "quit"), hosts=hosts, with_odds=True, is_behind=False)
+    assert (("remove", "") in shown) is hosts
+    assert ("trust", "") in shown
+
+
 @pytest.mark.parametrize(("custom", "shown"), [(0, False), (1, True), (2, False)])
 def test_a_host_among_people_is_shown_odds_as_the_table_has_them(custom: int, shown: bool) -> None:
     table = PlayerTable(cast("Node", None), Settings())
