@@ -20,7 +20,9 @@ from cli.front import application
 from cli.levels import LevelsOption, dealt
 from cli.render import command_line, counted, escape, shown_path, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
+from cli.settings import Settings, is_interactive
 from cli.table.play import run
+from cli.table.showing import PaceOption, Ui, UiOption, showing
 from cli.text.event_json import NAMES
 from cli.text.round_summary import RoundSummary
 from protocol.events import Continued, MatchStarted, Misbehaved, Notice, Overdue, PeerBack, PeerLost, Suspended
@@ -34,6 +36,7 @@ Examples:
   p2pdice demo --players 6 --rules perudo
   p2pdice demo --rules motes --players 3
   p2pdice demo --level mind --level press
+  p2pdice demo --fast
   p2pdice demo --seed 7 --out demo --json
 """
 
@@ -42,6 +45,7 @@ app = application()
 
 @app.command(epilog=EPILOG)
 def demo(
+    ctx: typer.Context,
     players: Annotated[int, typer.Option("--players", min=2, max=10, metavar="N", help="House bots at the table.")] = 4,
     rules: RulesOption = "classic",
     changes: SetOption = None,
@@ -56,14 +60,21 @@ def demo(
             "--out", metavar="DIR", file_okay=False, show_default=False, help="Keep the players' homes in DIR."
         ),
     ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Print a line for each round, as in a pipe, in seconds.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: the summary and every event.")] = False,
+    ui: UiOption = None,
+    pace: PaceOption = None,
 ) -> None:
     """Watch a whole match between house bots on this machine.
 
-    You see every bid and every opened cup. Each bot is a process of its own. They find each other by multicast, connect
-    over TLS, and sign every step. Then each bot's transcript is verified, and all of them must be the same to the last
-    byte.
+    Each bot is a process of its own. They find each other by multicast, connect over TLS, and sign every step. Then
+    each bot's transcript is verified, and all of them must be the same to the last byte. At a terminal you see the
+    match at the table afterwards, with what is going on explained, in at most two minutes: Space skips a round, End
+    skips to the end. In a pipe each round is a line.
     """
+    is_shown = is_interactive() and not (fast or as_json)
     chosen_ruleset(rules, changes)  # so that a mistake is reported once, and not by every child
     levels = dealt(level, players)
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
@@ -73,15 +84,17 @@ def demo(
         if seed is not None:
             progress.line("The seed fixes the bots' choices. Dice and keys are secret, and differ every time.")
         some = counted(players, "player").capitalize()
-        progress.line(f"{some}, rules {escape(rules)}, homes in {shown_path(folder)}")
+        if not is_shown:
+            progress.line(f"{some}, rules {escape(rules)}, homes in {shown_path(folder)}")
 
         def tell(text: str) -> None:
             progress.line(wrapped(text, get_terminal_size().columns))
 
         def show(event: dict[str, Any]) -> None:
             for line in account.take(event):
-                tell(line)
-            if event["type"] in _TOLD:
+                if not is_shown:
+                    tell(line)
+            if event["type"] in _TOLD and not is_shown:
                 tell(event["sentence"])
             progress.now(account.latest or "The bots are looking for each other.")
 
@@ -113,8 +126,10 @@ def demo(
     }
     if as_json:
         print(json.dumps(summary))
-    else:
-        _print(summary, account.ending)
+        return
+    if is_shown:
+        _show(paths[0], ctx.ensure_object(Settings), ui, pace)
+    _print(summary, account.ending)
 
 
 _TOLD: Final = {
@@ -139,6 +154,17 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
     if len(set(contents)) > 1:
         raise Failure("The players' transcripts differ.", hint=f"Compare them: {', '.join(map(shown_path, paths))}")
     return verdicts[0], paths
+
+
+def _show(path: Path, settings: Settings, ui: Ui | None, pace: float | None) -> None:
+    """Show the match at the table."""
+    from cli.commands.replay import opened
+    from cli.commands.verify import Report, describe
+    from cli.table.demo_table import DemoTable
+
+    _, _, replay = opened(str(path), settings, as_json=False)
+    verdict = "\n".join(describe(Report(path, replay.verdict))[:2])
+    run(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict).run())
 
 
 def _print(summary: dict[str, Any], ending: str) -> None:

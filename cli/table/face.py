@@ -235,7 +235,7 @@ class TerminalLines(PipedInput):
         """Prompt after a moment without news."""
         if self._prompting is not None:
             self._prompting.cancel()
-        is_asked = self._is_due or self._table.prompt().strip() != ">"
+        is_asked = self._is_due or not (self._table.moves_by_itself or self._table.prompt().strip() == ">")
         self._prompting = asyncio.get_running_loop().call_later(_LULL if is_asked else _REST, self._prompt)
 
     def _prompt(self) -> None:

@@ -92,7 +92,8 @@ class Pace:
     def __init__(self, factor: float, motion: str = "full") -> None:
         self.longest = math.inf
         """The most seconds that an event is held back: a player on turn must see the question in time."""
-        self._factor = factor
+        self.factor = factor
+        """As given, until somebody changes it between two events."""
         self._kind = motion
         self._shown = 0.0
         """The time of the last event shown, by the loop's clock."""
@@ -116,7 +117,7 @@ class Pace:
         """Return what moves now. In a running loop."""
         now = asyncio.get_running_loop().time()
         since = {kind: (beat, (now - shown) * 1000) for kind, (beat, shown) in self._moving.items()}
-        return Motion(since, self._factor, self._kind)
+        return Motion(since, self.factor, self._kind)
 
     def skip(self) -> None:
         """Show all events so far at once, but stop at the end of the round."""
@@ -127,7 +128,7 @@ class Pace:
 
     def hurry(self) -> None:
         """Hold nothing back any more."""
-        self._factor = 0.0
+        self.factor = 0.0
         self._skip.set()
 
     async def follow(self, events: AsyncIterator[NodeEvent], board: Board) -> AsyncGenerator[Told, None]:
@@ -135,7 +136,7 @@ class Pace:
 
         :param board: takes each of them before it asks for the next.
         """
-        if not self._factor:
+        if not self.factor:
             async for event in events:
                 for beat in beats(event, board):
                     yield beat
@@ -173,7 +174,7 @@ class Pace:
 
     async def _wait(self, beat: Told, arrived: float, me: int | None, players: int) -> None:
         loop = asyncio.get_running_loop()
-        gap = self._gap(beat, me, players) * self._factor / 1000
+        gap = self._gap(beat, me, players) * self.factor / 1000
         until = min(self._shown + gap, arrived + self.longest)
         if not self._is_skipping and until > loop.time():
             self._skip.clear()
@@ -187,7 +188,7 @@ class Pace:
         now = asyncio.get_running_loop().time()
         if isinstance(beat, YourTurn):
             self._questions -= 1
-        if spans(beat) and not self._is_skipping and self._factor:
+        if spans(beat) and not self._is_skipping and self.factor:
             self._moving[type(_told(beat))] = beat, now
         if _before(beat) or type(_told(beat)) in _AFTER or isinstance(beat, YourTurn | DiceRolled | CupOpened):
             self._shown, self._last = now, beat

@@ -6,14 +6,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from cli.render import counted
 from cli.table import answers
 from cli.table.board import Told
 from cli.table.open_face import open_face
 from cli.table.pace import beats
-from cli.table.scene import ReplayStrip, Talk
+from cli.table.scene import ReplayStrip, Talk, WatchStrip
 from cli.table.table import Table
 from cli.table.tape import START, WATCHER, Place, Tape
 from cli.table.tasks import first_of
@@ -42,12 +42,16 @@ NOBODY: Final = "spectator"
 
 
 def look_back(event: Told, board: Board) -> Iterator[str]:
-    """Yield the sentences for an event that the board has just taken, and how likely a bid or a call was."""
+    """Yield the sentences for an event that the board has just taken.
+
+    Where dice are in sight, they say how likely a bid or a call was, too.
+    """
     if isinstance(event, MatchResult):
         return  # its sentences on confirmations concern a table that is still there
     sentences = [*tell(event, board)]
-    if isinstance(event, Happened) and (weighed := weigh(event.event, event.state, board.hands, board.me)):
-        sentences[-1] += f" {hindsight(weighed, board.seating)}"
+    if isinstance(event, Happened) and board.hands:
+        weighed = weigh(event.event, event.state, board.hands, board.me)
+        sentences[-1] += f" {hindsight(weighed, board.seating)}" if weighed else ""
     yield from sentences
 
 
@@ -68,6 +72,9 @@ class ReplayTable(Table):
     }
     """The lines that keys of a full screen type."""
 
+    title: ClassVar = ""
+    """Stands in place of the table's name; empty for the file's."""
+
     def __init__(
         self,
         replay: Replay,
@@ -80,7 +87,7 @@ class ReplayTable(Table):
         super().__init__(settings, showing, face)
         self._replay = replay
         self.verdict = verdict
-        self._tape = Tape(replay, eyes)
+        self._tape = Tape(replay, eyes, self.title)
         self._is_playing = asyncio.Event()
         self._steps: list[int] = []
         """The number of scenes of each round, from the start on."""
@@ -115,14 +122,17 @@ class ReplayTable(Table):
         """
         async with open_face(self, self._showing) as face:
             self._face = face
-            if face.shows_board:
-                name = self._name(0)
-                self._say(f"{self._whose_eyes()} Type as {name} to see what {name} saw.")
-            else:
-                self._say(self.verdict)
-                self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
+            self._introduce()
             self._to_start("")
             await first_of(self._listen(), self._keep_playing())
+
+    def _introduce(self) -> None:
+        if self.face.shows_board:
+            name = self._name(0)
+            self._say(f"{self._whose_eyes()} Type as {name} to see what {name} saw.")
+        else:
+            self._say(self.verdict)
+            self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
 
     def _whose_eyes(self) -> str:
         if self._tape.eyes is None:
@@ -168,11 +178,11 @@ class ReplayTable(Table):
         steps = ("←→", "step"), ("PgUp PgDn", "round"), ("Space", "play"), ("Home", "start"), ("End", "end")
         return [*steps, ("as", "whose eyes"), ("quit", ""), ("?", "help")]
 
-    def strip(self) -> ReplayStrip:
-        place = self._tape.place
-        name = "" if self._tape.eyes is None else display_names(self._replay.players)[self._tape.eyes]
+    def strip(self) -> ReplayStrip | WatchStrip:
+        place, eyes = self._tape.place, self._tape.eyes
         steps = self._steps[place.round] if place.round < len(self._steps) else 0
-        return ReplayStrip(place.round, self._lost, place.number, steps, f"{name}'s dice" if name else "all dice")
+        dice = "all dice" if eyes is None else "no dice" if eyes == WATCHER else f"{self._name(eyes)}'s dice"
+        return ReplayStrip(place.round, self._lost, place.number, steps, dice)
 
     def _measure(self) -> None:
         """Count the scenes of each round, and note who lost dice in it."""
@@ -240,7 +250,7 @@ class ReplayTable(Table):
 
     async def _keep_playing(self) -> None:
         """Go on without keys while the replay is to play."""
-        while await self._is_playing.wait():
+        while not self._has_left and await self._is_playing.wait():
             events = self._tape.forward()
             if not events:
                 self._is_playing.clear()
@@ -312,7 +322,7 @@ class ReplayTable(Table):
             self._say(str(error))
             return
         place = self._tape.place
-        self._tape = Tape(self._replay, eyes)
+        self._tape = Tape(self._replay, eyes, self.title)
         self._say(self._whose_eyes())
         self._jump(place)
 

@@ -176,6 +176,8 @@ class WatchStrip:
     steps: int
     signatures: int
     """0 if they are not counted."""
+    fact: str = ""
+    """What is going on, in a demo; empty for what a spectator sees."""
 
 
 @dataclass(frozen=True, slots=True)

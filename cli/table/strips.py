@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from cli.render import counted
 from cli.table.canvas import cut, width
-from cli.table.dialogs import rows as broken
 from cli.table.scene import ReplayStrip, WatchStrip
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ def _watch(canvas: Canvas, shown: WatchStrip, area: Area) -> None:
     x, y, columns, rows = area
     signed = f", {shown.signatures:,} signatures" if shown.signatures else ""
     said = f"{counted(shown.steps, 'step').replace('no ', '0 ')}{signed}, nothing wrong so far"
-    told = [*broken(_SEEN, columns - 2), *broken(_CHECKED, columns - 2)]
+    facts = (shown.fact,) if shown.fact else (_SEEN, _CHECKED)
+    told = [row for fact in facts for row in wrap(fact, columns - 2)]
     if len(told) + 2 > rows:
-        told = told[: max(rows - 1, 0)] if columns >= 72 else []
+        told = told[: max(rows - 1, 0)] if columns >= 72 or shown.fact else []
     top = y + (rows > len(told) + 2)
     for row, line in enumerate(told):
         canvas.put(x + 1, top + row, line, "quiet")

@@ -45,13 +45,14 @@ class Tape:
     """One replay, in one player's view from its start to its end.
 
     :param eyes: the seat whose dice the reader sees; None for all, :data:`WATCHER` for none.
+    :param name: stands in place of the table's; the file's if it is empty.
     """
 
-    def __init__(self, replay: Replay, eyes: int | None) -> None:
+    def __init__(self, replay: Replay, eyes: int | None, name: str = "") -> None:
         self.replay = replay
         self.eyes = eyes
         self.board = Board()
-        self.board.name = replay.path.stem  # that of the table is not in a transcript
+        self.board.name = name or replay.path.stem  # that of the table is not in a transcript
         """As it is after :attr:`place`."""
         self.place = Place(0, 0)
         """The place of the scene that was told last."""

@@ -111,9 +111,10 @@ def leaving(others: Sequence[str]) -> Question:
 def facts(players: int) -> tuple[str, ...]:
     """Return what is going on in a demo, a fact for each of its first rounds."""
     many = number(players)
+    together = "both" if players == 2 else f"all {many}"
     return (
-        f"{initial(many)} programs found each other on your network. No server deals the dice: each roll is made by all"
-        f" {many} together, and every step is signed by all.",
+        f"{initial(many)} programs found each other on your network. No server deals the dice: each roll is made by"
+        f" {together} together, and every step is signed by all.",
         "Nobody can see a die early, and nobody can change one: each cup was sealed before anyone rolled.",
         "Pull the plug on one of them and the match waits; it comes back with the same dice.",
         "At the end every program holds the same transcript, to the last byte. p2pdice verify checks it without any"

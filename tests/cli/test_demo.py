@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -177,3 +178,21 @@ def test_a_demo_of_motes_tells_everything_and_sums_up_as_the_referee_does(seed: 
                 assert f"the Twin Soul {event.name}" in text
             case events.StakesPaid():
                 assert all(f"paid {coins:,}" in text for coins in event.payout if coins)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
+def test_at_a_terminal_a_demo_is_shown_at_the_table_and_explained(tmp_path: Path) -> None:
+    from tests.cli.screen import Terminal
+
+    options = ("--players", "3", "--set", "dice=2", "--out", str(tmp_path / "out"), "--ui", "screen", "--pace", "1")
+    with Terminal(tmp_path / "me", "demo", *options) as watcher:
+        watcher.until_display("Three programs found each other", "Demo", "round 1")
+        assert not re.search(r"dice .*[●⚀-⚅]", "\n".join(watcher.display()[2:5])), "cups are closed"
+        watcher.type(" ")
+        watcher.until_display("Nobody can see a die early", "round 2")
+        watcher.type("\x1b[F")
+        watcher.until_display("match over")
+        watcher.type("\r")
+        assert watcher.end() == 0
+        after = watcher.raw.rpartition(b"\x1b[?1049l")[2].decode()
+        assert "Three transcripts verified, byte for byte the same" in " ".join(after.split())

@@ -144,7 +144,7 @@ def test_an_arena_shows_the_cursor_while_it_is_stopped(shell: Open) -> None:
 
 
 def test_a_demo_shows_the_cursor_while_it_is_stopped(shell: Open) -> None:
-    demo = shell("demo", "--players", "2")
+    demo = shell("demo", "--fast", "--players", "2")
     demo.until("homes in")
     demo.wait_for(lambda: HIDES_THE_CURSOR in demo.raw, "a line that changes")
     demo.type("\x1a")

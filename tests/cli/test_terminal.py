@@ -274,7 +274,7 @@ def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: P
 def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
     terminal: Open, variables: dict[str, str], options: list[str], is_colored: bool
 ) -> None:
-    shown = terminal("a", "demo", "--players", "2", "--set", "dice=1", *options, **variables)
+    shown = terminal("a", "demo", "--fast", "--players", "2", "--set", "dice=1", *options, **variables)
     assert shown.end() == 0
     assert "byte for byte the same" in shown.shown()
     assert bool(COLOR.search(shown.raw)) == is_colored

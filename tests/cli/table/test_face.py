@@ -17,7 +17,7 @@ async def test_a_move_is_followed_by_its_news_and_not_by_a_prompt(monkeypatch: p
     monkeypatch.setattr(face, "_REST", 0.0)
     queue = face._typed[asyncio.get_running_loop()] = asyncio.Queue()
     written: list[str] = []
-    table = SimpleNamespace(prompt=lambda: "> ", is_behind=True)
+    table = SimpleNamespace(prompt=lambda: "> ", is_behind=True, moves_by_itself=False)
     writer = cast("Any", SimpleNamespace(write=written.append))
     lines = TerminalLines(cast("Any", table), writer, bell="off", color="")
     lines._prompt()
@@ -48,7 +48,7 @@ async def test_no_prompt_stands_within_what_is_shown_bit_by_bit(monkeypatch: pyt
         if text.endswith("> "):
             asked.set()
 
-    table = SimpleNamespace(prompt=lambda: "> ", is_behind=False)
+    table = SimpleNamespace(prompt=lambda: "> ", is_behind=False, moves_by_itself=False)
     lines = TerminalLines(cast("Any", table), cast("Any", SimpleNamespace(write=write)), bell="off", color="")
     lines.refresh()
     await asked.wait()
