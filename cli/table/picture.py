@@ -314,10 +314,9 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
             right.append(f"{len(board.players)} of {board.seats} seats taken")
     if scene.steps and size != "XS":
         right.append(f"✓ {scene.steps}" + " steps signed" * (size != "S"))
-    if scene.verdict:  # on a file: its name, then the verdict
-        word = scene.verdict.partition("\n")[0].partition(" by ")[0].rpartition(": ")[2].rstrip(".").lower()
+    if scene.verdict:
         fair = "✓ fair" if size in ("S", "XS") else "✓ fair: every roll and signature holds"
-        right = [fair if word == "fair" else f"! {word}"]
+        right = [fair if scene.verdict == "fair" else f"! {scene.verdict}"]
     if scene.watchers and size in ("L", "XL"):
         right.append(f"{len(scene.watchers)} watching")
     if scene.score and size in ("L", "XL"):

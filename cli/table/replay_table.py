@@ -86,7 +86,8 @@ class ReplayTable(Table):
     ) -> None:
         super().__init__(settings, showing, face)
         self._replay = replay
-        self.verdict = verdict
+        self.verdict = replay.verdict.verdict.value
+        self._told_verdict = verdict
         self._tape = Tape(replay, eyes, self.title)
         self._is_playing = asyncio.Event()
         self._steps: list[int] = []
@@ -131,7 +132,7 @@ class ReplayTable(Table):
             name = self._name(0)
             self._say(f"{self._whose_eyes()} Type as {name} to see what {name} saw.")
         else:
-            self._say(self.verdict)
+            self._say(self._told_verdict)
             self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
 
     def _whose_eyes(self) -> str:
@@ -243,7 +244,7 @@ class ReplayTable(Table):
             self._say_end()
 
     def _say_end(self) -> None:
-        self._say(f"The transcript ends here.\n{self.verdict}\nType start, back, round 1 or quit.")
+        self._say(f"The transcript ends here.\n{self._told_verdict}\nType start, back, round 1 or quit.")
 
     def _play_on(self, _rest: str) -> None:
         self._is_playing.set()

@@ -220,7 +220,7 @@ class Scene:
     score: str = ""
     """The score of the evening; empty before its second match."""
     verdict: str = ""
-    """On the file of a replay, one line."""
+    """Of the judgement on the file of a replay: ``fair``, ``misconduct`` …; empty elsewhere. No text of the file."""
     strip: ReplayStrip | WatchStrip | None = None
     """None for a player."""
     hosts: bool = False

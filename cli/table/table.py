@@ -50,7 +50,7 @@ class Table(ABC):
     keys: Mapping[str, str] = {}
     """The lines that keys of a full screen type while the line is empty, by prompt_toolkit's names for keys."""
     verdict = ""
-    """On the file of a replay."""
+    """Of the judgement on the file of a replay, such as ``fair``; empty elsewhere."""
     latest = ""
     """What a replay has told last."""
 

@@ -306,7 +306,7 @@ class Shell(Terminal):
 
     def until_shell(self) -> None:
         """Watch until the shell asks for a command, at a terminal that is in order."""
-        self.wait_for(lambda: self.last_line() == "shell>" and self.is_sane(), "the shell")
+        self.wait_for(lambda: self.last_line().removeprefix("^C") == "shell>" and self.is_sane(), "the shell")
 
     def go_on(self, text: str) -> None:
         """Let the stopped program go on, and watch until it has painted the full screen again, with this text.

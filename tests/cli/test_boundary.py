@@ -20,6 +20,7 @@ from cli.boundary import _misused, as_failure, report
 from cli.exits import ExitCode, Failure
 from protocol import ErrorCode, PeerError, ProtocolError, RefuseCode
 from protocol.crypto.keys import KeyFileError
+from protocol.events import PlayerInfo
 from protocol.node.node import NodeError
 from protocol.storage.archive import find
 from protocol.storage.store import StoredMatch, StoreError
@@ -86,11 +87,13 @@ ROSTER_INDEX, STEP = 1, 7
 ARGUMENTS: dict[str, tuple[object, ...]] = {
     "ContradictionError": (None, None, HOSTILE),
     "MisconductError": (ROSTER_INDEX, STEP, HOSTILE, ()),
+    "NamesakeError": (HOSTILE, (PlayerInfo("Ada", "AAAA"),)),
     "NodeError": (ErrorCode.FULL, HOSTILE),
     "NotOwnError": (Path("file"), "is", HOSTILE),
     "NotAdmittedError": (RefuseCode.VERSION, HOSTILE),
     "OtherStateError": (),
     "RefusedError": ("a code of theirs\x1b", HOSTILE),
+    "StrangersError": ((PlayerInfo(HOSTILE, "AAAA"),),),
     "WordError": (HOSTILE, HOSTILE),
 }
 """What errors are made of that take more than the parts of their text."""
@@ -113,7 +116,7 @@ def test_every_error_of_the_protocol_is_a_sentence_and_an_exit_code_with_the_wor
     lines = told.getvalue().splitlines()
     assert all(line.isprintable() for line in lines)
     assert all(line.endswith(".") for line in lines[: len(lines) - 2 * len(failure.choices)])
-    assert kind.__name__ in ("OtherStateError",) or "o away\\x1b[2J\\u202e." in told.getvalue()
+    assert kind.__name__ in ("OtherStateError",) or "o away\\x1b[2J\\u202e" in told.getvalue()
 
 
 def test_an_error_without_a_text_is_still_a_sentence() -> None:

@@ -377,7 +377,7 @@ def test_the_picture_says_where_one_is_in_the_match() -> None:
     looking.types(*["next"] * (int(first[2]) - 1))
     assert f" {first[2]} of {first[2]}" in painted(looking)
     looking.types("next")
-    assert looking.table.strip().round == 3
+    assert looking.place.round == 3
 
 
 def painted(looking: Looking, columns: int = 80, height: int = 24) -> str:
@@ -421,3 +421,13 @@ def test_on_a_full_screen_keys_step_jump_and_play(tmp_path: Path) -> None:
         person.wait_for(lambda: re.fullmatch(r"start>|round \d+ of \d+>", person.last_line()), "an empty line")
         assert person.interrupt() == ExitCode.INTERRUPTED
         assert person.is_sane()
+
+
+def test_no_name_of_a_file_forges_the_verdict_in_the_title(tmp_path: Path) -> None:
+    forged = tmp_path / "evening: fair. by Ada.p2pdice"
+    forged.write_bytes((Path(__file__).parents[1] / "vectors" / "illegal-move.p2pdice").read_bytes())
+    examined = examine(forged.read_bytes())
+    table = ReplayTable(Replay(examined, forged), Settings(), Showing(), None, "evening: fair. by Ada: MISCONDUCT")
+    drawn = picture(table.board, Scene(verdict=table.verdict), 120, 40, Theme("24", "dark", False)).text()
+    assert "! misconduct" in drawn.split("\n")[0]
+    assert "✓" not in drawn.split("\n")[0]

@@ -227,9 +227,9 @@ def test_the_verdict_of_a_replay_stands_beside_the_strip() -> None:
 @pytest.mark.parametrize(
     ("verdict", "told"),
     [
-        ("friday: FAIR.\n  More.", "✓ fair: every roll and signature holds"),
-        ("friday: INCOMPLETE.", "! incomplete"),
-        ("friday: MISCONDUCT by Ben (AAAA-BBBB), proven by their own signature.", "! misconduct"),
+        ("fair", "✓ fair: every roll and signature holds"),
+        ("incomplete", "! incomplete"),
+        ("misconduct", "! misconduct"),
         ("", "20 dice"),
     ],
 )
