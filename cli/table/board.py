@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from cli.render import escape
 from cli.text.recap import Round, fold
 from cli.text.seating import Seating
 from p2pdice import Expect, Hand
@@ -28,18 +29,22 @@ from protocol.events import (
     MatchFormed,
     MatchResult,
     MatchStarted,
+    Misbehaved,
     NodeEvent,
     PeerBack,
     PeerLost,
     PlayerInfo,
     Recognised,
+    SeatPending,
     Suspended,
+    TableClosed,
     TableJoined,
     TableMoved,
     TableOpened,
     TableWatched,
     TakenBack,
     Unfamiliar,
+    Watching,
     YourTurn,
 )
 
@@ -159,6 +164,18 @@ class Board:
         """How well this home knows the others, by fingerprint."""
         self.unfamiliar: dict[str, Unfamiliar] = {}
         """What does not fit with whom this home has met, by fingerprint."""
+        self.heeded: frozenset[str] = frozenset()
+        """Fingerprints of those among them of whom the reader has taken note."""
+        self.is_asked_about = False
+        """The host is being asked whether the reader may sit down."""
+        self.cheats: frozenset[str] = frozenset()
+        """Fingerprints of players who broke the rules, as their own signatures prove."""
+        self.foul: Misbehaved | None = None
+        """Such a breach in this round."""
+        self.claimed: Claimed | None = None
+        """How the reader left the last match, if without an end; nothing more is on the table then."""
+        self.is_new_home = False
+        """The reader has played no match yet."""
         self.pledge = ""
         """The reader's pledge in the next match, ``redeemed`` or ``cursed``; empty if it is not known."""
         self.purse = ""
@@ -178,6 +195,21 @@ class Board:
         if (last := self.showdown) is not None:
             twin.showdown = replace(last, opened=[*last.opened], consequences=[*last.consequences])
         return twin
+
+    @property
+    def false_friends(self) -> tuple[PlayerInfo, ...]:
+        """Players at the table with the name of somebody known, and another key, of whom the reader has not taken note.
+
+        Trust in that key settles it.
+        """
+        return tuple(
+            player
+            for player in self.players
+            if (strange := self.unfamiliar.get(player.fingerprint)) is not None
+            and strange.namesakes
+            and player.fingerprint not in self.heeded
+            and not ((known := self.recognised.get(player.fingerprint)) is not None and known.is_trusted)
+        )
 
     @property
     def me(self) -> int | None:
@@ -215,6 +247,12 @@ class Board:
                 self.hosts, self.odds = False, event.odds
                 self.name, self.seats = event.name, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
+            case SeatPending():
+                self.is_asked_about = True
+            case TableClosed():
+                self.is_asked_about = False
+            case Watching():
+                self.watchers = tuple(escape(name) for name in event.names)
             case LobbyChanged():
                 self._sit(event)
             case AwaitingPlayers():
@@ -236,7 +274,10 @@ class Board:
                 self.away.discard(event.player.fingerprint)
                 self.gone.discard(event.player.fingerprint)
             case Claimed():
-                self.match, self.turn, self.absent = "", None, ()
+                self._clear()
+                self.claimed, self.absent = event, ()
+            case Misbehaved():
+                self.cheats, self.foul = self.cheats | {event.player.fingerprint}, event
             case MatchResult():
                 self.match, self.over, self.turn, self.absent = "", event, None, ()
             case _:
@@ -247,7 +288,9 @@ class Board:
         self.match = ""
         self.over = self.state = self.showdown = self.turn = None
         self.seating = Seating()
-        self.hand = ()
+        self.hand, self.rounds = (), ()
+        self.claimed = self.foul = None
+        self.is_asked_about = False
         self.hands.clear()
 
     def _sit(self, event: LobbyChanged) -> None:
@@ -261,7 +304,8 @@ class Board:
         self.players = event.players
         self.state = event.state
         self.ruleset, self.rules_name = event.ruleset, event.rules_name
-        self.seating = Seating.of(event.players, event.my_seat)
+        self.seating = Seating.of(event.players, event.my_seat).by_first_names()
+        self.claimed = self.foul = None
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.call = _call_of(event.state)
         self.is_back = event.resumed
@@ -306,6 +350,7 @@ class Board:
         match event:
             case game.RoundStarted():
                 self.last, self.showdown, self.call = self.showdown, None, None
+                self.foul = None
             case game.ChallengeCalled():
                 self.call = event
             case game.HandsShown() if self.showdown is not None:

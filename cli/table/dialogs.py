@@ -90,7 +90,7 @@ def waiting(
 def newcomer(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> Dialog:
     """Return the question of a host about somebody who wants to sit down, or of a guest about somebody who sits there.
 
-    :param name: safe to print, and enough for the words ``seat``, ``refuse`` and ``watch``.
+    :param name: safe to print.
     :param came_by: ``code``, ``line`` or ``network``; empty if the reader is a guest.
     :param namesake: the reader trusts another key under this name.
     """
@@ -99,9 +99,13 @@ def newcomer(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> 
     if namesake:
         lines.append(f"Not the {name} you trust: compare keys before you play.")
     if came_by:
-        typed = {"a": f"seat {name}", "r": f"refuse {name}", "w": f"watch {name}"}
+        key = player.fingerprint
+        typed = {"a": f"seat {key}", "r": f"refuse {key}", "w": f"watch {key}"}
         return replace(_dialog(asking.wants_to_sit(name), typed), lines=lines, tone="warn" if namesake else "text")
-    choices = [Choice("p", "Play with them", line=f"seat {name}"), Choice("l", "Leave the table", line="quit")]
+    choices = [
+        Choice("p", "Play with them", line=f"seat {player.fingerprint}"),
+        Choice("l", "Leave the table", line="quit"),
+    ]
     return Dialog(f"{name} sits here", lines, choices, picked=1, tone="warn")
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cli.table.pace import Pace
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from protocol import Clock, Progress
+    from protocol.events import PlayerInfo
 
 
 HOST: Final = "host"
@@ -52,6 +53,11 @@ class ShownTable(Protocol):
 
     verdict: str
     latest: str
+    coach: str
+    lesson: str
+
+    @property
+    def asked(self) -> Sequence[PlayerInfo]: ...
 
     @property
     def is_behind(self) -> bool: ...
@@ -105,6 +111,9 @@ class Face(Protocol):
 
     def ring(self, why: str = "turn") -> None:
         """Call the person: it is their turn; or for another reason, if they want to hear of all."""
+
+    def show(self, table: ShownTable) -> None:
+        """Show another table from now on. Lines are still read for the one that opened the face."""
 
 
 _typed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str | None]] = WeakKeyDictionary()
@@ -161,6 +170,9 @@ class PipedLines(PipedInput):
 
     def ring(self, why: str = "turn") -> None:
         """A pipe has no bell."""
+
+    def show(self, table: ShownTable) -> None:
+        """A pipe shows no table."""
 
 
 class TerminalLines(PipedInput):
@@ -254,3 +266,6 @@ class TerminalLines(PipedInput):
     def ring(self, why: str = "turn") -> None:
         if self._bell == "all" or self._bell == why == "turn":
             self._write("\a")
+
+    def show(self, table: ShownTable) -> None:
+        self._table = table

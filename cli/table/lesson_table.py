@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.table import answers
@@ -20,6 +20,7 @@ from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, Playe
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
+    from cli.table.scene import Dialog, Talk
     from cli.table.showing import Showing
 
 _ME: Final = 0
@@ -31,16 +32,18 @@ class LessonTable(Table):
 
     :param name: the learner's nickname.
     :param face: the learner's end of a table at which the lesson is only an interlude.
+    :param lobby: that table: it goes on behind the lesson, and its questions are asked on the screen.
     """
 
-    keys: Mapping[str, str] = {"escape": "quit"}
+    keys: Mapping[str, str] = {"escape": "quit", " ": ""}
 
-    def __init__(self, settings: Settings, showing: Showing, name: str, face: Face | None = None) -> None:
+    def __init__(
+        self, settings: Settings, showing: Showing, name: str, face: Face | None = None, lobby: Table | None = None
+    ) -> None:
         super().__init__(settings, showing, face)
         self.step = 0
         """The number of the step that Coach explains, from 1; 0 before the first."""
-        self.coach = ""
-        """Coach's words at this step."""
+        self._lobby = lobby
         self._explained = 0
         """Steps that Coach has explained, shown or not."""
         self._players = (PlayerInfo(name, "", is_me=True), PlayerInfo(COACH, ""))
@@ -102,8 +105,31 @@ class LessonTable(Table):
         return Said(self._players[_COACH], spoken(LESSONS[self._explained - 1].words, has_keys=self.face.shows_board))
 
     def _before_telling(self, event: Told) -> None:
+        if isinstance(event, MatchStarted):
+            self.board.name, self.board.rules_name = "Your first round", "classic"
         if isinstance(event, Said):
             self.step, self.coach = self.step + 1, event.text
+            self.lesson = f"step {self.step} of {len(LESSONS)}   Esc skips"
+
+    def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
+        """Return nothing: the screen shows the table, and Coach's words beside it."""
+        return ()
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the learner has skipped the lesson, or it is over."""
+        return self._has_left
+
+    @property
+    def asked(self) -> Sequence[PlayerInfo]:
+        return self._lobby.asked if self._lobby is not None else ()
+
+    def dialog(self) -> Dialog | None:
+        return self._lobby.dialog() if self._lobby is not None else None
+
+    def close_dialog(self) -> None:
+        if self._lobby is not None:
+            self._lobby.close_dialog()
 
     # Typed lines
 
@@ -111,7 +137,12 @@ class LessonTable(Table):
         return "your turn> " if self.board.turn else "> "
 
     def key_bar(self) -> Sequence[tuple[str, str]]:
-        return [("!", "call liar"), ("←→↑↓", "choose"), ("Space", "goes on"), ("Esc", "skip the lesson")]
+        skip = ("Esc", "skip the lesson")
+        if self.board.turn is None:
+            return [("Space", "last step" if self.step == len(LESSONS) - 1 else "goes on"), skip]
+        if isinstance(LESSONS[self.step - 1].move, Bid):
+            return [("↑↓", "number"), ("←→", "face"), ("Enter", "bid"), ("!", "call liar"), skip]
+        return [("!", "call liar"), ("←→↑↓", "choose"), skip]
 
     def completions(self) -> list[str]:
         return [*(offers(self.board.turn.view, self.board.seating.names) if self.board.turn else ()), *self.words]

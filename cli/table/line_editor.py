@@ -51,7 +51,7 @@ class LineEditor:
             on_text_changed=self._changed,
             auto_suggest=_Ghost(self),
         )
-        self._table = table
+        self.table = table
         self._submit = submit
         self._picked = ""
         """The text that keys have put into the line; empty as soon as somebody types."""
@@ -82,7 +82,7 @@ class LineEditor:
 
     def meant(self) -> Move | None:
         """Return the move that the line means, legal or not; None if it means none."""
-        board, text = self._table.board, self.buffer.text
+        board, text = self.table.board, self.buffer.text
         if board.turn is None or not text:
             return None
         try:
@@ -93,10 +93,10 @@ class LineEditor:
 
     def moves(self) -> Sequence[str]:
         """Return the moves to pick from, if no bid can be made: powers, a side, a die to lose."""
-        turn = self._table.board.turn
+        turn = self.table.board.turn
         if turn is None or is_stake(turn.view) or any(isinstance(move, Bid) for move in turn.view.legal):
             return ()
-        return offers(turn.view, self._table.board.seating.names)
+        return offers(turn.view, self.table.board.seating.names)
 
     def completions(self) -> Sequence[str]:
         """Return the completions that Tab goes through, from the present one on."""
@@ -106,18 +106,18 @@ class LineEditor:
     def ghost(self, text: str) -> str:
         """Return the word that a beginning stands for: one of the key bar first. Empty if it is a move, or nothing."""
         stem = text.lower()
-        turn = self._table.board.turn
+        turn = self.table.board.turn
         if not stem.strip() or stem != stem.lstrip():
             return ""
         if turn is not None and any(
-            move.startswith(stem) for move in offers(turn.view, self._table.board.seating.names)
+            move.startswith(stem) for move in offers(turn.view, self.table.board.seating.names)
         ):
             return ""
-        known = [*(word for word in self.hints if word in self._table.words), *self._table.completions()]
+        known = [*(word for word in self.hints if word in self.table.words), *self.table.completions()]
         return next((word for word in known if word.startswith(stem)), "")
 
     def _is_legal(self, word: str) -> bool:
-        turn = self._table.board.turn
+        turn = self.table.board.turn
         kind = Liar if word == "liar" else Exact
         return turn is not None and any(isinstance(move, kind) for move in turn.view.legal)
 
@@ -145,10 +145,10 @@ class LineEditor:
         self._submit(line)
 
     def _arrow(self, step: Step) -> None:
-        turn = self._table.board.turn
+        turn = self.table.board.turn
         if turn is not None and self.buffer.text == self._picked:
             self._candidates = []
-            self._put(walk(turn.view, self._table.board.seating.names, self._picked, step))
+            self._put(walk(turn.view, self.table.board.seating.names, self._picked, step))
         elif step == "up":
             self.buffer.history_backward()
         elif step == "down":
@@ -174,7 +174,7 @@ class LineEditor:
             place = (self._candidates.index(self.buffer.text) + step) % len(self._candidates)
         else:
             stem = self.buffer.text.lower().lstrip()
-            found = (each for each in self._table.completions() if each.lower().startswith(stem))
+            found = (each for each in self.table.completions() if each.lower().startswith(stem))
             self._candidates = list(dict.fromkeys(found))
             place = 0 if step > 0 else -1
         if self._candidates:
@@ -235,7 +235,7 @@ class LineEditor:
 
             @add(key, filter=is_empty & ~is_legal)
             def _(_event: KeyPressEvent, word: str = word) -> None:
-                if self._table.board.showdown is None:  # else it was called already, and pressed once too often
+                if self.table.board.showdown is None:  # else it was called already, and pressed once too often
                     self._submit(word)  # the table says why it cannot be called
 
         return keys

@@ -18,7 +18,7 @@ from cli.text.recap import recap
 from cli.text.seating import display_names
 from p2pdice.plurals import plural
 from p2pdice.stakes import settlement
-from protocol import BOT_MARKS, is_marked_as_bot
+from protocol import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -84,8 +84,10 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
     free = board.seats - len(board.players)
     if not board.join_line:
         told = _waiting(board, free)
-        if columns < _BROAD:
-            told = [part.strip() for part in broken(told[0], columns - 2)]
+        if columns < _BROAD or board.claimed is not None:
+            told = [
+                part.strip() for text in told[: 1 + (board.claimed is not None)] for part in broken(text, columns - 4)
+            ]
         return told, False
     if not board.code:
         return ["Tell your friends. They type this line:", *_command(board.join_line, columns - 4)], False
@@ -109,6 +111,15 @@ def _command(join_line: str, columns: int) -> list[str]:
 
 
 def _waiting(board: Board, free: int) -> list[str]:
+    if board.claimed is not None:
+        names = listing(display_names(board.claimed.away, board.claimed.players))
+        return [
+            "You left the match: claimed, not confirmed.",
+            f"Nobody else has signed it: it counts as claimed, never as won, and no coins move. {names} can still"
+            " come back and play on, if you return to it. This table is free for another match: type again.",
+        ]
+    if board.is_asked_about and not board.players:
+        return ["The host is being asked whether you may sit down.", ""]
     if board.absent:
         who = listing(display_names(board.absent, board.players))
         return [f"The match waits for {who}."]
@@ -145,8 +156,9 @@ def _short(board: Board) -> str:
 def _rules(board: Board, columns: int) -> str:
     if board.ruleset is None:
         return ""
-    if not board.join_line and columns >= _BROAD:
-        return "First game?  rules  reads them here,  learn  plays a 60-second round."
+    if board.is_new_home and board.claimed is None:
+        first = "First game? rules reads them here, learn plays a 60-second round meanwhile."
+        return first if width(first) <= columns else "First game? learn plays a round."
     name = capital(described(board.ruleset, board.rules_name))
     told = f"{name[:1].upper()}{name[1:]} rules: {_short(board)}."
     more = "   rules  shows the page"
@@ -178,6 +190,9 @@ def _beside(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequ
                     canvas.put(x + left + 2, at, ("  " if number else "· ") + part, "quiet")
         at = min(at + 2, y + rows - 5)
         canvas.put(canvas.put(x + left + 2, at, "rules", underline=True), at, " reads them here", "quiet")
+        if board.is_new_home:
+            plays = " plays a 60-second round"
+            canvas.put(canvas.put(x + left + 2, at + 1, "learn", underline=True), at + 1, plays, "quiet")
         if scene.talk:
             canvas.put(canvas.put(x + left + 2, at + 2, "── talk "), at + 2, "─" * (_PANEL - 11), "faint")
         below = Area(x + left + 2, at + 3, _PANEL - 3, y + rows - at - 3)
@@ -284,7 +299,7 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     x, y, columns, rows = area
     names = board.seating.names or display_names(over.players)
     winners = over.places[0]
-    called = listing([names[seat].removesuffix(BOT_MARKS[0]) for seat in winners])
+    called = listing([names[seat] for seat in winners])
     title = f"{called} {'win' if len(winners) > 1 else 'wins'}"
     placed = [(place, seat) for place, seats in _numbered(over.places) for seat in seats]
     has_podium = rows >= 17 and columns >= 60

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, escape, faces, listing, number, percent, sentence
 from cli.table import answers
+from cli.table.bidding import likely
 from cli.table.scene import Band, Talk
 from cli.text.choices import is_stake
 from cli.text.narrate_game import narrate_game
@@ -115,16 +116,24 @@ def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: b
     """
     seating, state = board.seating, board.state
     if board.over is not None:
-        winners = [board.over.players[seat] for seat in board.over.places[0]]
-        wins = [player.is_me for player in winners] == [True]
-        name = "You win" if wins else f"{listing(display_names(winners, board.over.players))} wins"
+        wins = [board.over.players[seat].is_me for seat in board.over.places[0]] == [True]
+        name = "You win" if wins else f"{_winners(board, board.over)} wins"
         return Band(f"{name}. Again?", "right" if wins else "quiet")
     if board.absent:
         names = seating.named(board.absent) if seating.names else listing(display_names(board.absent, board.players))
         leave = "leave and resume another day" if board.plays else "leave"
         return Band(f"The match waits for {names}. Wait, or {leave}.", "waiting")
+    if board.claimed is not None:
+        return Band("Claimed, not confirmed. This table is free again.")
+    if board.false_friends and board.turn is None and board.showdown is None:
+        return Band(f"Not the {escape(board.false_friends[0].name)} you know: compare keys before you play.", "waiting")
     if state is None or not seating.names:
+        if board.is_asked_about and not board.players:
+            return Band("The host is being asked whether you may sit down.", "waiting")
         return Band(_filling(board, hosts=hosts))
+    if board.foul is not None and board.turn is None:
+        whose = seating.named([board.foul.player])
+        return Band(f"{whose}'s program broke the rules, and its own signature proves it.", "wrong")
     if board.showdown is not None and board.turn is None:
         return _showdown(board, board.showdown, state, with_odds=with_odds)
     if (call := board.call) is not None and state.challenge is not None and state.phase == "showdown":
@@ -138,6 +147,11 @@ def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: b
     waiting = answers.whose_turn(board)
     tone = f"seat{state.turn % 10}" if waiting and state.turn >= 0 else "quiet"
     return Band(sentence(waiting) if waiting else "", tone, "Space catches up" if is_behind else "")
+
+
+def _winners(board: Board, over: MatchResult) -> str:
+    names = board.seating.names or display_names(over.players)
+    return listing([names[seat] for seat in over.places[0]])
 
 
 def _filling(board: Board, *, hosts: bool) -> str:
@@ -256,6 +270,8 @@ def keys(
 
     if board.over is not None:
         return those(("again", ""), ("say", ""), ("players", ""), ("quit", ""))
+    if board.claimed is not None:
+        return those(("again", ""), ("quit", ""))
     if board.turn is not None:
         return those(*_turn_keys(board, typed, moves))
     if board.showdown is not None:
@@ -265,7 +281,8 @@ def keys(
     if board.state is None or not board.seating.names:
         many = number(len(board.players))
         start = [("Enter", f"start with {many}")] if hosts and len(board.players) > 1 else []
-        pick = [("↑↓", "pick a player"), ("trust", ""), ("remove", "")][: 2 + hosts] if len(board.players) > 1 else []
+        pick = [("↑↓", "pick a player"), ("trust", "")] if len(board.players) > 1 else []
+        pick += [("remove", "")] if pick and hosts else []
         ways = [("link", ""), ("code", ""), ("qr", "")] if hosts and board.join_line else []
         return those(*start, *pick, *ways[: 0 if start else 3], ("say", ""), ("rules", ""), ("learn", ""), ("quit", ""))
     if board.me is None:
@@ -305,15 +322,24 @@ def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple
         yield "Tab", "all moves"
 
 
+def hint(board: Board, typed: object, *, with_odds: bool) -> str:
+    """Return what stands beside the line: the bid in it in words, and how likely it is."""
+    if board.turn is None or not isinstance(typed, Bid):
+        return ""
+    said = faces(typed.quantity, typed.face)
+    return f"{said}: {likely(answers.chance(board, typed.quantity, typed.face))}" if with_odds else said
+
+
 # The window
 
 
 def title(board: Board) -> str:
     """Return the title of the window."""
     name = escape(board.name) or "p2pdice"
+    if board.claimed is not None:
+        return f"Claimed - {name}"
     if board.over is not None:
-        winners = [board.over.players[seat] for seat in board.over.places[0]]
-        return f"{listing(display_names(winners, board.over.players))} wins - {name}"
+        return f"{_winners(board, board.over)} wins - {name}"
     if board.state is None or not board.seating.names:
         return f"{name}: {len(board.players)} of {board.seats}" if board.seats else name
     if board.turn is not None:

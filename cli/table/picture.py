@@ -8,7 +8,8 @@ are five classes of size: spare rows go to the talk first, then to the felt.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from cli.render import counted, escape
@@ -16,7 +17,7 @@ from cli.table import bidding, lobby, motes_felt, showdown
 from cli.table.canvas import Area, Canvas, cut, width
 from cli.table.dialogs import draw_dialog, draw_page, rows
 from cli.table.scene import Talk
-from cli.table.seats import CARD, count_of_dice, others, seats
+from cli.table.seats import CARD, clock, count_of_dice, others, seats
 from cli.table.strips import strip as draw_strip
 from protocol.events import YourTurn
 
@@ -35,6 +36,8 @@ _MOST_TALK: Final = 8
 _MOST_FELT: Final = 16
 _HURRY: Final = 10
 """Seconds left at which the clock begins to alarm, if the others can go on without a late player."""
+_LEAST, _LEAST_SMALL = 5, 13
+"""Rows of the smallest table, and of one with cards of two rows."""
 _SAYS: Final = 3
 """Rows of one thing that is said; the rest of it is cut."""
 _KEY_NAMES: Final = {"←→↑↓": "arrows", "←→": "left/right", "↑↓": "up/down", "←": "left", "→": "right"}
@@ -54,6 +57,8 @@ class _Grid:
     talk: Area | None
     is_aside: bool = False
     """The talk has a column of its own."""
+    bubble: Area | None = None
+    """Coach's words, in a lesson."""
 
 
 def picture(board: Board, scene: Scene, columns: int, rows: int, theme: Theme) -> Canvas:
@@ -92,12 +97,13 @@ def _body(canvas: Canvas, board: Board, scene: Scene, size: str, area: Area) -> 
     elif size == "tiny":
         _tiny(canvas, board, scene, area)
     else:
-        _match(canvas, board, scene, _grid(board, size, area))
+        grid = _grid(board, size, area)
+        _match(canvas, board, scene, _taught(scene, grid, board, area) if scene.coach else grid)
 
 
 def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
     cups = showdown.cups(board, scene.motion) if showdown.is_on(board) else {}
-    seats(canvas, board, grid.seats, cups)
+    seats(canvas, board, scene, grid.seats, cups)
     felt = grid.felt
     is_staking = motes_felt.is_staking(board)
     if is_staking and not grid.is_aside:  # there are no dice yet
@@ -108,6 +114,8 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
     _felt(board)(canvas, board, scene, felt)
     if not is_staking:
         _own(canvas, board, scene, grid, cups)
+    if grid.bubble is not None:
+        _bubble(canvas, scene, grid.bubble)
     if grid.talk is not None:
         (_aside if grid.is_aside else _below)(canvas, board, scene, grid.talk)
 
@@ -150,6 +158,43 @@ def _grid(board: Board, size: str, area: Area) -> _Grid:
     if size == "M":
         return _middle_grid(board, area)
     return _small_grid(board, area) if size == "S" else _smallest_grid(board, area)
+
+
+def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
+    """Return a grid with room for all of Coach's words: beside Coach's card, or above the table."""
+    (seat, card), *_ = grid.seats.items()
+    if card.height >= CARD:
+        x, wide = area.x + 1, 25
+        right = min(x + 78, area.x + area.width)
+        places = {seat: card._replace(x=x, width=wide)}
+        return replace(
+            grid, seats=places, talk=None, bubble=Area(x + wide + 5, card.y, right - x - wide - 6, card.height)
+        )
+    need = len(_words(scene, area.width))
+    bubble = area._replace(height=need)
+    left = area._replace(y=area.y + need, height=area.height - need)
+    if left.height >= _LEAST_SMALL and grid.size == "S":
+        grid = _small_grid(board, left)
+    elif left.height >= _LEAST:
+        grid = _smallest_grid(board, left)
+    else:  # the band says what is to be done, and nothing else
+        hand = Area(left.x + 1, left.y + left.height - 1, left.width - 2, 1)
+        felt = hand._replace(y=left.y, height=max(left.height - 1, 0))
+        grid = _Grid("XS", {}, felt, False, hand, None, None)
+    return replace(grid, talk=None, bubble=bubble)
+
+
+def _words(scene: Scene, columns: int) -> list[str]:
+    """Return Coach's words in rows, each behind a bar."""
+    return wrap(scene.coach, columns - 3)
+
+
+def _bubble(canvas: Canvas, scene: Scene, area: Area) -> None:
+    canvas.fill(area.x, area.y, area.width, area.height, "plate")
+    for row in range(area.height):
+        canvas.put(area.x, area.y + row, "▎", "seat1", "plate")
+    for row, text in enumerate(_words(scene, area.width)[: area.height]):
+        canvas.put(area.x + 2, area.y + row, text, "text", "plate")
 
 
 def _wide_grid(board: Board, size: str, area: Area) -> _Grid:
@@ -283,7 +328,9 @@ def _tiny(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
         mark = f"{canvas.theme.mark(seat)}{state.dice[seat]}"
         x = canvas.put(x, y + 1, mark, f"seat{seat}", bold=seat == state.turn)
         x += canvas.width >= 3 * len(board.seating.names)
-    if end - y > 3:
+    if scene.coach:
+        _bubble(canvas, scene, Area(0, y + 1, canvas.width, max(end - y - 1, 0)))
+    elif end - y > 3:
         _ruled(canvas, scene, Area(0, y + 2, canvas.width, end - y - 2))
 
 
@@ -300,7 +347,9 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
         parts.append(escape(board.ruleset.name or board.rules_name or "house rules"))
     is_match = state is not None and bool(board.seating.names) and board.over is None
     right = []
-    if is_match and state is not None:
+    if scene.lesson:
+        right.append(scene.lesson if size != "XS" else scene.lesson.removeprefix("step ").replace("   ", "  "))
+    elif is_match and state is not None:
         parts.append(f"round {board.showdown.round if board.showdown is not None else state.round}")
         if state.motes is not None and state.motes.prize is not None and size != "S":
             parts.append(f"prize {state.motes.prize.capitalize()}")
@@ -317,12 +366,12 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
     if scene.verdict:
         fair = "✓ fair" if size in ("S", "XS") else "✓ fair: every roll and signature holds"
         right = [fair if scene.verdict == "fair" else f"! {scene.verdict}"]
-    if scene.watchers and size in ("L", "XL"):
+    if scene.watchers and size not in ("S", "XS"):
         right.append(f"{len(scene.watchers)} watching")
     if scene.score and size in ("L", "XL"):
         right.append(scene.score)
     if size == "XS" and scene.seconds is not None:
-        right = [_clock(scene.seconds)]
+        right = [clock(scene.seconds)]
     canvas.fill(0, 0, canvas.width, 1, "bar")
     x = 1 if canvas.theme.is_ascii else canvas.put(1, 0, "⚄ ", "counts", bold=True)
     after = "".join(gap + part for part in parts)
@@ -403,11 +452,11 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
     right = [band.right] if band.right else []
     if scene.gauge is not None and scene.gauge.total:
         right.append(f"{scene.gauge.label} {scene.gauge.done}/{scene.gauge.total}")
-    clock = _clock(scene.seconds) if scene.seconds is not None and has_clock else ""
+    time = clock(scene.seconds) if scene.seconds is not None and has_clock else ""
     end = canvas.width - 1
-    if clock:
+    if time:
         on = "band-wrong" if is_alarm else None
-        end = canvas.right(end, y, f" {clock} " if is_alarm else clock, ink, on, bold=True) - 2
+        end = canvas.right(end, y, f" {time} " if is_alarm else time, ink, on, bold=True) - 2
     beside = "  ".join(right)
     if beside and width(beside) + width(band.text) + 4 <= end:
         end = canvas.right(end, y, beside, ink, bold=True) - 1
@@ -416,10 +465,6 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
         _, _, said = said.partition("Your turn: ") if said.startswith("Your turn: ") else ("", "", said)
         said = said[:1].upper() + (said[1:] if width(said) < end else said[1:].replace(", or call it", ""))
     canvas.put(1, y, cut(said, end - 1), ink, bold=True)
-
-
-def _clock(seconds: int) -> str:
-    return f"{seconds // 60}:{seconds % 60:02}"
 
 
 def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
@@ -22,18 +22,25 @@ from cli.text.move_forms import offers
 from cli.text.narrate_motes import staked
 from cli.text.qr_code import qr_code
 from cli.text.refusals import is_no_raise, refusal, rule_of_raises
+from cli.text.seating import display_names
 from cli.text.speech import NotUnderstoodError, doubt, hear
 from p2pdice import Bid, Concede, Expect, Move, PlayerOut, RulesError, Stake
 from p2pdice.plurals import plural
+from protocol import Home
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
     Happened,
     LobbyChanged,
+    MatchFormed,
     MatchResult,
+    MatchStarted,
     PeerBack,
     PlayerInfo,
+    SeatAsked,
     Suspended,
+    TableClosed,
+    TableJoined,
     TableMoved,
     TableOpened,
     YourTurn,
@@ -42,11 +49,12 @@ from protocol.events import (
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
+    from cli.table.lesson_table import LessonTable
     from cli.table.scene import Dialog
     from cli.table.spectator_table import SpectatorTable
     from protocol import Node
 
-IN_THE_LOBBY: Final = ("start", "link", "code", "qr", "seat", "watch", "refuse", "remove")
+IN_THE_LOBBY: Final = ("start", "link", "code", "qr", "seat", "watch", "refuse", "remove", "learn")
 """Words that are not offered once a match has begun."""
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
@@ -57,6 +65,7 @@ _SILENCE: Final = 15
 _DURING: Final = ("wait", "claim")
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
+FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
 _OUT: Final = "You're out. Watch the rest, talk, or leave."
 
 
@@ -96,6 +105,12 @@ class PlayerTable(LiveTable):
         """It was opened to concede."""
         self._dismissed: set[str] = set()
         """Fingerprints of players who do not answer, whose dialogue the reader has closed."""
+        self._strangers: list[SeatAsked] = []
+        """Those at somebody else's table with the name of somebody trusted and another key, until the reader
+        decides."""
+        self._lesson: LessonTable | None = None
+        """The lesson that is shown in the lobby."""
+        self._teaching: asyncio.Task[None] | None = None
         self._knows_help = False
         """The player has been told that there is help."""
         self._is_giving_up = False
@@ -110,6 +125,7 @@ class PlayerTable(LiveTable):
             "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
             "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
             "rules": ("the rules of this table, with a round played out", self._rules),
+            "learn": ("play a first round against Coach meanwhile, in 60 seconds", self._learn),
             "start": ("begin with the players who are here (host only)", self._start),
             "link": ("show the long line that always works (host only)", self._show_link),
             "code": ("make a new short code for this table (host only)", self._renew_code),
@@ -133,10 +149,13 @@ class PlayerTable(LiveTable):
         try:
             await super().run()
         finally:
-            if self._returning is not None:
-                self._returning.cancel()
+            for task in (self._returning, self._teaching):
+                if task is not None:
+                    task.cancel()
 
     def _sit_down(self) -> None:
+        folder = Home(self._settings.home).matches
+        self.board.is_new_home = not (folder.is_dir() and any(folder.iterdir()))
         if self._is_late:
             self._returning = asyncio.create_task(self._return(""))
         else:
@@ -190,6 +209,13 @@ class PlayerTable(LiveTable):
                 self._is_giving_up = bool(event.awaited)
             case Happened(event=PlayerOut(seat=seat)) if seat == self.board.me:
                 self._is_giving_up = False
+            case SeatAsked():
+                self.face.ring("seat")
+                if not event.came_by:
+                    self._strangers.append(event)
+            case MatchFormed() | MatchStarted() | TableClosed():
+                self._strangers.clear()
+                self._stop_lesson()
             case YourTurn():
                 self._doubted = None
                 self.face.ring()
@@ -225,11 +251,14 @@ class PlayerTable(LiveTable):
             self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
         super()._after_telling(event)
 
+        is_at_prompt = self.face.is_interactive and not self.face.shows_board
+        if isinstance(event, TableOpened | TableJoined) and self.board.is_new_home and is_at_prompt:
+            self._say(FIRST_GAME)
         if isinstance(event, YourTurn) and has_nothing_to_stake(event.view):
             self._play(Stake(0), event)
         elif isinstance(event, YourTurn) and not self._knows_help:
             self._knows_help = True
-            if self.face.is_interactive and not self.face.shows_board:  # the screen always shows its keys
+            if is_at_prompt:  # the screen always shows its keys
                 self._say("Type help to see what you can type.")
 
     def _close_match(self, event: MatchResult) -> None:
@@ -238,8 +267,14 @@ class PlayerTable(LiveTable):
 
     # Dialogues of the screen
 
+    @property
+    def asked(self) -> Sequence[PlayerInfo]:
+        return [question.player for question in self._node.asked]
+
     def dialog(self) -> Dialog | None:
-        if not self.board.match or self._is_out:
+        if not self.board.match:
+            return self._about_newcomers()
+        if self._is_out:
             return None
         if self._is_leaving:
             return dialogs.leaving(self.board, self.clock(), is_conceding=self._is_conceding, goes_on=self._goes_on())
@@ -252,10 +287,25 @@ class PlayerTable(LiveTable):
                 return dialogs.waiting(self.board, clock, player, away[lost], can_wait=can_wait, can_claim=can_claim)
         return None
 
+    def _about_newcomers(self) -> Dialog | None:
+        """Return a question about somebody who asks for a seat, or sits at the table under a trusted name."""
+        here = [question for question in self._strangers if question.player in self.board.players]
+        for question in (*self._node.asked, *here):
+            player = question.player
+            if player.fingerprint not in self._dismissed:
+                name = display_names([player], self.board.players)[0]
+                return dialogs.newcomer(name, player, question.came_by, namesake=question.namesake)
+        return None
+
     def close_dialog(self) -> None:
-        if not self._is_leaving:
+        if self._is_leaving:
+            self._is_leaving = self._is_conceding = False
+        elif self.board.match:
             self._dismissed |= set(self.away())
-        self._is_leaving = self._is_conceding = False
+        elif asked := [each.player.fingerprint for each in (*self._node.asked, *self._strangers)]:
+            self._dismissed |= set(asked)
+        else:
+            self.board.heeded |= {player.fingerprint for player in self.board.false_friends}
 
     def _goes_on(self) -> bool:
         """Tell whether the others can go on without this player and the bots that they seated."""
@@ -307,6 +357,12 @@ class PlayerTable(LiveTable):
             self._show_status()
 
     def obey(self, line: str) -> None:
+        word = line.strip().partition(" ")[0].lower()
+        if (lesson := self._lesson) is not None and (word in lesson.words or word not in self._offered):
+            lesson.obey(line)
+            if lesson.has_left:
+                self._stop_lesson()
+            return
         turn, doubted, self._may_enter = self.board.turn, self._doubted if self._may_enter else None, False
         if self._is_confirming:
             self._confirm(line.strip().partition(" ")[0].lower())
@@ -326,8 +382,13 @@ class PlayerTable(LiveTable):
 
     @property
     def _offered(self) -> list[str]:
-        has_begun = self.board.match or self.board.over is not None
-        hidden = IN_THE_LOBBY if has_begun else _DURING
+        board = self.board
+        has_begun = board.match or board.over is not None or board.claimed is not None
+        hidden = {*(IN_THE_LOBBY if has_begun else _DURING)}
+        if not (board.absent or self.away()):
+            hidden.add("wait")
+        if not self._node.can_claim:
+            hidden.add("claim")
         return [word for word in super()._offered if word not in hidden]
 
     def _hear(self, line: str) -> None:
@@ -419,6 +480,7 @@ class PlayerTable(LiveTable):
             players = asked if asked and not rest else [*asked, *node.kept_out, *self.board.players]
             if (found := self._other(word, rest, list(dict.fromkeys(players)))) is None:
                 return
+            self._strangers = [each for each in self._strangers if each.player != found[0]]
             acts = {"seat": node.seat, "watch": node.let_watch, "refuse": node.refuse, "remove": node.remove}
             try:
                 acts[word](found[0])
@@ -426,6 +488,32 @@ class PlayerTable(LiveTable):
                 self._complain(error)
 
         return decide
+
+    def _learn(self, _rest: str) -> None:
+        from cli.table.lesson_table import LessonTable
+
+        if not self.face.is_interactive:
+            self._say("A lesson needs a terminal. The rules in words: rules")
+        elif "learn" not in self._offered:
+            self._say(f"Learn before a match begins, or later with:\n    {command_line('learn')}")
+        elif self._lesson is None:
+            self._lesson = LessonTable(self._settings, self._showing, self._node.name, self.face, self)
+            self._teaching = asyncio.create_task(self._teach(self._lesson))
+            self.face.show(self._lesson)
+
+    async def _teach(self, lesson: LessonTable) -> None:
+        await lesson.teach()
+        if self._lesson is lesson:
+            self._stop_lesson()
+
+    def _stop_lesson(self) -> None:
+        """Show this table again."""
+        if self._lesson is None:
+            return
+        self._lesson = None
+        if self._teaching is not None and self._teaching is not asyncio.current_task():
+            self._teaching.cancel()
+        self.face.show(self)
 
     def _wait(self, _rest: str) -> None:
         from protocol import NodeError

@@ -103,7 +103,7 @@ class Band:
 
     text: str = ""
     tone: str = "quiet"
-    """``seat0`` … ``seat9`` (whoever is on turn), ``right``, ``wrong``, ``waiting`` or ``quiet``."""
+    """``seat0`` … ``seat9`` (the player on turn), ``right``, ``wrong``, ``waiting`` or ``quiet``."""
     right: str = ""
     """At the right end, before the clock."""
 
@@ -211,6 +211,12 @@ class Scene:
     page: Page | None = None
     away: Mapping[str, int] = field(default_factory=dict)
     """Fingerprints of players who do not answer, and for how many seconds."""
+    given: frozenset[str] = frozenset()
+    """Fingerprints of players whose message in the open step is here."""
+    coach: str = ""
+    """In a lesson: Coach's words, which are shown in full."""
+    lesson: str = ""
+    """In a lesson: how far it is, for the title."""
     watchers: Sequence[str] = ()
     """Names of spectators, safe to print."""
     picked: int | None = None

@@ -22,7 +22,14 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.filters import Condition, Filter
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
-from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, KeyPress, KeyPressEvent, merge_key_bindings
+from prompt_toolkit.key_binding import (
+    DynamicKeyBindings,
+    KeyBindings,
+    KeyBindingsBase,
+    KeyPress,
+    KeyPressEvent,
+    merge_key_bindings,
+)
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     BufferControl,
@@ -47,6 +54,7 @@ from cli.table.overheard import overheard
 from cli.table.picture import picture
 from cli.table.scene import Band, Dialog, Gauge, Page, ReplayStrip, Scene, Talk
 from cli.table.suspending import ask_to_stop, suspending
+from cli.table.table import HIDDEN
 from cli.table.terminal import TOLD, ask_ground, ground_told, has_title, output_of, theme_of
 from cli.table.writer import PATIENCE
 from cli.text.seating import display_names
@@ -81,8 +89,10 @@ _DEPTHS: Final = {
 }
 _SAVE_TITLE: Final = "\x1b[22;2t"
 _RESTORE_TITLE: Final = "\x1b[23;2t"
-_PEOPLE: Final = ("trust", "remove", "mute")
-"""Words about the player whom arrows have picked in the lobby."""
+_PEOPLE: Final = ("trust", "remove", "mute", "seat", "watch", "refuse")
+"""Words about the player whom arrows have picked in the lobby; the last three first about somebody who asks."""
+_HINT: Final = 32
+"""The column of the hint beside a short line."""
 
 KEYS: Final = (
     "Keys:",
@@ -125,7 +135,7 @@ class Screen:
     shows_board = True
 
     def __init__(self, table: ShownTable, writer: Writer | None, *, bell: str, color: str) -> None:
-        self._table = table
+        self._owner = self._table = table
         self._line = LineEditor(table, self._submit)
         self._bell = bell
         self._color = color
@@ -157,6 +167,7 @@ class Screen:
         """The bell has rung for the end of this turn."""
         self._woken = asyncio.Event()
         self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
+        self._keys = self._bindings()
         self._stack = ExitStack()
         self._app = self._application()
         self._running: asyncio.Task[None] | None = None
@@ -193,7 +204,7 @@ class Screen:
     def _print_last_words(self) -> None:
         """Print the table's last words on the terminal itself, where they stay."""
         columns = self._output.get_size().columns
-        text = "".join(f"{wrapped(words, columns)}\n" for words in self._table.last_words)
+        text = "".join(f"{wrapped(words, columns)}\n" for words in self._owner.last_words)
         self._output.write_raw(harmless(text).replace("\n", "\r\n"))
         self._output.flush()
 
@@ -276,6 +287,11 @@ class Screen:
             self._output.bell()
             self._output.flush()
 
+    def show(self, table: ShownTable) -> None:
+        self._table = self._line.table = table
+        self._keys, self._page, self._dialog = self._bindings(), None, None
+        self.refresh()
+
     @property
     def page_size(self) -> tuple[int, int]:
         size = self._output.get_size()
@@ -306,11 +322,19 @@ class Screen:
         control = BufferControl(self._line.buffer, input_processors=[AppendAutoSuggestion("class:quiet")])
         line = Window(control, height=1)
         # A prompt that is a part of the line would be scrolled out of sight with its beginning, and stay there.
-        foot = VSplit([Window(prompt, width=lambda: width(self._prompt()), dont_extend_width=True), line], height=1)
+        hint = FormattedTextControl(lambda: [("class:quiet", self._hint())])
+        foot = VSplit(
+            [
+                Window(prompt, width=lambda: width(self._prompt()), dont_extend_width=True),
+                line,
+                Window(hint, width=self._hint_width, dont_extend_width=True),
+            ],
+            height=1,
+        )
         app = PatientApplication(
             self._writer,
             layout=Layout(HSplit([Window(table, wrap_lines=False), foot]), line),
-            key_bindings=self._bindings(),
+            key_bindings=DynamicKeyBindings(lambda: self._keys),
             style=DynamicStyle(lambda: self._style),
             include_default_pygments_style=False,
             full_screen=True,
@@ -326,6 +350,17 @@ class Screen:
 
     def _prompt(self) -> str:
         return cut(self._table.prompt(), self._output.get_size().columns // 2)
+
+    def _hint(self) -> str:
+        return moment.hint(self._table.board, self._line.meant(), with_odds=self.with_odds)
+
+    def _hint_width(self) -> int:
+        """Return the columns of the hint: the rest of the row from a fixed column on, or as many as it needs."""
+        columns, hint = self._output.get_size().columns, width(self._hint())
+        room = columns - width(self._prompt()) - width(self._line.buffer.text) - 2
+        if not hint or hint > room:
+            return 0
+        return columns - _HINT if min(columns - _HINT, room) >= hint and room >= columns - _HINT else hint
 
     def _painted(self) -> StyleAndTextTuples:
         size = self._output.get_size()
@@ -362,9 +397,12 @@ class Screen:
             tone = band.tone if board.over is None else "quiet"
             band = Band(f"Round {strip.round}: {table.latest}" if strip.round else table.latest, tone, strip.eyes)
         if dialog is not None:
-            band = replace(band, text=dialog.title)
+            band = replace(band, text=dialog.title, tone="waiting" if dialog.tone == "warn" else band.tone)
             keys = [*((each.key, each.text.lower()) for each in dialog.choices), ("Esc", "close")]
-        elif self._page is not None:
+        elif table.asked:
+            band = Band(f"{display_names(table.asked, board.players)[0]} wants to sit down.", "waiting")
+            keys = [("seat", ""), ("refuse", ""), ("watch", ""), ("?", "help")]
+        if self._page is not None:
             keys = [("PgDn", "next page"), ("Esc", "back to the table")]
         if width(band.text) + width(band.right) + 8 > columns:
             band = replace(band, text=_shortened(band.text))
@@ -386,6 +424,9 @@ class Screen:
             dialog=dialog,
             page=self._page,
             away=away,
+            given=frozenset(each.fingerprint for each in progress.given) if progress is not None else frozenset(),
+            coach=table.coach,
+            lesson=table.lesson,
             watchers=board.watchers,
             picked=self._pick() if not moves else moves.index(typed) if typed in moves else None,
             moves=moves,
@@ -398,7 +439,8 @@ class Screen:
     @property
     def with_odds(self) -> bool:
         """Whether chances are shown."""
-        return self._table.gives_odds if self._with_odds is None else self._with_odds
+        wanted = self._table.gives_odds if self._with_odds is None else self._with_odds
+        return wanted and bool(self._table.board.odds)
 
     def _shown_dialog(self) -> Dialog | None:
         """Return the dialogue to show: none while somebody types, so that no letter answers by mistake."""
@@ -413,7 +455,7 @@ class Screen:
 
     def _is_lobby(self) -> bool:
         board = self._table.board
-        return not (board.match or board.over is not None or self._table.keys)
+        return not (board.match or board.over is not None or board.claimed is not None or self._table.keys)
 
     def _pick(self) -> int | None:
         """Return the player in the lobby whom arrows have picked."""
@@ -449,8 +491,9 @@ class Screen:
             self._table.pace.skip()
 
     def _submit(self, line: str) -> None:
-        if line.strip() in _PEOPLE and (place := self._pick()) is not None:
-            line = f"{line.strip()} {display_names(self._table.board.players)[place]}"
+        word = line.strip()
+        if word in _PEOPLE[: 3 if self._table.asked else None] and (place := self._pick()) is not None:
+            line = f"{word} {self._table.board.players[place].fingerprint}"
         self._lines.put_nowait(line)
 
     def _turn_page(self, pages: int) -> None:
@@ -522,7 +565,7 @@ class Screen:
             if self._table.board.odds:
                 self._with_odds = not self.with_odds
             else:
-                self._reply = ("At this table nobody sees the odds: its host has chosen so.",)
+                self._reply = (HIDDEN,)
 
         @add(" ", filter=is_empty)
         def _(_event: KeyPressEvent) -> None:
@@ -537,6 +580,10 @@ class Screen:
         @add("enter", filter=is_lobby & Condition(lambda: self._table.board.hosts and "start" in self._table.words))
         def _(_event: KeyPressEvent) -> None:
             self._line.put("start")
+
+        @add("escape", filter=is_empty & Condition(lambda: bool(self._table.board.false_friends)))
+        def _(_event: KeyPressEvent) -> None:
+            self._table.close_dialog()
 
         @add(Keys.Any, filter=is_empty & Condition(lambda: self._table.moves_by_itself))
         def _(_event: KeyPressEvent) -> None:

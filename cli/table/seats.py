@@ -10,12 +10,13 @@ from cli.table.dice import tile
 from cli.table.showdown import Cup
 from p2pdice import Expect
 from p2pdice.powers import POWERS
-from protocol import BOT_MARKS
+from protocol import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas
     from cli.table.dice import Kind
+    from cli.table.scene import Scene
     from p2pdice import StandingBid, State
 
 CARD: Final = 4
@@ -38,18 +39,17 @@ def counts_for(board: Board, face: int, quantity_face: int) -> bool:
     return face == quantity_face or (face == 1 and board.state is not None and board.state.ones_wild)
 
 
-def seats(canvas: Canvas, board: Board, places: Mapping[int, Area], cups: Mapping[int, Cup]) -> None:
+def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area], cups: Mapping[int, Cup]) -> None:
     """Draw players at their places.
 
     :param cups: by seat, where they are not closed.
     """
-    assert board.state is not None
     for seat, area in places.items():
         cup = cups.get(seat) or _seen(board, seat)
         if area.height >= CARD:
-            _card(canvas, board, seat, area, cup)
+            _card(canvas, board, scene, seat, area, cup)
         elif area.height > 1:
-            _rows(canvas, board, seat, area, cup)
+            _rows(canvas, board, scene, seat, area, cup)
         else:
             _words(canvas, board, seat, area)
 
@@ -64,7 +64,7 @@ def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") 
     room = area.width - 4 - is_turn - (width(right) + 1 if right else 0) - len(you)
     told = board.seating.names[seat]
     if right.startswith(_BOT):
-        told = told.removesuffix(BOT_MARKS[0])
+        told = _unmarked(told)
     name = f"{canvas.theme.mark(seat)} {cut(told, room)}{you}"
     if is_turn:
         canvas.fill(x, y, area.width, 1, role)
@@ -80,7 +80,7 @@ def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
     """Return whether a player is a bot, their pledge and their stake; for the reader, who has no note, also effects."""
     state = board.state
     assert state is not None
-    parts = [_BOT] if board.seating.names[seat].endswith(BOT_MARKS[0]) else []
+    parts = [_BOT] if seat < len(board.players) and is_marked_as_bot(board.players[seat].name) else []
     if state.motes is not None and seat == board.me:
         lasting = [each.mark for each in state.motes.lasting if each.seat == seat]
         parts, is_short = parts + lasting, is_short or bool(lasting)
@@ -90,6 +90,16 @@ def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
     if state.wagers:
         parts.append(f"{state.wagers[seat].bet:,}c")
     return (" " if is_short else "  ").join(parts)
+
+
+def _unmarked(name: str) -> str:
+    """Return a name without the mark of a bot, for which a plate has a tag."""
+    return name.rpartition(" (")[0] if is_marked_as_bot(name) else name
+
+
+def clock(seconds: int) -> str:
+    """Return a time in minutes and seconds, ``1:42``."""
+    return f"{seconds // 60}:{seconds % 60:02}"
 
 
 def count_of_dice(number: int) -> str:
@@ -102,7 +112,7 @@ def last_bid(state: State, seat: int) -> StandingBid | None:
     return next((bid for bid in reversed(state.bids) if bid.seat == seat), None)
 
 
-def _card(canvas: Canvas, board: Board, seat: int, area: Area, cup: Cup) -> None:
+def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup: Cup) -> None:
     state = board.state
     assert state is not None
     x, y, columns, height = area
@@ -112,7 +122,8 @@ def _card(canvas: Canvas, board: Board, seat: int, area: Area, cup: Cup) -> None
     plate(canvas, board, seat, area, next((each for each in tags if width(each) <= room), tags[-1]))
     bottom = y + height - 2
     if seat not in state.live and not cup.dice:
-        canvas.centre(x, bottom, columns, "out", "quiet")
+        text, role, is_bold = _note(board, scene, seat, columns)
+        canvas.centre(x, bottom, columns, text, role, bold=is_bold)
         return
     most = max(state.ruleset.dice, state.dice[seat], len(cup.dice))
     letters = state.motes.cups[seat] if state.motes is not None and state.motes.cups else ()
@@ -125,7 +136,7 @@ def _card(canvas: Canvas, board: Board, seat: int, area: Area, cup: Cup) -> None
         _letters(canvas, board, seat, Area(x, bottom, columns, 1))
     elif not cup.is_half and state.awaits is not Expect.STAKES:
         canvas.centre(x, bottom, columns, count_of_dice(state.dice[seat]), bold=True)
-    text, role, is_bold = (cup.note, cup.role, True) if cup.note else _note(board, seat)
+    text, role, is_bold = (cup.note, cup.role, True) if cup.note else _note(board, scene, seat, columns)
     canvas.centre(x, y + height - 1, columns, text, role, bold=is_bold)
 
 
@@ -187,7 +198,7 @@ def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
         x += pitch
 
 
-def _rows(canvas: Canvas, board: Board, seat: int, area: Area, cup: Cup) -> None:
+def _rows(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup: Cup) -> None:
     """Draw a player in two rows: the plate with the number of dice, and below it the last bid."""
     state = board.state
     assert state is not None
@@ -195,7 +206,7 @@ def _rows(canvas: Canvas, board: Board, seat: int, area: Area, cup: Cup) -> None
     dice = state.dice[seat]
     is_long = columns < 18 or width(board.seating.names[seat]) > columns - 11
     plate(canvas, board, seat, area, str(dice) if is_long else count_of_dice(dice))
-    text, role, is_bold = (cup.note, cup.role, True) if cup.note else _note(board, seat)
+    text, role, is_bold = (cup.note, cup.role, True) if cup.note else _note(board, scene, seat, columns)
     if cup.is_open and cup.dice:
         _dice(canvas, Area(x, y + 1, columns, 1), cup.dice)
     elif state.motes is not None and state.motes.cups and not cup.is_open:
@@ -223,7 +234,7 @@ def _words(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
     x, y, columns, _ = area
     is_turn = seat == state.turn and board.over is None
     dice = str(state.dice[seat]) if seat in state.live else "out"
-    told = board.seating.names[seat].removesuffix(BOT_MARKS[0])
+    told = _unmarked(board.seating.names[seat])
     name = cut(told, max(columns - len(dice) - 4, 0))
     mark = canvas.theme.mark(seat)
     if columns < 8:
@@ -244,15 +255,25 @@ def _seen(board: Board, seat: int) -> Cup:
     )
 
 
-def _note(board: Board, seat: int) -> tuple[str, str, bool]:
-    """Return what is said below a cup, its role, and whether it stands out."""
+def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str, bool]:
+    """Return what is said below a cup in so many columns, its role, and whether it stands out."""
+
+    def fit(*forms: str) -> str:
+        return next((form for form in forms if width(form) <= columns), forms[-1])
+
     state = board.state
     assert state is not None
     fingerprint = board.players[seat].fingerprint if seat < len(board.players) else ""
+    if fingerprint in board.cheats:
+        return fit("broke the rules, proven", "broke the rules"), "bad", True
     if seat not in state.live:
         return "out", "quiet", False
     if fingerprint in board.away or any(each.fingerprint == fingerprint for each in board.absent):
-        return ("! away" if fingerprint in board.gone else "! not answering"), "warn", True
+        since = f" {clock(scene.away[fingerprint])}" if fingerprint in scene.away else ""
+        is_gone = fingerprint in board.gone
+        return fit(*([] if is_gone else [f"! not answering{since}"]), f"! away{since}"), "warn", True
+    if state.awaits is Expect.STAKES:
+        return ("sealed ✓", "good", True) if fingerprint in scene.given else ("thinking", "quiet", False)
     if state.motes is not None and (lasting := [each for each in state.motes.lasting if each.seat == seat]):
         return ", ".join(each.mark for each in lasting), "good" if lasting[0].is_good else "bad", True
     bid = last_bid(state, seat)

@@ -20,7 +20,7 @@ from cli.table.telling import tell
 from cli.text.explain import explain
 from cli.text.speech import hear_word, is_like_a_move, nearest_word, quoted
 from p2pdice import MOTES
-from protocol.events import MatchResult, Misbehaved
+from protocol.events import Claimed, MatchResult, Misbehaved
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from cli.table.showing import Showing
     from protocol import Clock, Progress
+    from protocol.events import PlayerInfo
 
+HIDDEN: Final = "Odds are hidden at this table."
 Word = tuple[str, Callable[[str], None]]
 """A word that can be typed: its text in the help, and the method that obeys, given the rest of the line."""
 IN_FULL: Final = ("start", "refuse", "remove", "claim", "concede", "quit")
@@ -53,6 +55,10 @@ class Table(ABC):
     """Of the judgement on the file of a replay, such as ``fair``; empty elsewhere."""
     latest = ""
     """What a replay has told last."""
+    coach = ""
+    """Coach's words, in a lesson."""
+    lesson = ""
+    """How far a lesson is."""
 
     def __init__(self, settings: Settings, showing: Showing, face: Face | None = None) -> None:
         self.board = Board()
@@ -99,7 +105,7 @@ class Table(ABC):
         for text in texts:
             if not self.face.shows_board:
                 self.face.tell(text)
-            if isinstance(event, MatchResult | Misbehaved):
+            if isinstance(event, MatchResult | Misbehaved | Claimed):
                 self.last_words.append(text)
         self._after_telling(event)
         self.face.refresh()
@@ -146,6 +152,11 @@ class Table(ABC):
     def gives_odds(self) -> bool:
         """Whether a full screen shows chances until its reader wants something else."""
         return True
+
+    @property
+    def asked(self) -> Sequence[PlayerInfo]:
+        """Newcomers of whom the reader has not said whether they may sit down."""
+        return ()
 
     def away(self) -> dict[str, int]:
         """Return the fingerprints of players who do not answer, and for how many seconds."""
@@ -266,7 +277,7 @@ class Table(ABC):
         return lambda _rest: self._say("\n".join(ask(self.board)))
 
     def _odds(self, rest: str) -> None:
-        self._say(answers.odds(self.board, rest))
+        self._say(HIDDEN if not self.board.odds else answers.odds(self.board, rest))
 
     def _quit(self, _rest: str) -> None:
         self._has_left = True

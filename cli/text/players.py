@@ -17,7 +17,7 @@ class UnknownPlayerError(ValueError):
 
 
 def find_seat(players: Sequence[PlayerInfo], wanted: str) -> int:
-    """Return the seat that a text means: a number, a name, or the beginning of one name only.
+    """Return the seat that a text means: a number, a fingerprint, a name, or the beginning of one name only.
 
     :raises UnknownPlayerError: if it means no seat, or more than one.
 
@@ -26,6 +26,8 @@ def find_seat(players: Sequence[PlayerInfo], wanted: str) -> int:
     >>> find_seat([ann, anna], "ann"), find_seat([ann, anna], "Anna"), find_seat([ann, anna], "1")
     (0, 1, 1)
     """
+    if wanted in (keys := [player.fingerprint for player in players]):
+        return keys.index(wanted)
     names = display_names(players)
     word = wanted.strip().casefold()
     begun = [seat for seat, name in enumerate(names) if word and name.casefold().startswith(word)]

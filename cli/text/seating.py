@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape, listing
-from protocol import outline, which_are_alike
+from protocol import is_marked_as_bot, outline, which_are_alike
 
 if TYPE_CHECKING:
     from p2pdice import Die
@@ -51,9 +51,31 @@ class Seating(NamedTuple):
         """Return the seating of players in the order of their seats."""
         return cls(display_names(players), me, tuple(players))
 
+    def by_first_names(self) -> Seating:
+        """Return the same seating without the marks of bots, for a table whose plates have them.
+
+        A bot whose name would look like that of somebody else keeps its mark.
+
+        >>> from protocol.events import PlayerInfo
+        >>> bots = [PlayerInfo("Ben (bot)", "K7QF-2M3A"), PlayerInfo("Ada (bot)", "ZZ22-2M3A")]
+        >>> Seating.of([*bots, PlayerInfo("Ada", "AAAA-BBBB")], None).by_first_names().names
+        ('Ben', 'Ada (bot)', 'Ada')
+        """
+        short = [name.rpartition(" (")[0] if is_marked_as_bot(name) else name for name in self.names]
+        alike = which_are_alike(short)
+        safe = [not is_alike and outline(name) not in ("", "you") for name, is_alike in zip(short, alike, strict=True)]
+        return self._replace(
+            names=tuple(
+                first if is_safe and not first.endswith("]") else full
+                for first, full, is_safe in zip(short, self.names, safe, strict=True)
+            )
+        )
+
     def named(self, players: Sequence[PlayerInfo]) -> str:
         """Return the names of some of the players as they stand inside a sentence."""
-        return listing(display_names(players, self.players))
+        known = dict(zip((each.fingerprint for each in self.players), self.names, strict=False))
+        shown = display_names(players, self.players)
+        return listing([known.get(each.fingerprint, name) for each, name in zip(players, shown, strict=True)])
 
     def who(self, seat: int) -> str:
         """Return the name as it stands inside a sentence: ``you`` or ``Ada``."""
