@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
@@ -28,6 +28,7 @@ from cli.text.tables_shown import Listed, listed
 
 if TYPE_CHECKING:
     from protocol import Node, NodeError, Sighting
+    from protocol.events import PlayerInfo
 
 EPILOG: Final = """\b
 Examples:
@@ -74,7 +75,7 @@ def join(
     At a terminal you can come first: the command waits until the table opens, and Ctrl-C leaves. If its match has
     begun already, you can watch it.
     """
-    from protocol import LOOK_ON, ErrorCode, NodeError, looks_like_a_code
+    from protocol import LOOK_ON, ErrorCode, NamesakeError, NodeError, looks_like_a_code
 
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
@@ -82,12 +83,18 @@ def join(
     target = place_in(" ".join(table)) if table else choose(run(find_open(interface, is_patient=is_patient)))
     how = showing(settings, ui, pace, bell)
     me = unlocked(settings.private_home())
+    let_in: tuple[PlayerInfo, ...] = ()
     while True:
         curtained = ExitStack()
-        enter = seat_at(target, pledge, _teller(target, curtained) if is_patient else None, asks=is_interactive())
+        absent = _teller(target, curtained) if is_patient else None
+        enter = seat_at(target, pledge, absent, asks=is_interactive(), let_in=let_in)
         sit_down = partial(play, settings, player, enter, how, first=search(target), port=port, interface=interface)
         try:
             sit_down(identity=me, curtained=curtained)
+        except NamesakeError as error:
+            if not (is_interactive() and agrees(f"{stated(error.parts)} Play with them all the same?")):
+                raise
+            let_in += error.players
         except NodeError as error:
             if error.code is ErrorCode.PLEDGE:
                 from cli.commands.pledging import ask_for_pledge
@@ -99,7 +106,9 @@ def join(
             is_code = isinstance(target, str) and looks_like_a_code(target)  # which is for players only
             seen = watch.choose(run(look_around(interface))).advertisement.id if is_code else _name(target)
             run(watch.look_on(settings, seen, player, interface, how, me))
-        return
+            return
+        else:
+            return
 
 
 def seat_at(
@@ -108,17 +117,21 @@ def seat_at(
     absent: Callable[[NodeError], None] | None = None,
     *,
     asks: bool = False,
+    let_in: Sequence[PlayerInfo] = (),
 ) -> Enter:
     """Return how a node sits down at a table.
 
     :param target: what was typed, or every sighting by the name of the table that was picked.
     :param absent: if given, a table that is not there yet is waited for, after this was told the reason.
     :param asks: no seat is taken without a pledge, if the rules have motes.
+    :param let_in: players with the names of others, with whom the person plays all the same.
     """
     from protocol import NodeError
 
     async def enter(node: Node) -> None:
         node.pledge = (pledge or Pledge.REDEEMED).value
+        for player in let_in:
+            node.seat(player)
         try:
             async with waiting(search(target)):
                 await node.join(target, absent, is_pledged=pledge is not None or not asks)

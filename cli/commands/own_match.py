@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 def refused(node: Node, target: str, error: NodeError) -> NodeError:
     """Return the failure to join or watch what was typed; with the way back, if it can mean a match of one's own."""
+    from protocol import NamesakeError
+
     match = node.unfinished_at(target)
-    if match is None:
+    if match is None or isinstance(error, NamesakeError):
         return error
     resume = command_line("resume", match.name or match.match.hex()[:8])
     way_back = resume, "Perhaps you mean your own unfinished match. Return to it"

@@ -169,7 +169,7 @@ class Board:
         self.is_asked_about = False
         """The host is being asked whether the reader may sit down."""
         self.cheats: frozenset[str] = frozenset()
-        """Fingerprints of players who broke the rules, as their own signatures prove."""
+        """Fingerprints of players whose own signatures prove that they broke the rules."""
         self.foul: Misbehaved | None = None
         """Such a breach in this round."""
         self.claimed: Claimed | None = None

@@ -139,7 +139,10 @@ class LessonTable(Table):
     def key_bar(self) -> Sequence[tuple[str, str]]:
         skip = ("Esc", "skip the lesson")
         if self.board.turn is None:
-            return [("Space", "last step" if self.step == len(LESSONS) - 1 else "goes on"), skip]
+            return [
+                ("Space", {len(LESSONS) - 1: "last step", len(LESSONS): "ends the lesson"}.get(self.step, "goes on")),
+                skip,
+            ]
         if isinstance(LESSONS[self.step - 1].move, Bid):
             return [("↑↓", "number"), ("←→", "face"), ("Enter", "bid"), ("!", "call liar"), skip]
         return [("!", "call liar"), ("←→↑↓", "choose"), skip]

@@ -86,7 +86,7 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
         told = _waiting(board, free)
         if columns < _BROAD or board.claimed is not None:
             told = [
-                part.strip() for text in told[: 1 + (board.claimed is not None)] for part in broken(text, columns - 4)
+                part.strip() for text in told[: 1 + (board.claimed is not None)] for part in broken(text, columns - 2)
             ]
         return told, False
     if not board.code:

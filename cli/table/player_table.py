@@ -62,7 +62,6 @@ _NOW: Final = "now"
 """Typed after *quit* by the dialogue, which has asked already."""
 _SILENCE: Final = 15
 """Seconds without an answer after which a dialogue asks what to do."""
-_DURING: Final = ("wait", "claim")
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
 FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
@@ -384,10 +383,10 @@ class PlayerTable(LiveTable):
     def _offered(self) -> list[str]:
         board = self.board
         has_begun = board.match or board.over is not None or board.claimed is not None
-        hidden = {*(IN_THE_LOBBY if has_begun else _DURING)}
-        if not (board.absent or self.away()):
+        hidden = {*(IN_THE_LOBBY if has_begun else ())}
+        if not (board.match and (board.absent or self.away())):
             hidden.add("wait")
-        if not self._node.can_claim:
+        if not (board.match and self._node.can_claim):
             hidden.add("claim")
         return [word for word in super()._offered if word not in hidden]
 

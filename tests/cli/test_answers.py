@@ -56,7 +56,9 @@ def staking(funds: int = 1000, tickets: int = 0) -> tuple[PlayerTable, Paper, li
     ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
     state = new_match(ruleset, 2)
     played: list[object] = []
-    owner = SimpleNamespace(play=lambda move, _: played.append(move), match=None, coins=None, pledge="")
+    owner = SimpleNamespace(
+        play=lambda move, _: played.append(move), match=None, coins=None, pledge="", can_claim=False
+    )
     paper = Paper(is_interactive=True)
     line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
     line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))

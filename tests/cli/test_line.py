@@ -44,6 +44,8 @@ class Table:
             start_match=self._start,
             renew_code=self._start,
             match=match,
+            can_claim=False,
+            asked=(),
         )
         self.line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", self.paper))
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
@@ -252,7 +254,7 @@ def test_leaving_takes_the_whole_word() -> None:
         assert not table.line._has_left
     waiting = Table(is_my_turn=False)
     assert waiting.types("conced") == ["I don't know 'conced'. Did you mean concede?"]
-    assert "is enough, except for what cannot be undone: claim, concede and quit." in " ".join(waiting.types("help"))
+    assert "is enough, except for what cannot be undone: concede and quit." in " ".join(waiting.types("help"))
 
 
 def test_start_is_offered_only_before_the_match() -> None:
@@ -505,7 +507,7 @@ def test_a_table_of_a_proposal_says_so_and_names_those_who_are_awaited() -> None
     """It said that nobody is here, and nothing else."""
     match = SimpleNamespace(info=(), is_formed=False, unheard=())
     table = PlayerTable(
-        cast("Any", SimpleNamespace(match=match)),
+        cast("Any", SimpleNamespace(match=match, can_claim=False)),
         Settings(Path("home")),
         face=cast("Face", Paper(is_interactive=True)),
     )
