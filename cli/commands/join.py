@@ -42,6 +42,9 @@ Examples:
   p2pdice join Friday --no-wait       fail if it is not open yet; for scripts
 """
 
+_GLANCE: Final = 0.2
+"""Seconds between two looks at whether the host's person is asked."""
+
 app = application()
 
 
@@ -87,7 +90,7 @@ def join(
     while True:
         curtained = ExitStack()
         absent = _teller(target, curtained) if is_patient else None
-        enter = seat_at(target, pledge, absent, asks=is_interactive(), let_in=let_in)
+        enter = seat_at(target, pledge, absent, curtained, asks=is_interactive(), let_in=let_in)
         sit_down = partial(play, settings, player, enter, how, first=search(target), port=port, interface=interface)
         try:
             sit_down(identity=me, curtained=curtained)
@@ -115,6 +118,7 @@ def seat_at(
     target: str | tuple[Sighting, ...],
     pledge: Pledge | None,
     absent: Callable[[NodeError], None] | None = None,
+    curtained: ExitStack | None = None,
     *,
     asks: bool = False,
     let_in: Sequence[PlayerInfo] = (),
@@ -123,6 +127,7 @@ def seat_at(
 
     :param target: what was typed, or every sighting by the name of the table that was picked.
     :param absent: if given, a table that is not there yet is waited for, after this was told the reason.
+    :param curtained: closed if the host's person is asked about this one, which takes a while and is said.
     :param asks: no seat is taken without a pledge, if the rules have motes.
     :param let_in: players with the names of others, with whom the person plays all the same.
     """
@@ -132,13 +137,25 @@ def seat_at(
         node.pledge = (pledge or Pledge.REDEEMED).value
         for player in let_in:
             node.seat(player)
+        patience = asyncio.create_task(_say_pending(node, curtained))
         try:
             async with waiting(search(target)):
                 await node.join(target, absent, is_pledged=pledge is not None or not asks)
         except NodeError as error:
             raise refused(node, _name(target), error) from None
+        finally:
+            patience.cancel()
 
     return enter
+
+
+async def _say_pending(node: Node, curtained: ExitStack | None) -> None:
+    """Say it when the host's person is asked whether this one may sit down."""
+    while not node.is_asked_about:
+        await asyncio.sleep(_GLANCE)
+    if curtained is not None:
+        curtained.close()
+    complain("The host is being asked whether you may sit down. Ctrl-C leaves.")
 
 
 def _name(target: str | tuple[Sighting, ...]) -> str:

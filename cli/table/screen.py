@@ -581,7 +581,7 @@ class Screen:
         def _(_event: KeyPressEvent) -> None:
             self._line.put("start")
 
-        @add("escape", filter=is_empty & Condition(lambda: bool(self._table.board.false_friends)))
+        @add("escape", filter=is_empty & Condition(lambda: bool(self._table.board.false_friends)), eager=True)
         def _(_event: KeyPressEvent) -> None:
             self._table.close_dialog()
 
@@ -591,7 +591,7 @@ class Screen:
 
         for key, line in self._table.keys.items():
 
-            @add(key, filter=is_empty)
+            @add(key, filter=is_empty, eager=key == "escape")
             def _(_event: KeyPressEvent, line: str = line) -> None:
                 self._submit(line)
 

@@ -77,6 +77,11 @@ class Guest:
         self._refused: RefusedError | None = None
         """Why there is no seat: the host may refuse after it has shown the table."""
 
+    @property
+    def is_asked_about(self) -> bool:
+        """The person who hosts the table is being asked whether this node gets a seat."""
+        return self._admission is not None and self._is_pending
+
     async def enter(self, wanted: Target, *, is_pledged: bool = True) -> None:
         """Sit down at a table. Returns when admitted.
 

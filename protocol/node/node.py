@@ -401,6 +401,11 @@ class Node:
         await self._presence.listen(self._port)
         await self._active.joining.enter(wanted, is_pledged=is_pledged)
 
+    @property
+    def is_asked_about(self) -> bool:
+        """While :meth:`join` waits: the person who hosts the table is being asked whether this node gets a seat."""
+        return self._active.joining.is_asked_about
+
     async def rejoin(self) -> None:
         """Sit down at the table of the last match again, after playing as a guest or watching. Returns when admitted;
         cancel it to wait no longer.
