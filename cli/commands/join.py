@@ -151,7 +151,7 @@ def seat_at(
 
 async def _say_pending(node: Node, curtained: ExitStack | None) -> None:
     """Say it when the host's person is asked whether this one may sit down."""
-    while not node.is_asked_about:
+    while not node.is_asked_about:  # noqa: ASYNC110 - its events wait for the table
         await asyncio.sleep(_GLANCE)
     if curtained is not None:
         curtained.close()

@@ -308,7 +308,7 @@ class Board:
         self.claimed = self.foul = None
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.call = _call_of(event.state)
-        self.is_back = event.resumed
+        self.is_back, self.is_new_home = event.resumed, False
         self.hands.clear()
         if not event.resumed:  # all of them have just signed that they play: they can only have left an earlier match
             self.away.clear()

@@ -82,13 +82,13 @@ def lobby(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
 def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[list[str], bool]:
     """Return the rows on the felt, and whether the code is drawn in letters, for which an empty row stands."""
     free = board.seats - len(board.players)
-    if not board.join_line:
+    if not board.join_line or board.claimed is not None:
         told = _waiting(board, free)
         if columns < _BROAD or board.claimed is not None:
             told = [
                 part.strip() for text in told[: 1 + (board.claimed is not None)] for part in broken(text, columns - 2)
             ]
-        return told, False
+        return [row for row in told if row], False
     if not board.code:
         return ["Tell your friends. They type this line:", *_command(board.join_line, columns - 4)], False
     command = command_line("join")

@@ -288,8 +288,8 @@ def keys(
     if board.me is None:
         return those(("again", "sit down next match"), ("rules", ""), ("players", ""), ("quit", ""))
     space = [("Space", "show everything")] if is_behind else []
-    odds = ("%", "hide odds" if with_odds else "show odds")
-    return those(*space, ("say", "talk"), odds, ("PgUp", "talk so far"), ("quit", ""))
+    odds = [("%", "hide odds" if with_odds else "show odds")] if board.odds else []
+    return those(*space, ("say", "talk"), *odds, ("PgUp", "talk so far"), ("quit", ""))
 
 
 def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple[str, str]]:

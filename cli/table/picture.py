@@ -357,6 +357,8 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
             right.append(count_of_dice(sum(state.dice)))
     elif board.over is not None:
         parts.append("match over")
+    elif board.claimed is not None:
+        parts.append("claimed")
     else:
         parts.append("lobby")
         if board.seats:

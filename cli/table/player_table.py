@@ -103,7 +103,7 @@ class PlayerTable(LiveTable):
         self._is_conceding = False
         """It was opened to concede."""
         self._dismissed: set[str] = set()
-        """Fingerprints of players who do not answer, whose dialogue the reader has closed."""
+        """Fingerprints of players whose dialogue the reader has closed: newcomers, then those who do not answer."""
         self._strangers: list[SeatAsked] = []
         """Those at somebody else's table with the name of somebody trusted and another key, until the reader
         decides."""
@@ -214,6 +214,7 @@ class PlayerTable(LiveTable):
                     self._strangers.append(event)
             case MatchFormed() | MatchStarted() | TableClosed():
                 self._strangers.clear()
+                self._dismissed.clear()
                 self._stop_lesson()
             case YourTurn():
                 self._doubted = None

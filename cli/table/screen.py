@@ -397,8 +397,9 @@ class Screen:
             tone = band.tone if board.over is None else "quiet"
             band = Band(f"Round {strip.round}: {table.latest}" if strip.round else table.latest, tone, strip.eyes)
         if dialog is not None:
-            band = replace(band, text=dialog.title, tone="waiting" if dialog.tone == "warn" else band.tone)
-            keys = [*((each.key, each.text.lower()) for each in dialog.choices), ("Esc", "close")]
+            if dialog.tone != "warn" or not board.match:  # else it says for whom the match waits
+                band = replace(band, text=dialog.title, tone="waiting" if dialog.tone == "warn" else band.tone)
+            keys = [*((each.key, each.text[:1].lower() + each.text[1:]) for each in dialog.choices), ("Esc", "close")]
         elif table.asked:
             band = Band(f"{display_names(table.asked, board.players)[0]} wants to sit down.", "waiting")
             keys = [("seat", ""), ("refuse", ""), ("watch", ""), ("?", "help")]
@@ -605,7 +606,7 @@ class Screen:
             @add(key, filter=is_open, eager=key == Keys.Escape)
             def _(event: KeyPressEvent) -> None:
                 self._page = None
-                if event.data.isalnum():  # it begins what is typed next
+                if event.data.isalnum() and self._shown_dialog() is None:  # it begins what is typed next
                     event.app.key_processor.feed(event.key_sequence[0], first=True)
 
     def _bind_dialog(self, add: _Add, is_asking: Filter) -> None:

@@ -51,7 +51,7 @@ def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area]
         elif area.height > 1:
             _rows(canvas, board, scene, seat, area, cup)
         else:
-            _words(canvas, board, seat, area)
+            _words(canvas, board, scene, seat, area)
 
 
 def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") -> None:
@@ -227,7 +227,7 @@ _FEW: Final = 5
 """Dice up to which they are drawn one by one in a row."""
 
 
-def _words(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
+def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) -> None:
     """Draw a player in a few cells: mark, name, number of dice."""
     state = board.state
     assert state is not None
@@ -242,7 +242,10 @@ def _words(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
         canvas.put(canvas.put(x, y, mark + name, f"seat{seat}", bold=True), y, dice, bold=is_turn)
         return
     end = canvas.put(x, y, f"{mark} {name} ", f"seat{seat}", bold=True, underline=is_turn)
-    canvas.put(end, y, dice, bold=True)
+    end = canvas.put(end, y, dice, bold=True)
+    _, role, _ = _note(board, scene, seat, columns)
+    if role in ("warn", "bad") and seat in state.live:
+        canvas.put(end, y, " !", role, bold=True)
 
 
 def _seen(board: Board, seat: int) -> Cup:
