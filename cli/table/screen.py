@@ -357,7 +357,7 @@ class Screen:
     def _hint_width(self) -> int:
         """Return the columns of the hint: the rest of the row from a fixed column on, or as many as it needs."""
         columns, hint = self._output.get_size().columns, width(self._hint())
-        room = columns - width(self._prompt()) - width(self._line.buffer.text) - 2
+        room = columns - width(self._prompt()) - width(self._line.buffer.text) - 3
         if not hint or hint > room:
             return 0
         return columns - _HINT if min(columns - _HINT, room) >= hint and room >= columns - _HINT else hint

@@ -64,6 +64,14 @@ class KeyPlayer(Terminal):
     def _rung(self) -> int:
         return _COMMAND.sub(b"", self.raw).count(BELL)
 
+    def last_line(self) -> str:
+        """Return the line that is typed, without the hint beside it."""
+        return re.split(" {3,}", super().last_line())[0]
+
+    def hint(self) -> str:
+        """Return what stands beside the line."""
+        return super().last_line().removeprefix(self.last_line()).strip()
+
     def title(self) -> str:
         """Return the title of the window."""
         with self._changed:

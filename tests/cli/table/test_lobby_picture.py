@@ -19,9 +19,11 @@ from cli.text.qr_code import qr_code
 from p2pdice import PRESETS
 from protocol.events import (
     AwaitingPlayers,
+    Claimed,
     CodeTried,
     LobbyChanged,
     MatchResult,
+    MatchStarted,
     PeerLost,
     PlayerInfo,
     Recognised,
@@ -296,3 +298,32 @@ def test_any_end_fits(rules: str, names: list[str], seed: int, columns: int, row
     )
     assert all(get_cwidth(row) <= columns for row in shown.split("\n"))
     assert "friday.msgpack" in shown
+
+
+FIRST = "First game? rules reads them here, learn plays a 60-second round meanwhile."
+
+
+@pytest.mark.parametrize("is_host", [True, False])
+def test_a_new_home_is_offered_the_lesson_in_its_lobby_until_it_has_played(*, is_host: bool) -> None:
+    board = hosted() if is_host else joined()
+    assert "First game?" not in drawn(board)
+    board.is_new_home = True
+    assert FIRST in drawn(board)
+    assert "learn plays a 60-second round" in drawn(board, (120, 40))
+    sample = Sample(CLASSIC)
+    sample.board.is_new_home = True
+    sample.board.take(MatchStarted("ab" * 32, CLASSIC, sample.players, 0, sample.state))
+    assert not sample.board.is_new_home
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_claim_is_explained_where_the_match_was(size: tuple[int, int]) -> None:
+    sample = Sample(CLASSIC, ("Ada", "Ben"))
+    board, (_, ben) = sample.board, sample.players
+    sample.roll()
+    board.take(Claimed("ab" * 32, sample.players, (ben,), 372, Path("friday.p2pdice")))
+    shown = drawn(board, size)
+    assert "claimed" in shown.split("\n")[0]
+    assert "claimed, not confirmed" in " ".join(shown.split())
+    assert "Tell your friends" not in shown, "that table is closed"
+    assert board.state is None, "the table is free"

@@ -27,7 +27,7 @@ from cli.table.theme import MARKS, Depth, Ground, Theme
 from cli.text.move_forms import offers
 from p2pdice import PRESETS, Bid, Hand, Play, Rolled, apply, new_match, parse_move, view
 from p2pdice.events import BidMade
-from protocol.events import DiceRolled, MatchStarted, PeerLost, YourTurn
+from protocol.events import DiceRolled, MatchStarted, Misbehaved, PeerLost, YourTurn
 from tests.cli.table.boards import match_of, people, told
 
 PICTURES: Final = Path(__file__).parent / "pictures"
@@ -470,3 +470,38 @@ if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     for name, draw in WHOLE.items():
         (PICTURES / f"{name}.txt").write_text(f"{draw().text()}\n", encoding="utf-8")
+
+
+def away(names: tuple[str, ...], *, on_purpose: bool = False) -> str:
+    board = table("3x5", names=names, dice=(5,) * len(names))
+    lost = board.players[1]
+    board.take(PeerLost(lost, on_purpose))
+    return picture(board, replace(WAITING, away={lost.fingerprint: 42}), 80, 24, DARK).text()
+
+
+@pytest.mark.parametrize(
+    ("names", "note"),
+    [(FOUR, "! not answering 0:42"), (TEN[:6], "! away 0:42"), (TEN[:2], "! not answering 0:42")],
+    ids=lambda given: str(len(given)),
+)
+def test_a_plate_says_for_how_long_its_player_does_not_answer(names: tuple[str, ...], note: str) -> None:
+    assert note in away(names)
+    assert "! away 0:42" in away(names, on_purpose=True)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 18), (110, 34)])
+def test_a_proven_breach_stays_on_the_plate_of_its_player_also_when_they_are_out(columns: int, rows: int) -> None:
+    board = table("3x5")
+    assert board.state is not None
+    assert "broke the rules" not in picture(board, WAITING, columns, rows, DARK).text()
+    board.take(Misbehaved(board.players[2], 7, "two bids in one turn"))
+    out, _ = apply(board.state, Play(2, parse_move("concede")))
+    for state in (board.state, out):
+        board.state = state
+        assert "broke the rules" in picture(board, WAITING, columns, rows, DARK).text()
+
+
+def test_who_watches_is_counted_in_the_title_where_there_is_room() -> None:
+    for size, count in (((80, 24), "1 watching"), ((120, 40), "1 watching")):
+        shown = picture(my_turn(), replace(MY_TURN, watchers=("Eve",)), *size, DARK).text()
+        assert count in shown.split("\n")[0]
