@@ -179,7 +179,7 @@ def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
         grid = _smallest_grid(board, left)
     else:  # the band says what is to be done, and nothing else
         hand = Area(left.x + 1, left.y + left.height - 1, left.width - 2, 1)
-        felt = hand._replace(y=left.y, height=max(left.height - 1, 0))
+        felt = hand._replace(y=left.y, height=min(max(left.height - 1, 0), 2))
         grid = _Grid("XS", {}, felt, False, hand, None, None)
     return replace(grid, talk=None, bubble=bubble)
 

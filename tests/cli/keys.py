@@ -34,9 +34,10 @@ class KeyPlayer(Terminal):
         *arguments: str,
         size: tuple[int, int] = (COLUMNS, LINES),
         pace: str = "0",
+        own: Sequence[str] | None = None,
         **variables: str,
     ) -> None:
-        own = ("--ui", "screen", "--pace", pace, "--bell", "--name", "Ada")
+        own = ("--ui", "screen", "--pace", pace, "--bell", "--name", "Ada") if own is None else own
         self._unpainted = b""
         """The beginning of a picture: what has come after the last whole one."""
         super().__init__(home, *arguments, *own, size=size, **variables)

@@ -78,3 +78,37 @@ def test_in_lines_only_the_move_that_coach_asks_for_goes_on(tmp_path: Path) -> N
         learner.type("\r")
         assert learner.end() == ExitCode.DONE
     assert not (tmp_path / "store.sqlite3").exists(), "nothing is kept"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+def test_the_lesson_is_played_with_the_keys_that_coach_names(tmp_path: Path, size: tuple[int, int]) -> None:
+    from tests.cli.keys import UP, KeyPlayer
+
+    with KeyPlayer(tmp_path, "learn", "--ui", "screen", "--pace", "0", "--name", "Ada", size=size, own=()) as learner:
+        learner.until_display("1 of 5")
+        learner.type(" ")
+        learner.until_display("2 of 5")
+        learner.type(UP)
+        learner.until_last_line("your turn> 3x4")
+        assert learner.hint() == "three fours: 70% likely"
+        learner.type("\r")
+        learner.until_display("3 of 5")
+        learner.type("!")
+        learner.until_last_line("your turn> liar")
+        learner.type("!")
+        learner.until_display("4 of 5")
+        learner.type(" ")
+        learner.until_display("5 of 5")
+        learner.type(" ")
+        assert learner.end() == ExitCode.DONE
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
+def test_escape_skips_the_lesson(tmp_path: Path) -> None:
+    from tests.cli.keys import ESCAPE, KeyPlayer
+
+    with KeyPlayer(tmp_path, "learn", "--ui", "screen", "--pace", "0", "--name", "Ada", own=()) as learner:
+        learner.until_display("Esc skips")
+        learner.type(ESCAPE)
+        assert learner.end() == ExitCode.DONE

@@ -387,3 +387,67 @@ def test_a_terminal_that_only_prints_is_painted_on_by_nobody_though_it_is_asked_
     guest = terminal("b", "join", "127.0.0.1:9", TERM="dumb")
     assert guest.end() == ExitCode.UNREACHABLE
     assert b"\x1b" not in guest.raw
+
+
+def test_a_host_is_asked_about_a_newcomer_in_a_box_and_the_guest_is_told(terminal: Open, tmp_path: Path) -> None:
+    host = terminal("a", "host", "--ask", "--seats", "3", size=(100, 30))
+    with Terminal(tmp_path / "b", "join", host.join_line(), "--ui", "line", "--name", "Mallory") as guest:
+        host.until_display("Mallory wants to sit down", "let them sit", "refuse", "let them watch")
+        guest.until("The host is being asked whether you may sit down.")
+        host.type(ESCAPE)
+        host.wait_for(lambda: "let them sit" not in "\n".join(host.display()), "the box is closed")
+        assert "Mallory wants to sit down." in host.status(), "the question stays"
+        assert "seat" in host.key_bar()
+        host.type("seat\r")
+        host.until_said("2 of 3 seats taken")
+        guest.until("Ada and you have seats.")
+        host.type(f"{DOWN}remove\r")
+        host.until_said("1 of 3 seats taken")
+        assert guest.end() != ExitCode.DONE
+
+
+def test_a_lesson_in_the_lobby_ends_when_the_match_begins(terminal: Open, tmp_path: Path) -> None:
+    host = terminal("a", "host", "--seats", "3")
+    line = host.join_line()
+    host.until_display("learn plays a 60-second round meanwhile.")
+    host.type("learn\r")
+    host.until_display("Your first round", "step 1 of 5", "three dice are yours")
+    with ExitStack() as others:
+        for name in ("Ben", "Cleo"):
+            others.enter_context(Terminal(tmp_path / name, "join", line, "--ui", "line", "--name", name))
+        host.until_display("Ada's table", "round 1")
+        assert "Coach" not in "\n".join(host.display())
+
+
+def test_a_lesson_is_left_for_the_lobby_that_went_on(terminal: Open, tmp_path: Path) -> None:
+    host = terminal("a", "host", "--seats", "3")
+    line = host.join_line()
+    host.type("learn\r")
+    host.until_display("step 1 of 5")
+    with Terminal(tmp_path / "b", "join", line, "--ui", "line", "--name", "Ben"):
+        host.wait_for(lambda: "2 of 3" in host.title() or "Coach" in host.said(), "Ben")
+        host.type(" ")
+        host.until_display("step 2 of 5")
+        host.type(ESCAPE)
+        host.until_display("2 of 3 seats taken", "Ben")
+
+
+@pytest.mark.parametrize("odds", ["off", "on"])
+def test_odds_are_hidden_where_the_table_hides_them(terminal: Open, odds: str) -> None:
+    player = terminal("a", "host", "--bots", "1", "--odds", odds)
+    player.wait_for(player.is_asked, "a turn")
+    player.type(RIGHT)
+    player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
+    player.wait_for(player.hint, "its words")
+    is_on = odds == "on"
+    assert (":" in player.hint()) == is_on
+    assert bool(re.search(r"\d%", "\n".join(player.display()))) == is_on
+    player.type(ESCAPE)
+    player.type("%")
+    if is_on:
+        player.wait_for(lambda: not re.search(r"\d%", "\n".join(player.display())), "no odds")
+        return
+    player.until_said("Odds are hidden at this table.")
+    player.type("odds 1x6\r")
+    player.until_said("Odds are hidden at this table.")
+    assert not re.search(r"\d%", "\n".join(player.display()))
