@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -16,8 +17,17 @@ from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Band, Scene
 from cli.table.theme import Theme
-from p2pdice import PRESETS, Event, Hand, Hands, Play, Rolled, State, apply, parse_move
-from protocol.events import LobbyChanged, MatchStarted, TableOpened
+from p2pdice import PRESETS, Event, Expect, Hand, Hands, Play, Pledges, Rolled, State, apply, parse_move
+from protocol.events import (
+    Claimed,
+    LobbyChanged,
+    MatchStarted,
+    Misbehaved,
+    PlayerInfo,
+    Recognised,
+    TableOpened,
+    Unfamiliar,
+)
 from tests.cli.table.boards import JOIN_LINE, Sample, people, told
 from tests.p2pdice.scripted import play, reach, table
 
@@ -206,3 +216,65 @@ def test_a_host_among_people_is_shown_odds_as_the_table_has_them(custom: int, sh
     table.board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=2, ruleset=PRESETS["classic"], odds=custom))
     table.board.take(LobbyChanged(people(("Ada", "Ben")), 2))
     assert table.gives_odds is shown
+
+
+def test_a_bot_has_its_plain_name_in_sentences_unless_somebody_else_has_it() -> None:
+    two = sample("1x2", names=("Ada", "Ben (bot)"))
+    assert says(two).text == "Ben is choosing."
+    two.play("2x2")
+    assert says(two).text == "Your turn: raise Ben's two twos, or call it."
+    forged = sample("1x2", names=("Ada", "Ben (bot)", "Ben"))
+    assert says(forged).text == "Ben (bot) is choosing."
+    assert says(sample("1x2", names=("Ada", "You (bot)"))).text == "You (bot) is choosing.", "the reader is you"
+
+
+def test_the_plate_of_a_bot_says_that_it_is_one() -> None:
+    shown = picture(sample("1x2", names=("Ada", "Ben (bot)")).board, Scene(), 80, 24, Theme()).text()
+    assert any("Ben" in row and "bot" in row for row in shown.split("\n")[:3])
+
+
+BEN_TOO = PlayerInfo("Ben", "9999-KVHF")
+
+
+def test_a_name_that_does_not_fit_its_key_stays_in_the_band_until_it_is_heeded_or_trusted() -> None:
+    warning = Band("Not the Ben you know: compare keys before you play.", "waiting")
+    for settles in ("nobody", "heeded", "trusted"):
+        board = Board()
+        players = people(("Ada", "Ben"))
+        board.take(TableOpened("Friday", "x", (), True, seats=3, ruleset=PRESETS["classic"]))
+        board.take(LobbyChanged(players, 3))
+        board.take(Recognised(players[1], False, 0))
+        board.take(Unfamiliar(players[1], (), (BEN_TOO,)))
+        if settles == "heeded":
+            board.heeded |= {players[1].fingerprint}
+        if settles == "trusted":
+            board.take(Recognised(players[1], True, 0))
+        now = band(board, "", hosts=True, with_odds=False, is_behind=False, away=())
+        assert (now == warning) == (settles == "nobody")
+
+
+def test_a_proven_breach_makes_the_band_red_until_the_next_round_and_hides_no_question() -> None:
+    made = sample("1x2")
+    made.board.take(Misbehaved(made.players[2], 7, "two bids in one turn"))
+    assert says(made) == Band("Cleo's program broke the rules, and its own signature proves it.", "wrong")
+    made.play("2x2", "3x2")
+    assert says(made).text.startswith("Your turn: ")
+
+
+def test_a_claim_leaves_the_table_free() -> None:
+    made = sample("1x2", names=("Ada", "Ben"))
+    made.board.take(Claimed("ab" * 32, made.players, made.players[1:], 372, Path("friday.p2pdice")))
+    assert says(made).text == "Claimed, not confirmed. This table is free again."
+    assert title(made.board) == "Claimed - Friday"
+    bar = keys(made.board, "", (), ("again", "quit"), hosts=True, with_odds=False, is_behind=False)
+    assert [key for key, _ in bar] == ["again", "quit", "?"]
+
+
+def test_a_stake_that_is_sealed_is_seen_on_the_plate() -> None:
+    made = Sample(PRESETS["motes"], ("Ada", "Ben", "Cleo"))
+    made._apply(Pledges(("redeemed",) * 3))
+    assert made.state.awaits is Expect.STAKES
+    given = frozenset({made.players[1].fingerprint})
+    rows = picture(made.board, Scene(given=given), 80, 24, Theme()).text().split("\n")
+    assert sum("sealed ✓" in row for row in rows) == 1
+    assert "thinking" in next(row for row in rows if "sealed ✓" in row)
