@@ -148,6 +148,7 @@ TYPED: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("127.0.0.1:1/{text}", *QUIET),
         ("--name", "{text}", "x"),
     ),
+    "learn": (("--name", "{text}", *QUIET), ("--name", "Ada", *QUIET)),
     "resume": (("{text}", *LOCAL, *QUIET), ("--list",), LOCAL),
     "settings": ((),),
     "settings set": (("{text}", "x"), ("name", "{text}"), ("pace", "1")),

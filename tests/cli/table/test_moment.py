@@ -253,7 +253,7 @@ def test_a_name_that_does_not_fit_its_key_stays_in_the_band_until_it_is_heeded_o
         assert (now == warning) == (settles == "nobody")
 
 
-def test_a_proven_breach_makes_the_band_red_until_the_next_round_and_hides_no_question() -> None:
+def test_a_proven_breach_makes_the_band_red_and_hides_no_question() -> None:
     made = sample("1x2")
     made.board.take(Misbehaved(made.players[2], 7, "two bids in one turn"))
     assert says(made) == Band("Cleo's program broke the rules, and its own signature proves it.", "wrong")
