@@ -281,7 +281,7 @@ def keys(
     if board.state is None or not board.seating.names:
         many = number(len(board.players))
         start = [("Enter", f"start with {many}")] if hosts and len(board.players) > 1 else []
-        pick = [("↑↓", "pick a player"), ("trust", "")] if len(board.players) > 1 else []
+        pick = [("↑↓", "pick"), ("trust", "")] if len(board.players) > 1 else []
         pick += [("remove", "")] if pick and hosts else []
         ways = [("link", ""), ("code", ""), ("qr", "")] if hosts and board.join_line else []
         return those(*start, *pick, *ways[: 0 if start else 3], ("say", ""), ("rules", ""), ("learn", ""), ("quit", ""))
