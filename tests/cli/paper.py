@@ -34,3 +34,6 @@ class Paper:
 
     def ring(self, why: str = "turn") -> None:
         """Nobody is called."""
+
+    def show(self, table: object) -> None:
+        """It keeps sentences only."""

@@ -286,7 +286,7 @@ def stack() -> Iterator[ExitStack]:
 def test_a_match_at_each_size_is_played_with_keys_while_the_window_changes(
     stack: ExitStack, tmp_path: Path, rules: str, mode: str
 ) -> None:
-    fewer = () if rules == "motes" else ("--set", "dice=2")  # there each die is another mote
+    fewer = ("--pledge", "redeemed") if rules == "motes" else ("--set", "dice=2")  # there each die is another mote
     options = ("--rules", rules, *fewer, "--bots", "2")
     player = stack.enter_context(KeyPlayer(tmp_path / "a", "host", *options, **MODES[mode]))
 

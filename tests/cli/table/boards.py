@@ -92,7 +92,7 @@ class Sample:
             self.board.take(beat)
         self.state = state
 
-    def _apply(self, item: Rolled | Play) -> None:
+    def _apply(self, item: Rolled | Play | Pledges) -> None:
         self.state, events = apply(self.state, item)
         for event in told(events, self.state):
             self.board.take(event)
