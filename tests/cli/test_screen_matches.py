@@ -316,7 +316,9 @@ def test_every_power_is_played_with_keys_and_seen(stack: ExitStack, tmp_path: Pa
         KeyPlayer(tmp_path / "a", "host", "--rules", "motes", "--pledge", "redeemed", **MODES[mode])
     )
     line = ada.join_line()
-    ben = stack.enter_context(Terminal(tmp_path / "b", "join", line, "--name", "Ben", size=(300, 24)))
+    ben = stack.enter_context(
+        Terminal(tmp_path / "b", "join", line, "--name", "Ben", "--pledge", "cursed", size=(300, 24))
+    )
     played: set[str] = set()
     while True:
         match = MatchOfMotes(ada, ben, sizes)
