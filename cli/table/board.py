@@ -165,7 +165,7 @@ class Board:
         self.unfamiliar: dict[str, Unfamiliar] = {}
         """What does not fit with whom this home has met, by fingerprint."""
         self.heeded: frozenset[str] = frozenset()
-        """Fingerprints of those among them of whom the reader has taken note."""
+        """Fingerprints of those among them about whom the reader has been warned, and need not be again."""
         self.is_asked_about = False
         """The host is being asked whether the reader may sit down."""
         self.cheats: frozenset[str] = frozenset()
@@ -198,7 +198,7 @@ class Board:
 
     @property
     def false_friends(self) -> tuple[PlayerInfo, ...]:
-        """Players at the table with the name of somebody known, and another key, of whom the reader has not taken note.
+        """Players at the table with the name of somebody known, and another key, until the reader heeds the warning.
 
         Trust in that key settles it.
         """

@@ -155,7 +155,7 @@ class Table(ABC):
 
     @property
     def asked(self) -> Sequence[PlayerInfo]:
-        """Newcomers of whom the reader has not said whether they may sit down."""
+        """Newcomers who wait for the reader to say whether they may sit down."""
         return ()
 
     def away(self) -> dict[str, int]:

@@ -208,7 +208,7 @@ def test_leaving_a_match_is_asked_about_in_a_box_and_conceding_begins_there(term
     player.until_display("▸ l  Come back later")
     player.type(f"{DOWN}\r")
     player.wait_for(player.is_over, "the end")
-    assert "(bot) wins" in player.status()
+    assert "Ben wins" in player.status()
 
 
 def test_one_ctrl_c_leaves_no_table(terminal: Open) -> None:
