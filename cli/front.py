@@ -36,7 +36,9 @@ COMMANDS: Final = {
     "host": Entry("Play", "Open a table and play at it.", "host"),
     "join": Entry("Play", "Sit down at somebody's table.", "join"),
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
-    "settings": Entry("Play", "Show or change your settings: name, screen, pace, bell, motion, colours, customs.", "settings"),
+    "settings": Entry(
+        "Play", "Show or change your settings: name, screen, pace, bell, motion, colours, customs.", "settings"
+    ),
     "watch": Entry("Look around", "Watch a match, and verify it as it is played.", "watch"),
     "replay": Entry("Look around", "Look back at a match: step, play and jump through its transcript.", "replay"),
     "report": Entry("Look around", "Make a page that shows a match and verifies it in the browser.", "report"),
