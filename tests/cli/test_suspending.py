@@ -128,7 +128,7 @@ def test_lines_are_asked_for_again_after_a_stop(shell: Open) -> None:
     host.type("fg\r")
     host.wait_for(lambda: host.last_line().endswith(">") and host.last_line() != "shell>", "a prompt of the table")
     host.type("dice\r")
-    host.until("Dice: ")
+    host.until("; ten in all.")
 
 
 def test_an_arena_shows_the_cursor_while_it_is_stopped(shell: Open) -> None:
