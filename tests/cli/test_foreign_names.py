@@ -143,9 +143,9 @@ TYPED: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("--bots", "1", "--set", "dice=1", "--name", "Ada", *LOCAL, *QUIET),
     ),
     "join": (
-        ("{text}", *LOCAL, *QUIET),
-        ("{text}:1", *QUIET),
-        ("127.0.0.1:1/{text}", *QUIET),
+        ("{text}", "--no-wait", *LOCAL, *QUIET),
+        ("{text}:1", "--no-wait", *QUIET),
+        ("127.0.0.1:1/{text}", "--no-wait", *QUIET),
         ("--name", "{text}", "x"),
     ),
     "learn": (("--name", "{text}", *QUIET), ("--name", "Ada", *QUIET)),
