@@ -64,11 +64,8 @@ class StallNotices:
         return self._since is not None
 
     def extended(self) -> None:
-        """The owner waits longer: who is awaited is told again with the new time."""
+        """The owner waits longer: who can be put out is told again with the new time. The match still waits."""
         self._warned = b""
-        if self._awaited and not self._is_cut_off:
-            self._awaited = ()
-            self._show(Continued())
 
     def look(self, now: float, linked: Collection[int], has_quorum: bool, unheard: Collection[int]) -> float:
         """Tell the owner about missing or slow players.

@@ -25,6 +25,7 @@ ONLY_WATCH: Final = "the host gives you no seat, but you can watch"
 BUSY: Final = "the host is being asked about somebody else: try again in a moment"
 UNANSWERED: Final = "the host has not said whether you may sit down"
 WITHDRAWN: Final = "{} no longer asks for a seat."
+TURNED_AWAY: Final = "{} got no answer within two minutes and was turned away."
 
 
 class _Question(NamedTuple):
@@ -121,7 +122,7 @@ class Door:
     def lost(self, identity: bytes) -> None:
         """The link to somebody is down, who wants no seat any more."""
         if identity in self._questions:
-            self._runtime.tell(Notice(WITHDRAWN.format(self._answered(identity).asked.player.name)))
+            self._forget(identity, WITHDRAWN)
 
     def close(self, reason: str) -> None:
         """The table is open no more: refuse all who wait."""
@@ -129,10 +130,13 @@ class Door:
             self._refuse(identity, RefuseCode.NO_TABLE, reason)
 
     def _give_up(self, identity: bytes) -> None:
-        self._refuse(identity, RefuseCode.REFUSED, UNANSWERED)
+        self._refuse(identity, RefuseCode.REFUSED, UNANSWERED, TURNED_AWAY)
 
-    def _refuse(self, identity: bytes, code: RefuseCode, reason: str) -> None:
-        self.lost(identity)
+    def _forget(self, identity: bytes, why: str) -> None:
+        self._runtime.tell(Notice(why.format(self._answered(identity).asked.player.name)))
+
+    def _refuse(self, identity: bytes, code: RefuseCode, reason: str, told: str = WITHDRAWN) -> None:
+        self._forget(identity, told)
         self._runtime.refuse(identity, code, reason)
 
     def _waiting(self, player: PlayerInfo) -> bytes | None:

@@ -101,6 +101,7 @@ async def test_a_host_who_does_not_answer_refuses(room: Room) -> None:
         await ada.node.join(target)
     assert limits.SEAT_ASKED <= room.now - begun < limits.SEAT_ASKED + 2
     assert host.node.asked == ()
+    assert host.told(Notice)[-1].text == "Ada got no answer within two minutes and was turned away."
 
 
 @in_room

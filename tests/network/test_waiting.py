@@ -12,7 +12,17 @@ from p2pdice import PlayerOut, Ruleset, Stake
 from protocol import limits
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
-from protocol.events import Claimed, Happened, MatchResult, Notice, PeerBack, PeerLost, YourTurn
+from protocol.events import (
+    Claimed,
+    Continued,
+    Happened,
+    MatchResult,
+    Notice,
+    PeerBack,
+    PeerLost,
+    Suspended,
+    YourTurn,
+)
 from protocol.match.lobby import TableSettings
 from protocol.wire.frames import Cut
 from protocol.wire.genesis import Patience
@@ -73,6 +83,8 @@ async def test_one_can_wait_longer_when_time_is_up(room: Room) -> None:
     assert seconds(ben) == 0
     ben.node.wait_longer(50)
     assert seconds(ben) == pytest.approx(50, abs=0.1)
+    assert ben.told(Suspended)
+    assert not ben.told(Continued), "the match still waits"
 
 
 @in_room
