@@ -13,6 +13,7 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from cli.table.table import IN_FULL
 from cli.table.walking import Step, walk
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
@@ -113,8 +114,17 @@ class LineEditor:
             move.startswith(stem) for move in offers(turn.view, self.table.board.seating.names)
         ):
             return ""
-        known = [*(word for word in self.hints if word in self.table.words), *self.table.completions()]
+        known = [*filter(self._is_taken, self.hints), *self.table.completions()]
         return next((word for word in known if word.startswith(stem)), "")
+
+    def _is_taken(self, word: str) -> bool:
+        """Tell whether Enter takes a word of the key bar from its beginning.
+
+        It takes none that the next line cannot undo. In a match quit asks first, and after it there is nothing to lose.
+        """
+        board = self.table.board
+        is_safe = word == "quit" and (board.match or board.over is not None)
+        return word in self.table.words and (word not in IN_FULL or bool(is_safe))
 
     def _is_legal(self, word: str) -> bool:
         turn = self.table.board.turn
@@ -137,7 +147,7 @@ class LineEditor:
 
     def _enter(self, _event: KeyPressEvent) -> None:
         line = self.buffer.text
-        if (word := self.ghost(line)) in self.hints:
+        if (word := self.ghost(line)) in self.hints and self._is_taken(word):
             line = word
         if line.strip():
             self.buffer.append_to_history()

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from cli.table.face import ShownTable
     from cli.table.theme import Ground, Theme
     from cli.table.writer import Writer
+    from protocol.events import PlayerInfo
 
     _Add = Callable[..., Callable[[Callable[[KeyPressEvent], None]], Callable[[KeyPressEvent], None]]]
 
@@ -149,7 +150,9 @@ class Screen:
         self._page: Page | None = None
         """A text that covers the table."""
         self._picked = 0
-        """The choice of the dialogue, or the player in the lobby, that arrows have reached."""
+        """The choice of the dialogue that arrows have reached."""
+        self._person: PlayerInfo | None = None
+        """The player in the lobby whom arrows have picked. They may have left since."""
         self._dialog: Dialog | None = None
         """The dialogue that was shown last."""
         self._answers: list[str] | None = None
@@ -309,8 +312,8 @@ class Screen:
         else:
             is_help = self._asked in ("help", "?")
             word = self._asked.partition(" ")[0]
-            title = "Help" if is_help else next((each for each in self._table.words if each.startswith(word)), word)
-            title = title.capitalize()
+            meant = [each for each in self._table.words if word and each.startswith(word)]
+            title = "Help" if is_help else [*meant, word or "table"][0].capitalize()
             self._page = Page(title, (*(KEYS if is_help and not self._table.keys else ()), *given))
         self._app.invalidate()
 
@@ -411,7 +414,6 @@ class Screen:
         listed = line.completions()
         return Scene(
             typed=line.meant(),
-            typed_line=line.buffer.text,
             with_odds=with_odds,
             steps=0 if progress is None else progress.step,
             seconds=self._seconds(),
@@ -434,7 +436,6 @@ class Screen:
             score=answers.score(table.wins, board.players) if sum(table.wins.values()) > 1 else "",
             verdict=table.verdict,
             strip=strip,
-            hosts=board.hosts,
         )
 
     @property
@@ -461,8 +462,13 @@ class Screen:
     def _pick(self) -> int | None:
         """Return the player in the lobby whom arrows have picked."""
         board = self._table.board
-        others = [place for place, player in enumerate(board.players) if not player.is_me]
-        return others[self._picked % len(others)] if others and self._is_lobby() else None
+        if self._person not in board.players or not self._is_lobby():
+            return None
+        return board.players.index(self._person)
+
+    def _others(self) -> list[PlayerInfo]:
+        """Return the players of the lobby from whom arrows pick."""
+        return [player for player in self._table.board.players if not player.is_me] if self._is_lobby() else []
 
     def _away(self) -> dict[str, int]:
         return self._table.away()
@@ -493,8 +499,13 @@ class Screen:
 
     def _submit(self, line: str) -> None:
         word = line.strip()
-        if word in _PEOPLE[: 3 if self._table.asked else None] and (place := self._pick()) is not None:
-            line = f"{word} {self._table.board.players[place].fingerprint}"
+        is_about = word in _PEOPLE[: 3 if self._table.asked else None] and self._is_lobby()
+        if is_about and self._person is not None:
+            if self._pick() is None:
+                self._reply = (f"{display_names([self._person])[0]}, whom you had picked, has left.",)
+                self._person = None
+                return
+            line = f"{word} {self._person.fingerprint}"
         self._lines.put_nowait(line)
 
     def _turn_page(self, pages: int) -> None:
@@ -524,7 +535,7 @@ class Screen:
         is_closed = ~is_open & ~is_asking
         is_empty = is_closed & Condition(lambda: self._line.is_empty)
         is_untyped = is_closed & Condition(lambda: self._line.is_untyped)
-        is_lobby = is_empty & Condition(lambda: self._pick() is not None)
+        is_lobby = is_empty & Condition(lambda: bool(self._others()))
 
         @add("c-c")
         @add("<sigint>")
@@ -576,7 +587,9 @@ class Screen:
         @add("up", filter=is_lobby)
         @add("down", filter=is_lobby)
         def _(event: KeyPressEvent) -> None:
-            self._picked += 1 if event.key_sequence[0].key == Keys.Down else -1
+            others, is_down = self._others(), event.key_sequence[0].key == Keys.Down
+            place = others.index(self._person) if self._person in others else -1 if is_down else 0
+            self._person = others[(place + (1 if is_down else -1)) % len(others)]
 
         @add("enter", filter=is_lobby & Condition(lambda: self._table.board.hosts and "start" in self._table.words))
         def _(_event: KeyPressEvent) -> None:

@@ -1,0 +1,104 @@
+"""What keys do on the full screen: which lines they type in a lobby, and about whom. Keys come through a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+
+from cli.settings import Settings
+from cli.table.player_table import PlayerTable
+from cli.table.screen import Screen
+from p2pdice import PRESETS
+from protocol.events import LobbyChanged, PlayerInfo, TableOpened
+from tests.cli.table.boards import JOIN_LINE, Sample
+
+UP, DOWN, ENTER = "\x1b[A", "\x1b[B", "\r"
+ADA = PlayerInfo("Ada", "AAAA-1111", is_me=True)
+BEN, CLEO, DAN = (PlayerInfo(name, f"{name[0] * 4}-2222") for name in ("Ben", "Cleo", "Dan"))
+
+
+class Keyboard:
+    """A host's screen, on which keys are pressed."""
+
+    def __init__(self, table: PlayerTable, screen: Screen, press: Any) -> None:
+        self.table = table
+        self.screen = screen
+        self._press = press
+
+    async def types(self, keys: str) -> list[str]:
+        """Press keys; return the lines that the table gets."""
+        self._press(keys)
+        got: list[str] = []
+        with suppress(TimeoutError):
+            while True:
+                async with asyncio.timeout(0.3):
+                    got.append(str(await self.screen.read()))
+        return got
+
+
+@asynccontextmanager
+async def lobby(*guests: PlayerInfo) -> AsyncIterator[Keyboard]:
+    """Open the lobby of a host on a screen."""
+    node = SimpleNamespace(
+        match=None, coins=None, pledge="", clock=lambda: None, can_claim=False, asked=(), kept_out=()
+    )
+    with create_pipe_input() as pipe, create_app_session(input=pipe):
+        table = PlayerTable(cast("Any", node), Settings(Path("home")))
+        async with Screen(table, None, bell="off", color="none") as screen:
+            table._face = screen
+            table.take(TableOpened("Friday", JOIN_LINE, (), True, seats=4, ruleset=PRESETS["classic"]))
+            table.take(LobbyChanged((ADA, *guests), 4))
+            await asyncio.sleep(0.1)  # painted: the keys of the key bar are known
+            yield Keyboard(table, screen, pipe.send_text)
+
+
+async def test_no_line_is_about_somebody_whom_no_arrow_has_picked() -> None:
+    async with lobby(BEN, CLEO) as host:
+        assert await host.types(f"trust{ENTER}") == ["trust"]
+        assert await host.types(f"{DOWN}trust{ENTER}") == ["trust BBBB-2222"]
+        assert await host.types(f"{DOWN}trust{ENTER}") == ["trust CCCC-2222"]
+        assert await host.types(f"{DOWN}mute{ENTER}") == ["mute BBBB-2222"]
+        assert await host.types(f"{UP}mute{ENTER}") == ["mute CCCC-2222"]
+
+
+async def test_a_guest_who_leaves_or_sits_down_moves_no_word_onto_another() -> None:
+    async with lobby(BEN, CLEO) as host:
+        assert await host.types(f"{UP}remove{ENTER}") == ["remove CCCC-2222"]
+        host.table.take(LobbyChanged((ADA, CLEO, DAN), 4))
+        assert await host.types(f"remove{ENTER}") == ["remove CCCC-2222"]
+        host.table.take(LobbyChanged((ADA, DAN), 4))
+        assert await host.types(f"remove{ENTER}") == []
+        assert "Cleo" in " ".join(host.screen._scene(80).reply)
+        assert host.screen._scene(80).picked is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"), [("r", "rules"), ("rem", "rem"), ("q", "q"), ("tr", "trust BBBB-2222"), ("ru", "rules")]
+)
+async def test_enter_takes_no_word_from_its_beginning_that_cannot_be_undone(typed: str, line: str) -> None:
+    async with lobby(BEN, CLEO) as host:
+        await host.types(DOWN)
+        assert {"remove", "quit", "trust", "rules"} <= set(host.screen._line.hints)
+        assert await host.types(f"{typed}{ENTER}") == [line]
+
+
+async def test_in_a_match_the_beginning_of_quit_asks_whether_to_leave() -> None:
+    made = Sample(PRESETS["classic"])
+    made.roll()
+    made.play("1x2")
+    async with lobby(BEN, CLEO) as player:
+        player.table.board = made.board
+        await asyncio.sleep(0.7)
+        (line,) = await player.types(f"q{ENTER}")
+        assert line == "quit"
+        player.table.obey(line)
+        assert not player.table._has_left
+        assert player.table._is_leaving
