@@ -89,7 +89,7 @@ def ask(question: str) -> str:
 def agrees(question: str) -> bool:
     """Ask the person at the terminal; no answer is a no."""
     try:
-        answer = ask(f"{wrapped(question, get_terminal_size().columns)} [y/N] ")
+        answer = ask(f"{wrapped(f'{question} [y/N]', get_terminal_size().columns - 1)} ")
     except EOFError:
         print()
         return False

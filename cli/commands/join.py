@@ -20,10 +20,11 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import agrees, complain
 from cli.passphrases import unlocked
-from cli.render import command_line, escape, sentence, stated
+from cli.render import command_line, escape, listing, sentence, stated
 from cli.settings import Settings, is_interactive
 from cli.table.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
+from cli.text.seating import display_names
 from cli.text.tables_shown import Listed, listed
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def join(
     The host sees a short code and a long join line. Both admit you to private tables, and both make sure that you sit
     at the table of the person who gave it to you. The long line also works where tables are not found by themselves.
 
-    At a terminal you can come first: the command waits until the table opens, and Ctrl-C leaves. If its match has
-    begun already, you can watch it.
+    You can type this before the host does: at a terminal it waits until the table opens. Ctrl-C leaves. If its match
+    has begun already, you can watch it.
     """
     from protocol import LOOK_ON, ErrorCode, NamesakeError, NodeError, looks_like_a_code
 
@@ -95,8 +96,7 @@ def join(
         try:
             sit_down(identity=me, curtained=curtained)
         except NamesakeError as error:
-            if not (is_interactive() and agrees(f"{stated(error.parts)} Play with them all the same?")):
-                raise
+            accept(error.players)
             let_in += error.players
         except NodeError as error:
             if error.code is ErrorCode.PLEDGE:
@@ -131,7 +131,7 @@ def seat_at(
     :param asks: no seat is taken without a pledge, if the rules have motes.
     :param let_in: players with the names of others, with whom the person plays all the same.
     """
-    from protocol import NodeError
+    from protocol import NamesakeError, NodeError
 
     async def enter(node: Node) -> None:
         node.pledge = (pledge or Pledge.REDEEMED).value
@@ -141,6 +141,8 @@ def seat_at(
         try:
             async with waiting(search(target)):
                 await node.join(target, absent, is_pledged=pledge is not None or not asks)
+        except NamesakeError:
+            raise
         except NodeError as error:
             raise refused(node, _name(target), error) from None
         finally:
@@ -156,6 +158,24 @@ async def _say_pending(node: Node, curtained: ExitStack | None) -> None:
     if curtained is not None:
         curtained.close()
     complain("The host is being asked whether you may sit down. Ctrl-C leaves.")
+
+
+def accept(players: Sequence[PlayerInfo]) -> None:
+    """Ask the person whether they play with those who have a trusted name and another key.
+
+    :raises Failure: if they do not, or nobody can be asked.
+    """
+    names = zip(display_names(players), players, strict=True)
+    who = listing([f"{name} ({player.fingerprint})" for name, player in names])
+    how = "under a name you trust, but with a different key"
+    if len(players) > 1:
+        how = "under names you trust, but with different keys"
+    what = f"{who} {'is' if len(players) == 1 else 'are'} at this table, {how}."
+    if not is_interactive():
+        hint = f"Compare keys with them. At a terminal {command_line('join')} asks whether to sit down all the same."
+        raise Failure(what, hint=hint, code=ExitCode.REFUSED)
+    if not agrees(f"{what} Compare keys before you play. Sit down all the same?"):
+        raise Failure("You did not sit down.", hint="Nothing was asked of the host.", code=ExitCode.REFUSED)
 
 
 def _name(target: str | tuple[Sighting, ...]) -> str:

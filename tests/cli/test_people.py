@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -32,8 +33,12 @@ from protocol.storage.store import DamagedStoreError, Store
 from protocol.wire.genesis import Genesis
 from tests.cli.conftest import Run
 from tests.cli.paper import Paper
+from tests.cli.seat import seated
 from tests.network.company import CLASSIC, Company
 from tests.simulation.world import join_record
+
+if sys.platform != "win32":
+    from tests.cli.screen import Terminal
 
 NOON = 1_700_000_000
 OWN, ADA, EVE = (Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 32)) for each in range(3))
@@ -441,6 +446,67 @@ async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company
     eve = PlayerInfo("Ben", EVE.fingerprint)
     assert told == Unfamiliar(PlayerInfo("Ben", bens_key), ("Bob",), (eve,), (EVE.fingerprint,))
     assert ben.told(Unfamiliar) == []
+
+
+@pytest.mark.parametrize("wait", ["--wait", "--no-wait"])
+def test_a_script_does_not_sit_down_beside_a_false_name_and_is_told_what_to_do(tmp_path: Path, wait: str) -> None:
+    with seated(tmp_path / "Ada", "host", "Falsehood", "--name", "Ada") as host:
+        line = host.until("/").split()[-1]
+        key = line.rpartition("/")[2]
+        trust_another("Ada", tmp_path / "Ben")
+        with seated(tmp_path / "Ben", "join", line, wait, "--name", "Ben") as guest:
+            code, told = guest.finish()
+        assert code == ExitCode.REFUSED
+        assert f"Ada ({key}) is at this table, under a name you trust, but with a different key." in told
+        assert "Compare keys with them. At a terminal p2pdice join asks" in told
+        assert "Ben sits down" not in host.shown()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it needs a pseudo-terminal")
+def test_a_person_is_asked_before_they_sit_down_beside_a_false_name(tmp_path: Path) -> None:
+    with seated(tmp_path / "Ada", "host", "Falsehood", "--name", "Ada") as host:
+        line = host.until("/").split()[-1]
+        trust_another("Ada", tmp_path / "Ben")
+        with Terminal(tmp_path / "Ben", "join", line, "--name", "Ben") as guest:
+            guest.until("under a name you trust", "with a different", "[y/N]")
+            guest.type("\r")
+            guest.until("You did not sit down.")
+            assert guest.end() == ExitCode.REFUSED
+        with Terminal(tmp_path / "Ben", "join", line, "--name", "Ben") as guest:
+            guest.until("[y/N]")
+            assert "Ben sits down" not in host.shown()
+            guest.type("y\r")
+            host.until("Round 1")
+
+
+def trust_another(name: str, home: Path) -> None:
+    """Let the owner of a home trust Eve's key under a name."""
+    home.mkdir(mode=0o700)
+    with closing(Store(Home(home).store)) as store:
+        store.people.trust(EVE.fingerprint, name, NOON)
+
+
+async def test_who_is_asked_about_is_told_from_a_player_of_the_same_name_and_the_word_finds_them(
+    people: Company, tmp_path: Path
+) -> None:
+    ada = await people.sit("Ada")
+    await ada.node.host(TableSettings("Friday", CLASSIC, 4, asks="always"))
+    paper = Paper(is_interactive=True)
+    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", paper))
+    place = f"127.0.0.1:{ada.node.port}"
+    for number in range(2):
+        ben = await people.sit("Ben", home=tmp_path / f"Ben {number}")
+        joining = asyncio.create_task(ben.node.join(place))
+        await ada.until_true(lambda: bool(ada.node.asked))
+        for event in ada.events:
+            table.take(event)
+        ada.events.clear()
+        shown = "Ben" if not number else f"Ben [{ben.node.identity.fingerprint[:4]}]"
+        assert f"Type seat {shown}, watch {shown} or refuse {shown}." in paper.said[-1]
+        table.obey(f"seat {shown}")
+        assert paper.said[-1] == f"{shown} can sit down."
+        await joining
+        await ada.until(LobbyChanged, lambda event: any(each.name == "Ben" for each in event.joined))
 
 
 async def test_a_node_says_how_well_it_knows_the_others_and_again_when_it_trusts_one(
