@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -19,6 +20,19 @@ from tests.cli.table.boards import match_of
 
 SIZES = ((80, 24), (60, 18), (120, 40), (40, 12))
 NAMES = ("Ada", "Ben", "Cleo")
+ASIDE = 84
+"""The column from which on a wide screen has the bids and the talk."""
+
+
+def cup_of(board: Board, seat: int, shown: str, theme: Theme) -> str:
+    """Return the letters of the dice below a seat's name, or in its row."""
+    rows = [row[:ASIDE] for row in shown.split("\n")]
+    mark = f"{theme.mark(seat)} {board.seating.names[seat]}"
+    top, left = next((row, text.index(mark)) for row, text in enumerate(rows) if mark in text)
+    others = [rows[top].find(f"{theme.mark(other)} {board.seating.names[other]}") for other in range(len(NAMES))]
+    right = min((at for at in others if at > left), default=left + 40)
+    below = [row[max(left - 4, 0) : right - 4] for row in rows[top + 1 : top + 4]]
+    return next(filter(None, ("".join(re.findall(r"\b([LGNBRD])[a-z]?\b", row)) for row in below)), "")
 
 
 def check(board: Board, number: int) -> None:
@@ -33,8 +47,12 @@ def check(board: Board, number: int) -> None:
     if state.motes is None or not state.motes.prize or board.over is not None or columns < 60:
         return
     assert f"prize {state.motes.prize.capitalize()}" in shown or columns == 60
-    for seat, cup in enumerate(state.motes.cups):
-        assert board.showdown is not None or seat == board.me or all(POWERS[die.mote].letter in shown for die in cup)
+    if board.showdown is None:
+        assert [cup_of(board, seat, shown, theme) for seat in range(len(NAMES)) if seat != board.me] == [
+            "".join(POWERS[die.mote].letter for die in cup)
+            for seat, cup in enumerate(state.motes.cups)
+            if seat != board.me
+        ]
     if board.showdown is None and state.motes.stack:
         assert f"{state.motes.stack[-1].die.mote.capitalize()}" in shown
 
