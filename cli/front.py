@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "join": Entry("Play", "Sit down at somebody's table.", "join"),
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
     "settings": Entry(
-        "Play", "Show or change your settings: name, screen, pace, bell, motion, colours, customs.", "settings"
+        "Play", "Show or change your settings: name, screen, pace, bell, motion, colours, tables.", "settings"
     ),
     "watch": Entry("Look around", "Watch a match, and verify it as it is played.", "watch"),
     "replay": Entry("Look around", "Look back at a match: step, play and jump through its transcript.", "replay"),

@@ -104,8 +104,8 @@ def host(
         bool,
         typer.Option(
             "--ask",
-            help="You are asked about everybody who wants a seat, not only about somebody with the name of a player"
-            " you trust and another key.",
+            help="Ask before anybody gets a seat, not just when somebody uses a trusted player's name with a different"
+            " key.",
         ),
     ] = False,
     advertise: Annotated[
@@ -123,7 +123,7 @@ def host(
             "--odds",
             show_default=False,
             help="Show everybody how likely bids are (on), show it to nobody (off), or let each player decide (default;"
-            " against bots alone: on). It is a custom: nobody can check a pocket calculator.",
+            " against bots alone: on). This cannot be enforced: anyone can use a calculator.",
         ),
     ] = None,
     chat: Annotated[
@@ -176,7 +176,7 @@ def host(
     It shows a short code to tell a friend on the same network, and below it a long line that also works where multicast
     is blocked. Three wrong tries close the code. Without --seats the table has two seats; with --bots it has one for
     you and one for each bot. Against bots alone there is no hurry: you can leave and resume, and they come back with
-    you. Nobody else is shown such a table, unless you --advertise it.
+    you. Others do not see such a table unless you --advertise it.
 
     With --no-play you need not be there: bots and guests play one match after another, and one of your bots has your
     seat. Ctrl-C makes the current match the last one. Exit code 7 means that too few players were there for too long.

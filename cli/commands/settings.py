@@ -47,7 +47,7 @@ KeyArgument = Annotated[str, typer.Argument(metavar="KEY", show_default=False)]
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
 def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
-    """Show or change your settings: name, screen, pace, bell, motion, colours, customs.
+    """Show or change your settings: name, screen, pace, bell, motion, colours, tables.
 
     They are kept in a text file, config.toml, that you can also edit. A command's own options and NO_COLOR take
     precedence over it. P2PDICE_CONFIG names another file.

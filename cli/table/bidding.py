@@ -62,7 +62,7 @@ def truth(board: Board, bid: StandingBid) -> str:
         return wild(state)
     there = count(board.hands.values(), bid.face, state.ones_wild)
     are = "is" if there == 1 else "are"
-    return f"{'true' if there >= bid.quantity else 'false'}: there {are} {number(there)}"
+    return f"{'true' if there >= bid.quantity else 'false'}: there {are} {number(there) if there else 'none'}"
 
 
 def likely(chance: Fraction) -> str:

@@ -70,7 +70,7 @@ def waiting(
 
     :param seconds: since they were last heard of.
     :param can_wait: the reader's program can wait longer.
-    :param can_claim: the reader can leave a match of two as claimed.
+    :param can_claim: it is a match of two, which the reader can leave as claimed.
     """
     name = board.seating.named([lost])
     if clock is not None and clock.goes_on:
@@ -79,7 +79,7 @@ def waiting(
         dialog = _dialog(asking.no_answer(name, seconds, ceil(clock.seconds), names), {"w": "wait", "q": "quit now"})
         hidden = "" if can_wait else "w"
     else:
-        dialog = _dialog(asking.nobody_outvoted(name), {"l": "quit now", "c": "claim"})
+        dialog = _dialog(asking.too_few(name), {"l": "quit now", "c": "claim"})
         hidden = "" if can_claim else "c"
     lines = list(dialog.lines)
     if lost.fingerprint in board.gone:

@@ -142,6 +142,8 @@ class LiveTable(Table):
     def _before_telling(self, event: Told) -> None:
         match event:
             case MatchStarted():
+                if not event.resumed:  # all are here: who was lost had left an earlier match
+                    self._since.clear()
                 self.pace.longest = self.longest_lag()
             case PeerLost():
                 self._since.setdefault(event.player.fingerprint, time.monotonic())
@@ -264,7 +266,7 @@ class LiveTable(Table):
         if is_over:
             self._wish = wish
             self.pace.skip()
-            self._say("The match is over. Once its end has been shown, the next one starts for you.")
+            self._say("The match is over. You join the next one once its end has been shown.")
         return is_over
 
     def _hurry(self, _rest: str) -> None:

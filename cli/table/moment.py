@@ -13,10 +13,11 @@ from cli.table import answers
 from cli.table.bidding import likely
 from cli.table.scene import Band, Talk
 from cli.text.choices import is_stake
-from cli.text.narrate_game import narrate_game
+from cli.text.narrate import question
+from cli.text.narrate_game import caught, narrate_game
 from cli.text.round_summary import round_in_one_line
 from cli.text.seating import display_names
-from p2pdice import Bid, Exact, Expect, Liar
+from p2pdice import Bid, Exact, Liar
 from p2pdice import events as game
 from protocol.events import (
     CupsSeen,
@@ -117,7 +118,7 @@ def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: b
     seating, state = board.seating, board.state
     if board.over is not None:
         wins = [board.over.players[seat].is_me for seat in board.over.places[0]] == [True]
-        name = "You win" if wins else f"{_winners(board, board.over)} wins"
+        name = "You win" if wins else f"{_winning(board, board.over)}"
         return Band(f"{name}. Again?", "right" if wins else "quiet")
     if board.absent:
         names = seating.named(board.absent) if seating.names else listing(display_names(board.absent, board.players))
@@ -140,7 +141,7 @@ def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: b
         on = f"{seating.whose(call.bidder)} {faces(call.quantity, call.face)}"
         return Band(f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {on}.", f"seat{call.seat}")
     if board.turn is not None:
-        text = _CONFIRM.get(typed) or question(board)
+        text = _CONFIRM.get(typed) or question(board.turn.view, seating)
         return Band(text, f"seat{seating.me or 0}")
     if away:
         return Band(f"Waiting for {listing(away)}, who can come back any time.", "waiting")
@@ -149,9 +150,9 @@ def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: b
     return Band(sentence(waiting) if waiting else "", tone, "Space catches up" if is_behind else "")
 
 
-def _winners(board: Board, over: MatchResult) -> str:
-    names = board.seating.names or display_names(over.players)
-    return listing([names[seat] for seat in over.places[0]])
+def _winning(board: Board, over: MatchResult) -> str:
+    names, winners = board.seating.names or display_names(over.players), over.places[0]
+    return f"{listing([names[seat] for seat in winners])} {'wins' if len(winners) == 1 else 'win'}"
 
 
 def _filling(board: Board, *, hosts: bool) -> str:
@@ -168,7 +169,7 @@ def _filling(board: Board, *, hosts: bool) -> str:
 def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool) -> Band:
     seating, call = board.seating, showdown.call
     if showdown.verdict is not None:
-        said = [_judged(showdown.verdict, seating)]
+        said = [capital(caught(showdown.verdict, seating))]
         said += [narrate_game(event, state, seating) for event in showdown.consequences]
         me = seating.me
         if me is None or me not in (*showdown.verdict.right, *showdown.verdict.wrong):
@@ -183,20 +184,9 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
     found = sum(showdown.counts(face) for each in before for face in showdown.shown.hands[each] or ())
     so_far = f"{number(found).replace('no', 'none').capitalize()} so far. " if before else ""
     is_last = all(cup == () or each in showdown.opened for each, cup in enumerate(showdown.shown.hands))
-    lifts = f"{seating.who(seat)} lifts the cup …" if seat != seating.me else "your dice count …"
+    lifts = f"{seating.who(seat)} lifts the cup …" if seat != seating.me else "Now your dice …"
     now = f"It's down to {seating.who(seat)}." if is_last else capital(lifts)
     return Band(f"{so_far}{now}", tone)
-
-
-def _judged(verdict: game.Judged, seating: Seating) -> str:
-    """Return who was right, as a player says it."""
-    caller, bidder = verdict.caller, verdict.bidder
-    if verdict.call_right:
-        return f"{seating.does(caller, 'caught', 'caught')} {seating.who(bidder)}."
-    if seating.me in (caller, bidder):
-        right, wrong = ("you were", f"{seating.names[caller]} was") if bidder == seating.me else ("", "you were")
-        return sentence(f"{right or seating.names[bidder] + ' was'} right; {wrong} wrong")
-    return sentence(f"{seating.names[bidder]} was right; {seating.names[caller]} was wrong")
 
 
 def _call_odds(showdown: Showdown, me: int | None) -> str:
@@ -213,35 +203,6 @@ def _call_odds(showdown: Showdown, me: int | None) -> str:
     else:
         chance = 1 - at_least(call.quantity, call.face, mine, unknown, shown.ones_wild)
     return f"a {percent(chance)} call"
-
-
-def question(board: Board) -> str:
-    """Return what the reader is asked, in a few words."""
-    assert board.turn is not None
-    view, seating = board.turn.view, board.seating
-    state = view.state
-    if state.awaits is Expect.STAKES:
-        return "What do you stake on your own victory? Nobody sees it yet."
-    if state.challenge is not None and state.bid is not None:
-        caller, bidder = state.challenge.seat, state.bid.seat
-        return f"Who's right: {seating.who(caller)}, who called, or {seating.who(bidder)}, who bid?"
-    if state.phase == "discard":
-        return "You lose a die. Which one?"
-    if state.phase == "crown":
-        return "You win. Which die do you crown?"
-    if state.motes is not None and state.motes.stack:
-        die, by, _ = state.motes.stack[-1]
-        return f"Stop {seating.whose(by)} {die.mote.capitalize()}, or let it be."
-    if state.phase != "bidding":
-        return "Play a die from the graveyard, or pass."
-    if state.bid is None:
-        return "Your turn: make the first bid."
-    calls = [move for move in view.legal if isinstance(move, Liar | Exact)]
-    if not calls:
-        return "Your turn: you must raise; this bid can't be called."
-    if not any(isinstance(move, Bid) for move in view.legal):
-        return f"Your turn: call {seating.whose(state.bid.seat)} {faces(state.bid.quantity, state.bid.face)}."
-    return f"Your turn: raise {seating.whose(state.bid.seat)} {faces(state.bid.quantity, state.bid.face)}, or call it."
 
 
 # The keys
@@ -339,7 +300,7 @@ def title(board: Board) -> str:
     if board.claimed is not None:
         return f"Claimed - {name}"
     if board.over is not None:
-        return f"{_winners(board, board.over)} wins - {name}"
+        return f"{_winning(board, board.over)} - {name}"
     if board.state is None or not board.seating.names:
         return f"{name}: {len(board.players)} of {board.seats}" if board.seats else name
     if board.turn is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from cli.render import counted, escape
+from cli.render import escape
 from cli.table import bidding, lobby, motes_felt, showdown
 from cli.table.canvas import Area, Canvas, cut, width
 from cli.table.dialogs import draw_dialog, draw_page, rows
@@ -395,7 +395,7 @@ def _ruled(canvas: Canvas, scene: Scene, area: Area) -> None:
     x, y, columns, height = area
     if height < 2:
         return
-    label = f"── talk ({counted(scene.back, 'newer line')}: PgDn) " if scene.back else "── talk " if scene.talk else ""
+    label = "── talk " if scene.talk else ""
     canvas.put(x, y, cut(label + "─" * columns, columns).replace("…", "─"), "faint")
     canvas.put(x + 3, y, label[3:-1], "quiet")
     talk(canvas, scene, Area(x + 1, y + 1, columns - 2, height - 1))
@@ -419,9 +419,9 @@ def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
-    """Draw the end of the talk, or an earlier part if it is scrolled back."""
+    """Draw the end of the talk."""
     told: list[tuple[Talk, str, str]] = []
-    for said in reversed(scene.talk[: len(scene.talk) - scene.back] if scene.back else scene.talk):
+    for said in reversed(scene.talk):
         told[:0] = _said(said, area.width)
         if len(told) >= area.height:
             break

@@ -30,6 +30,7 @@ from protocol import Home
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
+    Continued,
     Happened,
     LobbyChanged,
     MatchFormed,
@@ -65,6 +66,12 @@ _SILENCE: Final = 15
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
 FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
+_DECIDED: Final = {
+    "seat": "{} can sit down.",
+    "watch": "{} gets no seat, but can watch.",
+    "refuse": "{} can neither sit down nor watch.",
+    "remove": "{} has been sent away from this table.",
+}
 _OUT: Final = "You're out. Watch the rest, talk, or leave."
 
 
@@ -221,6 +228,8 @@ class PlayerTable(LiveTable):
                 self.face.ring()
             case PeerBack():
                 self._dismissed.discard(event.player.fingerprint)
+            case Continued() | MatchStarted():
+                self._dismissed.clear()
             case AwaitingHost() if self._returning is not None and self._host_who_left(event) is not None:
                 self._returning.cancel()
 
@@ -248,7 +257,7 @@ class PlayerTable(LiveTable):
     def _after_telling(self, event: Told) -> None:
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
             words = ["matches", "forget", self.board.match[:8], *home_words(self._settings.home)]
-            self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
+            self._say(f"You don't have to wait. To drop this match, quit and type:\n    {command_line(*words)}")
         super()._after_telling(event)
 
         is_at_prompt = self.face.is_interactive and not self.face.shows_board
@@ -278,13 +287,19 @@ class PlayerTable(LiveTable):
             return None
         if self._is_leaving:
             return dialogs.leaving(self.board, self.clock(), is_conceding=self._is_conceding, goes_on=self._goes_on())
+        if (lost := self._silent()) is None:
+            return None
+        # Words that this program does not have, or that are of no use now, are not offered in a box either.
+        can_wait, can_claim = "wait" in self._offered, self._node.can_claim
+        seconds = self.away()[lost.fingerprint]
+        return dialogs.waiting(self.board, self.clock(), lost, seconds, can_wait=can_wait, can_claim=can_claim)
+
+    def _silent(self) -> PlayerInfo | None:
+        """Return the first player who does not answer, unless the reader has said what to do about them."""
         away, clock = self.away(), self.clock()
         for player in (*self.board.absent, *(clock.awaited if clock is not None else ())):
-            lost = player.fingerprint
-            if away.get(lost, 0) >= _SILENCE and lost not in self._dismissed:
-                # Words that this program does not have, or that are of no use now, are not offered in a box either.
-                can_wait, can_claim = "wait" in self._offered, "claim" in self._offered
-                return dialogs.waiting(self.board, clock, player, away[lost], can_wait=can_wait, can_claim=can_claim)
+            if away.get(player.fingerprint, 0) >= _SILENCE and player.fingerprint not in self._dismissed:
+                return player
         return None
 
     def _about_newcomers(self) -> Dialog | None:
@@ -301,7 +316,8 @@ class PlayerTable(LiveTable):
         if self._is_leaving:
             self._is_leaving = self._is_conceding = False
         elif self.board.match:
-            self._dismissed |= set(self.away())
+            if (lost := self._silent()) is not None:
+                self._dismissed.add(lost.fingerprint)
         elif asked := [each.player.fingerprint for each in (*self._node.asked, *self._strangers)]:
             self._dismissed |= set(asked)
         else:
@@ -477,15 +493,20 @@ class PlayerTable(LiveTable):
 
             node = self._node
             asked = [question.player for question in node.asked]
-            players = asked if asked and not rest else [*asked, *node.kept_out, *self.board.players]
+            strangers = [question.player for question in self._strangers]
+            players = asked if asked and not rest else [*asked, *strangers, *node.kept_out, *self.board.players]
             if (found := self._other(word, rest, list(dict.fromkeys(players)))) is None:
                 return
-            self._strangers = [each for each in self._strangers if each.player != found[0]]
+            player, name = found
+            self._strangers = [each for each in self._strangers if each.player != player]
             acts = {"seat": node.seat, "watch": node.let_watch, "refuse": node.refuse, "remove": node.remove}
             try:
-                acts[word](found[0])
+                acts[word](player)
             except NodeError as error:
                 self._complain(error)
+            else:
+                said = f"You play with {name}." if word == "seat" and not self.board.hosts else _DECIDED[word]
+                self._say(said.format(name))
 
         return decide
 
@@ -548,7 +569,7 @@ class PlayerTable(LiveTable):
 
         :param instead_of: an earlier way back, which still waits for somebody and is cancelled.
         """
-        from protocol import NodeError
+        from protocol import NamesakeError, NodeError
 
         assert self._again is not None
         if instead_of is not None:
@@ -556,6 +577,12 @@ class PlayerTable(LiveTable):
             await asyncio.wait([instead_of])
         try:
             await self._again(rest)
+        except NamesakeError as error:
+            self._strangers = [SeatAsked(each, namesake=True) for each in error.players]
+            self._complain(error)
+            names = display_names(error.players, [*error.players, *self.board.players])
+            words = listing([f"seat {name}" for name in names])
+            self._say(f"Compare keys. To play with them all the same, type {words}, then again.")
         except NodeError as error:
             self._complain(error)
         except (Failure, RulesError) as error:

@@ -186,8 +186,6 @@ class Scene:
 
     typed: Move | None = None
     """The move that the line means, legal or not."""
-    typed_line: str = ""
-    """The line itself, such as ``8x5``, ``liar``, ``stake 50``, ``play dark destroy light``."""
     with_odds: bool = True
     """Chances are shown. If not, the ladder has ○ and there is no gauge of odds."""
     steps: int = 0
@@ -199,8 +197,6 @@ class Scene:
     gauge: Gauge | None = None
     talk: Sequence[Talk] = ()
     """The last one at the end."""
-    back: int = 0
-    """Entries of the talk that are scrolled back."""
     reply: Sequence[str] = ()
     """One or two rows that take the place of the keys, as wide as the screen; no longer text gets here."""
     band: Band = field(default_factory=Band)
@@ -229,5 +225,3 @@ class Scene:
     """Of the judgement on the file of a replay: ``fair``, ``misconduct`` …; empty elsewhere. No text of the file."""
     strip: ReplayStrip | WatchStrip | None = None
     """None for a player."""
-    hosts: bool = False
-    """The reader's program opened the table."""

@@ -14,6 +14,7 @@ from cli.table.board import CupOpened
 from cli.table.canvas import cut, width
 from cli.table.dice import Kind
 from cli.table.scene import LIFT, OWN
+from cli.text.narrate_game import verdict_in_letters, what_counts
 from p2pdice import events as game
 from p2pdice.showdown import verdict as judge
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from cli.table.board import Board, Showdown
     from cli.table.canvas import Area, Canvas
     from cli.table.scene import Motion, Scene
-    from p2pdice import State
 
 _AFTERWARDS: Final = ("sunset", "night", "sunrise", "crown")
 """Phases in which the felt shows dice with powers again."""
@@ -188,7 +188,7 @@ def felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
         end = dice.number(canvas, start, top + 3, len(hits), "counts", size="XL")
         canvas.put(end + 2, top + 6, of, bold=True)
         _slots(canvas, x + 2, top + 11, columns - 4, hits, call.quantity, is_centred=True)
-        canvas.centre(x, top + 13, columns, _which(call, state), "quiet")
+        canvas.centre(x, top + 13, columns, what_counts(call.face, ones_wild=state.ones_wild), "quiet")
         return
     left = 3 if columns >= 72 else 2
     middle = x + (26 if columns >= 72 else 19)
@@ -201,7 +201,7 @@ def felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     end = canvas.put(end + 2, y + 1, f"of {call.quantity}", bold=True)
     right = x + columns - left
     start = max(min(x + columns - 34, right - 4 * max(len(hits), call.quantity)), end + 2)
-    which = _which(call, state)
+    which = what_counts(call.face, ones_wild=state.ones_wild)
     if width(which) > right - start:
         which = which.replace(", and ones, which are wild", " and wild ones")
     canvas.put(start, y, cut(which, right - start), "quiet")
@@ -210,12 +210,6 @@ def felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 def _marked(canvas: Canvas, seat: int, name: str) -> str:
     return f"{canvas.theme.mark(seat)} {name}"
-
-
-def _which(call: game.ChallengeCalled, state: State) -> str:
-    """Return which dice count."""
-    name = faces(2, call.face).partition(" ")[2]
-    return f"{name}, and ones, which are wild" if state.ones_wild and call.face != 1 else name
 
 
 def _slots(
@@ -270,14 +264,12 @@ def words(board: Board) -> Words | None:
         return Words("VOID", f"{listing(down)} {cups} stayed down:", "nobody loses a die", "band-waiting")
     there = ("at least " if shown.unopened else "") + faces(count, shown.face)
     tone = "band-wrong" if board.me in verdict.wrong else "band-right"
-    if call.call == "exact":
-        if verdict.call_right:
-            return Words("EXACT", there, "on the nose", tone)
-        return Words("NOT EXACT", f"{there},", f"not {number(bid)}", tone)
-    if not verdict.bid_true:
-        return Words("A LIE", f"{there},", f"not {number(bid)}", tone)
-    spare = "just enough" if count == bid else f"{number(count - bid)} to spare"
-    return Words("TRUE", f"{there},", spare, tone)
+    title = verdict_in_letters(verdict)
+    if call.call == "exact" and verdict.call_right:
+        return Words(title, there, "on the nose", tone)
+    if call.call == "exact" or not verdict.bid_true:
+        return Words(title, f"{there},", f"not {number(bid)}", tone)
+    return Words(title, f"{there},", "just enough" if count == bid else f"{number(count - bid)} to spare", tone)
 
 
 def verdict(canvas: Canvas, board: Board, area: Area) -> None:

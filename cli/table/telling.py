@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cli.render import command_line, hand, initial
 from cli.table.board import CupOpened
-from cli.text.narrate import moved, narrate, result, suspended
+from cli.text.narrate import moved, narrate, result, seat_asked, suspended
 from cli.text.narrate_game import counted_cup, tally, verdict
 from p2pdice import events as game
 from protocol.events import (
@@ -17,6 +17,7 @@ from protocol.events import (
     MatchResult,
     PeerLost,
     Recognised,
+    SeatAsked,
     Suspended,
     TableMoved,
     TableOpened,
@@ -46,6 +47,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield "Your bots take all other seats."
         case Recognised():
             pass  # a badge shows it
+        case SeatAsked():
+            yield seat_asked(event, board.players)
         case CodeTried(tries_left=0):
             line = command_line("join", board.join_line)
             yield f"{narrate(event, board.seating)} The long line still works:\n    {line}"

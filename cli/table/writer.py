@@ -170,4 +170,4 @@ async def drained(writer: Writer | None, patience: float | None) -> AsyncIterato
         raise writer.error
 
 
-LOST: Final = "\r\n(Some lines are lost, because this terminal stood still for too long.)\r\n"
+LOST: Final = "\r\n(Some lines were lost: this terminal stopped taking output for too long.)\r\n"

@@ -1,4 +1,4 @@
-"""Questions that a table asks besides moves, the lines of a lobby, and the facts of a demo.
+"""Questions that a table asks besides moves, and the facts of a demo.
 
 A question is a title, lines, and choices; a choice is its key, its text, and what it means.
 """
@@ -6,14 +6,10 @@ A question is a title, lines, and choices; a choice is its key, its text, and wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from cli.render import counted, initial, listing, number
 from cli.text.narrate import time_left
-
-INVITE: Final = "Tell your friends. They type p2pdice join and this code:"
-NOT_FOUND: Final = "Not found? link shows a long line that always works."
-ALONE: Final = "On most networks p2pdice join alone finds it too."
 
 
 class Option(NamedTuple):
@@ -32,21 +28,9 @@ class Question(NamedTuple):
     options: Sequence[Option]
 
 
-def starts(seats: int) -> str:
-    """Return when the table of the reader, with some seats free, becomes a match."""
-    return f"Starts when all {number(seats)} seats are taken, or when you start it."
-
-
-def waits(free: int, host: str) -> str:
-    """Return what a guest waits for."""
-    return (
-        f"You are in. Waiting for {number(free)} more {'player' if free == 1 else 'players'}, or for {host} to start."
-    )
-
-
 def wants_to_sit(name: str) -> Question:
     """Return the question to a host whether somebody may sit down."""
-    options = (Option("a", "let them sit"), Option("r", "refuse"), Option("w", "let them watch"))
+    options = (Option("a", "Let them sit"), Option("r", "Refuse"), Option("w", "Let them watch"))
     return Question(f"{name} wants to sit down", (), options)
 
 
@@ -73,19 +57,19 @@ def no_answer(name: str, silent: int, left: int, others: Sequence[str]) -> Quest
     )
 
 
-def nobody_outvoted(name: str) -> Question:
-    """Return the question to a player whose only opponent is away."""
+def too_few(name: str) -> Question:
+    """Return the question to a player who waits for another one without whom the others are too few to go on."""
     return Question(
-        "Your choice",
-        ("With two players nobody can be outvoted, so the match waits.",),
+        f"{name} is away",
+        (f"There are too few of you to go on without {name}, so the match waits.",),
         (
             Option("w", f"Wait for {name}"),
             Option("l", "Leave; resume another day"),
             Option(
                 "c",
-                "Claim the win",
-                "A claim is signed by you alone: your history says claimed, not confirmed, no coins move, and"
-                f" {name} can still come back and play on until you claim.",
+                "Leave it as claimed",
+                "Only your own history notes it: claimed, not confirmed. Nobody wins, no coins move, and you and"
+                f" {name} can both still resume.",
             ),
         ),
     )

@@ -68,7 +68,9 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return told
         case node.LobbyChanged():
             return _sitting(event)
-        case node.SeatAsked() | node.SeatPending() | node.Watching():
+        case node.SeatAsked():
+            return seat_asked(event, seating.players)
+        case node.SeatPending() | node.Watching():
             return _newcomers(event)
         case node.TableClosed(code=RefuseCode.CLOSED):
             return f"The table is closed: {clause(escape(event.reason))}"
@@ -108,17 +110,24 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             assert_never(event)
 
 
-def _newcomers(event: node.SeatAsked | node.SeatPending | node.Watching) -> str:
+def _newcomers(event: node.SeatPending | node.Watching) -> str:
     match event:
         case node.SeatPending():
             return "The host is being asked whether you may sit down."
         case node.Watching():
             verb = "is" if len(event.names) < 2 else "are"
             return f"{capital(listing([escape(name) for name in event.names]) or 'nobody')} {verb} watching."
-    who, false = f"{escape(event.player.name)} ({event.player.fingerprint})", ""
+
+
+def seat_asked(event: node.SeatAsked, players: Sequence[node.PlayerInfo]) -> str:
+    """Return the question whether somebody may sit down, or whether the reader plays with them.
+
+    :param players: those at the table. A word needs more than a name that one of them has, too.
+    """
+    (name,) = display_names([event.player], players)
+    who, false = f"{name} ({event.player.fingerprint})", ""
     if event.namesake:
-        false = " with another key than the one that you trust under this name"
-    name = escape(event.player.name)
+        false = " under a name you trust, but with a different key"
     if not event.came_by:
         return f"{who} sits here{false}. Do you play with them? Type seat {name}, or quit."
     return f"{who} wants to sit down{false}. Type seat {name}, watch {name} or refuse {name}."
@@ -342,7 +351,7 @@ def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBa
         case node.Suspended():
             return suspended(event, seating, plays=seating.me is not None)
         case node.Continued():
-            return "On we go."
+            return "The match goes on."
         case node.Overdue():
             if any(player.is_me for player in event.awaited):
                 return f"{_time(event.seconds)} left. Then the others can go on without you."
@@ -376,8 +385,10 @@ def question(view: View, seating: Seating) -> str:
     first = play_first(view, seating)
     if state.bid is None:
         return f"Your turn: make the first bid{f', or {first}' if first else ''}."
-    what = f"raise {seating.whose(state.bid.seat)} {faces(state.bid.quantity, state.bid.face)}"
-    return f"Your turn: {what}{f', call it, or {first}' if first else ', or call it'}."
+    what = f"{seating.whose(state.bid.seat)} {faces(state.bid.quantity, state.bid.face)}"
+    if not any(isinstance(move, Bid) for move in view.legal):
+        return f"Your turn: call {what}{f', or {first}' if first else ''}."
+    return f"Your turn: raise {what}{f', call it, or {first}' if first else ', or call it'}."
 
 
 def your_turn(view: View, seating: Seating) -> str:

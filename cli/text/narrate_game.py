@@ -134,10 +134,9 @@ def tally(shown: game.HandsShown) -> str:
     return f"{there}, {measure}."
 
 
-def what_counts(shown: game.HandsShown) -> str:
-    """Return the faces that count for the bid: ``sixes, and ones, which are wild``."""
-    wild = ", and ones, which are wild" if shown.ones_wild and shown.face != 1 else ""
-    return f"{FACE_NAMES[shown.face - 1]}{wild}"
+def what_counts(face: int, *, ones_wild: bool) -> str:
+    """Return the faces that count for a bid: ``sixes, and ones, which are wild``."""
+    return f"{FACE_NAMES[face - 1]}{', and ones, which are wild' if ones_wild and face != 1 else ''}"
 
 
 def verdict_in_letters(event: game.Judged) -> str:
@@ -211,7 +210,7 @@ def player_out(event: game.PlayerOut, eviction: Eviction | None, seating: Seatin
         case "conceded":
             return f"{seating.does(event.seat, 'conceded', 'conceded')} and {is_out}."
         case "finished":
-            return f"{seating.does(event.seat, 'is', 'are')} rid of all dice."
+            return f"{seating.does(event.seat, 'has', 'have')} no dice left."
         case "lost":
             return f"{seating.does(event.seat, 'is', 'are')} out."
     if eviction is not None and eviction.misconduct:

@@ -130,9 +130,9 @@ def doubt(move: Move, view: View) -> str:
     if not is_possible(move, view):
         return ""
     if isinstance(move, Stake) and move.bet == view.funds > 0:
-        return f"Those are all your coins: {view.funds:,}. Enter again stakes them."
+        return f"Those are all your coins: {view.funds:,}. Press Enter again to stake them."
     if isinstance(move, Bid) and move not in view.legal:
-        return f"There are only {sum(view.state.dice)} dice. Enter again bids it anyway."
+        return f"There are only {sum(view.state.dice)} dice. Press Enter again to bid it anyway."
     return ""
 
 

@@ -70,7 +70,7 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     line, paper, played = staking()
     line.obey("1,000")
     assert not played
-    assert paper.said[-1] == "Those are all your coins: 1,000. Enter again stakes them."
+    assert paper.said[-1] == "Those are all your coins: 1,000. Press Enter again to stake them."
     line.obey("50")
     assert played == [Stake(50)]
     assert answers.whose_turn(line.board) == "you stake 50 coins; waiting for Ben"

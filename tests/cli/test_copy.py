@@ -1,13 +1,14 @@
 """The copy deck: what people read in each situation, and what they read before and must not meet again.
 
-A row of the deck is a situation, driven with events or typed lines, and the words that it must show. Rows that belong
-to the picture of a table are in :data:`DRAWN`, with the place where they are checked.
+A row of the deck is a situation, driven with events or typed lines, and the words that it must show, on the full screen
+if they are drawn there.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -15,16 +16,19 @@ from typing import Any, Final, cast
 import pytest
 
 from cli.settings import Settings
-from cli.table import answers
+from cli.table import answers, moment
 from cli.table.board import Board
 from cli.table.face import Face
 from cli.table.pace import beats
+from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
+from cli.table.scene import Scene
 from cli.table.telling import tell
+from cli.table.theme import Theme
 from cli.text import asking
 from cli.text.coach import LESSONS
-from cli.text.narrate import narrate, question
-from cli.text.narrate_game import caught, measured, narrate_game, verdict, verdict_in_letters, what_counts
+from cli.text.narrate import question
+from cli.text.narrate_game import narrate_game, verdict
 from cli.text.round_summary import Rounds
 from cli.text.seating import Seating
 from p2pdice import PRESETS, Bid, Concede, Die, Hands, Liar, Play, Rolled, Side, State, apply, events, new_match, view
@@ -117,8 +121,10 @@ def ended(confirmed: bool) -> str:
 
 SAID: Final[dict[str, Callable[[], str]]] = {
     # Lobby
-    "On most networks p2pdice join alone finds it too.": lambda: "\n".join(
-        [narrate(node.TableOpened("F", "1", (), True, seats=2, ruleset=CLASSIC), US), asking.ALONE]
+    "Tell your friends. They type p2pdice join and this code:": lambda: screen(lobby().board),
+    "Not found? link shows a long line that always works": lambda: screen(lobby().board),
+    "On most networks p2pdice join alone finds it too.": lambda: opened(
+        node.TableOpened("F", "1", (), True, seats=2, ruleset=CLASSIC)
     ),
     "You have a seat. Two are free.": lambda: told(node.LobbyChanged((ADA,), 3)),
     "Gus sits down. One seat is free.": lambda: told(node.LobbyChanged((ADA, GUS), 3, joined=(GUS,))),
@@ -126,9 +132,9 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Somebody typed a wrong code. Two more wrong tries close it.": lambda: told(node.CodeTried(2)),
     "Too many wrong tries: the code is closed. Type code for a new one.": lambda: opened(node.CodeTried(0)),
     "This laptop has a new address. The code still works.": lambda: opened(node.TableMoved("Friday", "1")),
-    "Starts when all four seats are taken, or when you start it.": lambda: asking.starts(4),
-    "You are in. Waiting for one more player, or for Ada to start.": lambda: asking.waits(1, "Ada"),
-    "Mallory wants to sit down / let them sit / refuse / let them watch": lambda: spelled(
+    "Starts when all four seats are taken, or when you start it.": lambda: screen(hosted()),
+    "You are in. Waiting for one more player, or for Ada to start.": lambda: screen(guest()),
+    "Mallory wants to sit down / Let them sit / Refuse / Let them watch": lambda: spelled(
         asking.wants_to_sit("Mallory")
     ),
     # Start
@@ -147,22 +153,27 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Nothing to call yet. Start with a bid such as 2x3.": lambda: opening("liar"),
     "Classic has no exact: raise, or call liar.": lambda: typed("exact"),
     "Not a raise: bid more threes, or two of a higher face. Lowest: 3x3, 2x4.": lambda: typed("1x2"),
-    "There are only 10 dice. Enter again bids it anyway.": lambda: typed("40x3"),
+    "There are only 10 dice. Press Enter again to bid it anyway.": lambda: typed("40x3"),
     "I don't know 'zz'. ? shows what you can type.": lambda: typed("zz", is_my_turn=False),
     "No more pauses.": lambda: typed("skip"),
+    "✓ 16 steps signed": lambda: screen(board_of(STATE), steps=16),
+    "Space catches up": lambda: screen(board_of(play(STATE, "1x2")), is_behind=True),
+    "Call liar? ! or Enter calls it, Esc takes it back.": lambda: screen(my_turn(), "liar"),
+    "Call exact? = or Enter calls it, Esc takes it back.": lambda: screen(my_turn(), "exact"),
     # Showdown
     "You call liar on Ben's four sixes.": lambda: game(events.ChallengeCalled(0, "liar", 1, 4, 6)),
     "Cleo: 1, 2, 4, 6, 6. Three count.": lambda: shown_cups().splitlines()[2],
     "Ben's cup stayed down.": lambda: shown_cups().splitlines()[1],
-    "sixes, and ones, which are wild": lambda: what_counts(judged("liar", 5, 4, 6)[1]),
-    "six fives, one short.": lambda: measured(*judged("liar", 6, 7, 5)),
-    "nine fives, two to spare.": lambda: measured(*judged("liar", 9, 7, 5)),
-    "seven fives, just enough.": lambda: measured(*judged("liar", 7, 7, 5)),
-    "A LIE / You caught Dan.": lambda: " / ".join(
-        (verdict_in_letters(judged("liar", 6, 7, 5)[0]), caught(judged("liar", 6, 7, 5)[0], US))
-    ),
+    "7 of 4": lambda: screen(showdown(7, 4, 5), size=(40, 12)),
+    "fives, and ones, which are wild": lambda: screen(showdown(6, 7, 5), size=(150, 46)),
+    "A lie: six fives, one short.": lambda: said("liar", 6, 7, 5),
+    "True: nine fives, two to spare.": lambda: said("liar", 9, 7, 5),
+    "True: seven fives, just enough.": lambda: said("liar", 7, 7, 5),
+    "A LIE: six fives, not seven": lambda: screen(showdown(6, 7, 5), size=(40, 12)),
+    "You caught Dan.": lambda: screen(showdown(6, 7, 5)),
+    "Dan was right; you were wrong.": lambda: screen(showdown(7, 7, 5)),
+    "You were right.": lambda: screen(showdown(7, 7, 5, "exact")),
     "A lie: you were right; Dan was wrong.": lambda: game(judged("liar", 6, 7, 5)[0]),
-    "Ben was right; you were wrong.": lambda: caught(judged("liar", 7, 7, 5, bidder=1)[0], US),
     "Exact: five sixes on the nose.": lambda: said("exact", 5, 5, 6),
     "Not exact: six, not five.": lambda: said("exact", 6, 5, 6),
     "You lose a die: four left.": lambda: game(events.DieLost(0, 4)),
@@ -181,13 +192,13 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Cleo ran out of time and is out (signed by you and Ben).": lambda: told(
         node.Happened(events.PlayerOut(2, "evicted"), STATE, node.Eviction(9, True, (1, 0)))
     ),
-    "Ben is back. On we go.": lambda: f"{told(node.PeerBack(BEN))} {told(node.Continued())}",
+    "Ben is back. The match goes on.": lambda: f"{told(node.PeerBack(BEN))} {told(node.Continued())}",
     "Ben left, and can still come back.": lambda: told(node.PeerLost(BEN, left_on_purpose=True)),
     "The last moves are taken back: the others had already gone on.": lambda: told(node.TakenBack(STATE)),
     "Wait two more minutes / Go on without Cleo in 1:18 (needs Ben too) / Leave, and come back to this match later": (
         lambda: spelled(asking.no_answer("Cleo", 42, 78, ["Ben"]))
     ),
-    "Wait for Ben / Leave; resume another day / Claim the win": lambda: spelled(asking.nobody_outvoted("Ben")),
+    "Wait for Ben / Leave; resume another day / Leave it as claimed": lambda: spelled(asking.too_few("Ben")),
     # Leave
     "Concede: you lose this match. It takes effect after Ben's move.": lambda: conceding(),
     "Leave the table? / Stay / Come back later / Concede": lambda: spelled(asking.leaving(["Ben", "Cleo"])),
@@ -230,21 +241,6 @@ SAID: Final[dict[str, Callable[[], str]]] = {
 """The words that a situation must show, and the situation."""
 
 
-DRAWN: Final = {
-    "Tell your friends. They type p2pdice join and this code:": "the lobby: the code stands below it in large letters",
-    "Not found? link shows a long line that always works.": "the lobby; line mode shows the long line at once",
-    "✓ 16 steps signed": "the title of the table",
-    "Space catches up.": "the band",
-    "Call liar? ! or Enter calls it, Esc takes it back.": "the band",
-    "Call exact? = or Enter calls it, Esc takes it back.": "the band",
-    "That's not a raise.": "the line",
-    "5 of 4": "the showdown, with what_counts beside it",
-    "You trust Ann's key. Ann's laptop must show the same words:": "tests/cli/test_people.py, with a real node",
-    "Your turn: you must raise; this bid can't be called.": "tests/cli/test_narrate_motes.py, with a shield",
-}
-"""The rest of the deck, and where it is checked: pictures are compared in the tests of the table."""
-
-
 GONE: Final = (
     r"On another laptop, type",
     r"Where the network lets multicast",
@@ -273,7 +269,6 @@ GONE: Final = (
     r"the others may go on without",
     r"too few are left to go on",
     r"came from \{?them\}? in time",
-    r"The match goes on\.",
     r"has left the table",
     r"The last moves are void",
     r"If you give up, you",
@@ -310,6 +305,47 @@ def board_of(state: State, *more: node.NodeEvent) -> Board:
     board = Board()
     for event in (node.MatchStarted("ab" * 32, CLASSIC, PEOPLE, 0, state), *more):
         board.take(event)
+    return board
+
+
+def screen(
+    board: Board, typed: str = "", *, size: tuple[int, int] = (80, 24), steps: int = 0, is_behind: bool = False
+) -> str:
+    """Return what the full screen shows, each run of blanks as one."""
+    now = moment.band(board, typed, hosts=board.hosts, with_odds=True, is_behind=is_behind, away=())
+    return " ".join(picture(board, Scene(band=now, steps=steps), *size, Theme()).text().split())
+
+
+def hosted() -> Board:
+    board = lobby().board
+    board.take(node.LobbyChanged((ADA, BEN), 4))
+    return board
+
+
+def guest() -> Board:
+    """Return the lobby of a guest of Ada's, with one free seat."""
+    board, (ada, ben) = Board(), (replace(ADA, is_me=False), replace(BEN, is_me=True))
+    board.take(node.TableJoined("Friday", ada, CLASSIC, 3))
+    board.take(node.LobbyChanged((ada, ben), 3))
+    return board
+
+
+def my_turn() -> Board:
+    return board_of(STATE, node.YourTurn(view(STATE, 0, (1, 2, 3, 4, 5)), 1))
+
+
+def showdown(count: int, quantity: int, face: int, call: str = "liar") -> Board:
+    """Return the board after Ada's call on Dan's bid, with all cups up, so many dice that count, and the verdict."""
+    board = board_of(STATE)
+    verdict_, _ = judged(call, count, quantity, face)
+    dice = sorted([face] * count + [face - 1] * (20 - count))
+    hands = tuple(tuple(sorted(dice[seat::4])) for seat in range(4))
+    for event in (
+        events.ChallengeCalled(0, cast("Any", call), 3, quantity, face),
+        events.HandsShown(hands, quantity, face, ones_wild=True, count=count, unopened=0),
+        verdict_,
+    ):
+        board.take(node.Happened(event, STATE))
     return board
 
 

@@ -211,8 +211,8 @@ def test_a_slip_in_classic_is_answered_in_one_line_without_a_word_of_motes(typed
 
 def test_a_bid_on_more_dice_than_there_are_is_asked_once_more() -> None:
     table = Table("classic")
-    assert table.types("40x3") == ["There are only 10 dice. Enter again bids it anyway."]
-    assert table.types("41x3") == ["There are only 10 dice. Enter again bids it anyway."]
+    assert table.types("40x3") == ["There are only 10 dice. Press Enter again to bid it anyway."]
+    assert table.types("41x3") == ["There are only 10 dice. Press Enter again to bid it anyway."]
     assert table.types("dice")
     assert table.played == []
     assert table.types("forty-one threes") == []
@@ -355,9 +355,7 @@ def test_conceding_through_a_pipe_needs_no_answer() -> None:
     assert table.conceded == 1
 
 
-WAY_OUT = (
-    "You need not wait. To be done with this match, quit and type:\n    p2pdice matches forget abababab --home home"
-)
+WAY_OUT = "You don't have to wait. To drop this match, quit and type:\n    p2pdice matches forget abababab --home home"
 
 
 def told(table: Table, *events: node.NodeEvent) -> list[str]:
@@ -603,7 +601,7 @@ async def test_a_player_whose_view_lags_behind_the_end_goes_again_when_they_have
     table.line._again = go_again
     match = cast("Any", table.line._node).match
     match.id, match.is_ended = bytes.fromhex("ab" * 32), True
-    assert table.types("again host") == ["The match is over. Once its end has been shown, the next one starts for you."]
+    assert table.types("again host") == ["The match is over. You join the next one once its end has been shown."]
     await asyncio.sleep(0)
     assert not wishes
     told(table, node.MatchResult("ab" * 32, ((0,), (1,)), table.line.board.players, Path("x"), True))

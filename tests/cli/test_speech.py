@@ -182,7 +182,7 @@ def test_a_stake_can_be_the_bare_number(line: str, stake: int) -> None:
 
 def test_only_a_stake_of_all_coins_is_doubted() -> None:
     asked = view(new_match(rules("classic", stakes="yes"), 2), 0)
-    said = "Those are all your coins: 1,000. Enter again stakes them."
+    said = "Those are all your coins: 1,000. Press Enter again to stake them."
     assert doubt(Stake(1000), asked) == said
     assert [doubt(Stake(bet), asked) for bet in (0, 999, 1001)] == ["", "", ""]
     assert doubt(Stake(0), asked._replace(funds=0)) == ""

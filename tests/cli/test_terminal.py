@@ -180,7 +180,7 @@ def test_a_spectator_who_lags_behind_the_end_may_ask_for_a_seat(terminal: Open) 
     host.until("Again?")
     assert "The transcript is" not in watcher.shown()
     watcher.type("again\r")
-    watcher.until("The match is over. Once its end has been shown, the next one starts for you.")
+    watcher.until("The match is over. You join the next one once its end has been shown.")
     watcher.until("The transcript is", "Waiting for Ada to open the table again.")
     assert "Again?" not in watcher.shown()
 

@@ -82,7 +82,14 @@ def test_nobody_who_left_after_a_match_is_away_in_the_next_one_that_they_play() 
         guest.take(event)
     assert BEN.fingerprint in guest.board.away
     guest.take(replace(STARTED, match_id="cd" * 32, resumed=False))
-    assert not guest.board.away | guest.board.gone
+    assert not guest.board.away | guest.board.gone | guest.away().keys()
+
+
+def test_who_was_away_before_one_came_back_to_a_match_still_is() -> None:
+    guest, _ = table()
+    for event in (STARTED, PeerLost(BEN), STARTED):
+        guest.take(event)
+    assert guest.away().keys() == {BEN.fingerprint}
 
 
 async def test_a_wish_for_another_match_is_answered_at_once_if_the_host_has_left() -> None:

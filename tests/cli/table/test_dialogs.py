@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.settings import Settings
 from cli.table.canvas import Area, Canvas, width
 from cli.table.dialogs import (
     draw_dialog,
@@ -21,11 +25,13 @@ from cli.table.dialogs import (
     since,
     waiting,
 )
+from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, Page
 from cli.table.theme import Theme
 from p2pdice import PRESETS
 from protocol import Clock
-from protocol.events import PlayerInfo
+from protocol.events import Continued, MatchStarted, PeerLost, PlayerInfo, Suspended
+from tests.cli.paper import Paper
 from tests.cli.table.boards import Sample
 
 MALLORY = PlayerInfo("Mallory", "MQ4X-81RR-7DLQ-44XA-M2ZC")
@@ -87,6 +93,90 @@ def test_a_player_who_does_not_answer_is_waited_for_or_not(goes_on: bool, can_wa
     offered = [choice.text for choice in dialog.choices]
     assert ("Go on without Ben in 1:18 (needs Cleo too)" in offered) == goes_on
     assert ("Wait for Ben" in offered) != goes_on
+
+
+def test_a_match_that_waits_says_why_and_what_a_claim_is() -> None:
+    sample = table()
+    dialog = waiting(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
+    assert drawn(dialog, Area(1, 0, 66, 13)) == (
+        """\
+  ╭─ Ben is away ────────────────────────────────────────────────╮
+  │                                                              │
+  │ There are too few of you to go on without Ben, so the match  │
+  │   waits.                                                     │
+  │                                                              │
+  │ ▸ w  Wait for Ben                                            │
+  │   l  Leave; resume another day                               │
+  │   c  Leave it as claimed                                     │
+  │      Only your own history notes it: claimed, not confirmed. │
+  │        Nobody wins, no coins move, and you and Ben can both  │
+  │        still resume.                                         │
+  │                                                              │
+  ╰──────────────────────────────────────────────────────────────╯"""
+    )
+
+
+def silent(monkeypatch: pytest.MonkeyPatch, *, can_claim: bool = False) -> tuple[PlayerTable, Sample]:
+    """Return the table of Ada, who waits for Ben and Cleo; both have been away for a minute."""
+    sample = table()
+    node = SimpleNamespace(clock=lambda: None, can_claim=can_claim, match=None, coins=None, pledge="")
+    player = PlayerTable(cast("Any", node), Settings(), face=cast("Any", Paper(is_interactive=True)))
+    player.board = sample.board
+    for lost in sample.players[1:]:
+        player.take(PeerLost(lost))
+    player.take(Suspended(sample.players[1:]))
+    now = time.monotonic()
+    monkeypatch.setattr("cli.table.live_table.time.monotonic", lambda: now + 60)
+    return player, sample
+
+
+def title(player: PlayerTable) -> str:
+    dialog = player.dialog()
+    return dialog.title if dialog is not None else ""
+
+
+def test_an_answer_about_one_who_is_away_is_none_about_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    player, _ = silent(monkeypatch)
+    assert title(player) == "Ben is away"
+    player.close_dialog()
+    assert title(player) == "Cleo is away"
+    player.close_dialog()
+    assert title(player) == ""
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_who_is_away_again_is_asked_about_again(monkeypatch: pytest.MonkeyPatch, is_new: bool) -> None:
+    player, sample = silent(monkeypatch)
+    player.close_dialog()
+    player.close_dialog()
+    if is_new:
+        player.take(MatchStarted("cd" * 32, PRESETS["classic"], sample.players, 0, sample.state))
+        for lost in sample.players[1:]:
+            player.take(PeerLost(lost))
+    else:
+        player.take(Continued())
+    player.take(Suspended(sample.players[1:]))
+    now = time.monotonic()
+    monkeypatch.setattr("cli.table.live_table.time.monotonic", lambda: now + 60)
+    assert title(player) == "Ben is away"
+
+
+@pytest.mark.parametrize("can_claim", [True, False])
+def test_a_claim_is_offered_only_where_the_node_can_make_it(monkeypatch: pytest.MonkeyPatch, can_claim: bool) -> None:
+    dialog = silent(monkeypatch, can_claim=can_claim)[0].dialog()
+    assert dialog is not None
+    assert [choice.key for choice in dialog.choices] == ["w", "l", *(["c"] if can_claim else [])]
+
+
+def test_every_choice_begins_with_a_capital() -> None:
+    sample = table()
+    clock = Clock((sample.players[1],), 78.0, 120.0, True)
+    dialogs = [
+        leaving(sample.board, None, is_conceding=False, goes_on=True),
+        *(waiting(sample.board, each, sample.players[1], 42, can_wait=True, can_claim=True) for each in (clock, None)),
+        *(newcomer("Mallory", MALLORY, came_by, namesake=True) for came_by in ("code", "")),
+    ]
+    assert [choice.text for dialog in dialogs for choice in dialog.choices if not choice.text[0].isupper()] == []
 
 
 def test_whoever_left_on_purpose_is_not_called_silent() -> None:

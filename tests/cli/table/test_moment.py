@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from cli.settings import Settings
+from cli.table.bidding import truth
 from cli.table.board import Board
 from cli.table.moment import MOST_KEYS, band, keys, round_line, talk, title
 from cli.table.pace import beats
@@ -20,7 +21,9 @@ from cli.table.theme import Theme
 from p2pdice import PRESETS, Event, Expect, Hand, Hands, Play, Pledges, Rolled, State, apply, parse_move
 from protocol.events import (
     Claimed,
+    CupsSeen,
     LobbyChanged,
+    MatchResult,
     MatchStarted,
     Misbehaved,
     PlayerInfo,
@@ -122,6 +125,32 @@ def test_the_band_of_a_verdict_says_who_was_right_and_what_it_costs(
     assert told.text.startswith(text)
     assert (told.tone, told.right.rpartition(" ")[2]) == (tone, odds)
     assert says(made).right == ""
+
+
+def test_a_right_call_of_exact_catches_nobody() -> None:
+    made = sample("1x3", "2x3", "3x3", "exact", rules="spot-on")
+    made.open((3,) + (6,) * 4, (2,) * 4 + (3,), (3,) + (4,) * 4)
+    assert says(made).text.startswith("You were right. ")
+
+
+@pytest.mark.parametrize(("winners", "name"), [((1,), "Ben wins"), ((1, 2), "Ben and Cleo win")])
+def test_several_winners_win(winners: tuple[int, ...], name: str) -> None:
+    made = sample("1x2")
+    rest = tuple((seat,) for seat in range(3) if seat not in winners)
+    made.board.take(MatchResult("ab" * 32, (winners, *rest), made.players, Path("x"), confirmed=True))
+    assert says(made).text == f"{name}. Again?"
+    assert title(made.board) == f"{name} - Friday"
+
+
+@pytest.mark.parametrize(("bid", "truth_"), [("5x4", "false: there are none"), ("1x2", "true: there is one")])
+def test_whoever_sees_all_dice_is_told_whether_a_bid_is_true(bid: str, truth_: str) -> None:
+    made = Sample(PRESETS["classic"], me=None)
+    made.roll()
+    made.play(bid)
+    made.board.take(CupsSeen(((3,) * 5, (2,) + (3,) * 4, (6,) * 5), made.state))
+    assert made.board.state is not None
+    assert made.board.state.bid is not None
+    assert truth(made.board, made.board.state.bid) == truth_
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_the_band_tells_no_more_than_the_cups_that_are_up() -> None:
     ]
     assert told == [
         "You call liar on Dan's seven fives.",
-        "Your dice count …",
+        "Now your dice …",
         "Three so far. Ben lifts the cup …",
         "Four so far. Cleo lifts the cup …",
         "Six so far. It's down to Dan.",
