@@ -150,6 +150,8 @@ class HostedTable:
             raise NotAdmittedError(RefuseCode.REFUSED, "the request for a seat has a different key from the connection")
         if record.join.table != self.id:
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
+        if (seated := self._guests.get(identity)) is not None and seated.join.nickname != record.join.nickname:
+            raise NotAdmittedError(RefuseCode.REFUSED, "a guest does not change its name at the table")
         self.check_room(identity)
         return record
 

@@ -37,11 +37,12 @@ class _Question(NamedTuple):
 
 
 class Door:
-    """What the owner has said about players, by fingerprint, and the newcomers who wait for an answer."""
+    """What the owner has said about players, and the newcomers who wait for an answer."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._let_in: set[str] = set()
+        self._let_in: set[PlayerInfo] = set()
+        """By name and key: the owner has seen both."""
         self._kept_out: dict[str, tuple[PlayerInfo, RefuseCode]] = {}
         """``refused``: they are sent away; ``full``: they may watch."""
         self._questions: dict[bytes, _Question] = {}
@@ -74,14 +75,14 @@ class Door:
     def let_in(self, player: PlayerInfo) -> tuple[bytes, JoinTable] | None:
         """Let a player sit down from now on; return identity and request of one who waits for that."""
         self._kept_out.pop(player.fingerprint, None)
-        self._let_in.add(player.fingerprint)
+        self._let_in.add(player)
         identity = self._waiting(player)
         return (identity, self._answered(identity).frame) if identity is not None else None
 
     def keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
         """Give a player no seat until they are let in; one who waits is told."""
         code = RefuseCode.FULL if may_watch else RefuseCode.REFUSED
-        self._let_in.discard(player.fingerprint)
+        self._let_in = {each for each in self._let_in if each.fingerprint != player.fingerprint}
         self._kept_out[player.fingerprint] = player, code
         if (identity := self._waiting(player)) is not None:
             self._answered(identity)
@@ -89,20 +90,22 @@ class Door:
 
     def strangers(self, players: Collection[PlayerInfo]) -> tuple[PlayerInfo, ...]:
         """Return those who have a name of somebody trusted, and another key, unless they were let in."""
-        return tuple(
-            each for each in players if each.fingerprint not in self._let_in and self._runtime.is_namesake(each)
-        )
+        return tuple(each for each in players if each not in self._let_in and self._runtime.is_namesake(each))
 
     def asks(self, player: PlayerInfo, identity: bytes, frame: JoinTable, asks: Asks, came_by: str, at: str) -> bool:
         """Ask the owner about a newcomer, if they are to be asked; tell whether the newcomer has to wait.
+
+        The answer is about one name with one key. With another name a newcomer is asked about anew.
 
         :param at: where the newcomer is.
         :raises NotAdmittedError: if too many wait already, or have come from there of late.
         """
         if (open_one := self._questions.get(identity)) is not None:
-            self._questions[identity] = open_one._replace(frame=frame)
-            return True
-        if asks == "never" or player.fingerprint in self._let_in:
+            if open_one.asked.player == player:
+                self._questions[identity] = open_one._replace(frame=frame)
+                return True
+            self.lost(identity)
+        if asks == "never" or player in self._let_in:
             return False
         is_namesake = self._runtime.is_namesake(player)
         if asks != "always" and not is_namesake:

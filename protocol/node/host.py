@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from protocol import limits
@@ -46,7 +47,7 @@ class Host:
     :param code: the short code, if the table can be found by it.
     :param door: who may sit down, as the owner has said.
     :param programs: returns the owner's own programs: nobody is asked about them, and they keep their seats.
-    :param returning: players of the match before; strangers take no links away from them.
+    :param returning: players of the match before, by identity; strangers take no links away from them.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Host:
         code: ShortCode | None,
         door: Door,
         programs: Callable[[], Collection[bytes]],
-        returning: Collection[bytes] = (),
+        returning: Mapping[bytes, PlayerInfo] = MappingProxyType({}),
     ) -> None:
         self.table = table
         self._door = door
@@ -75,7 +76,7 @@ class Host:
         self._sign_on = sign_on
         self._begin = begin
         self._advertise = advertise
-        self._returning = frozenset(returning)
+        self._returning = returning
         table.expected = {*filter(runtime.mesh.is_linked, returning), *programs()}
         self._keeping = [
             runtime.loop.call_later(KEPT, lambda: table.expected.intersection_update(programs())),
@@ -346,6 +347,7 @@ class Host:
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
             self._runtime.refuse(identity, error.code, str(error))
+            self._give_away(identity)
             return
         self._pace.take()
         self.withdraw()
@@ -362,9 +364,9 @@ class Host:
 
         :raises NotAdmittedError: if too many wait for an answer already.
         """
-        if identity in (*self.seated, *self._returning, *self._programs()):
-            return False
         player = self._runtime.player(record.join.nickname, identity)
+        if identity in (*self.seated, *self._programs()) or self._returning.get(identity) == player:
+            return False
         came_by = "code" if self.code_desk.has_admitted(identity) else "line" if self.table.token else "network"
         asks = self.table.settings.asks
         return self._door.asks(player, identity, frame, asks, came_by, self._places.get(identity, ""))
@@ -483,4 +485,4 @@ class Host:
         self._advertise()
 
     def _update_roster(self) -> None:
-        self._runtime.mesh.set_roster(self._returning.union(record.join.identity for record in self.table.records))
+        self._runtime.mesh.set_roster({*self._returning, *(record.join.identity for record in self.table.records)})

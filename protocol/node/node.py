@@ -248,7 +248,8 @@ class Node:
         if settings.ruleset.stakes and (reason := self._runtime.purses.find_hindrance()):
             raise NodeError(ErrorCode.FAILED, reason, choices=(("p2pdice purse", "What you can do"),))
         hosted = HostedTable(settings, table, self._sign_on(table, settings.ruleset.stakes), token)
-        returning = self._active.former.authors if self._active.former is not None else ()
+        before = self._active.former
+        returning = {} if before is None else {key: before.match.info[place] for key, place in before.authors.items()}
         self._active.hosting = Host(
             self._runtime,
             hosted,

@@ -10,9 +10,9 @@ import pytest
 
 from protocol import limits
 from protocol.errors import NamesakeError, NodeError
-from protocol.events import LobbyChanged, Notice, PlayerInfo, SeatAsked, SeatPending, TableClosed, TableJoined
+from protocol.events import LobbyChanged, MatchResult, Notice, PlayerInfo, SeatAsked, SeatPending, TableClosed, TableJoined
 from protocol.match.lobby import Asks, TableSettings
-from protocol.wire.frames import Carried, Seat
+from protocol.wire.frames import Carried, JoinTable, Seat
 from tests.network.company import bend
 from tests.network.test_forming import RULES, all_play, in_room, is_bound
 from tests.simulation.room import Person, Room, in_a_room, until
@@ -181,6 +181,82 @@ def test_the_host_is_asked_about_a_trusted_name_with_another_key(tmp_path: Any, 
             await all_play(host, ben, false)
 
     in_a_room(tmp_path, 1, scene)
+
+
+def call_oneself(person: Person, name: str, host: Person) -> None:
+    """Ask for a seat once more, by another name."""
+    person.node.name = name
+    person.node._runtime.post(host.key, JoinTable(person.node._sign_on(host.node.table_id).wire))
+
+
+@in_room
+async def test_an_answer_is_about_the_name_that_was_shown(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    ben, eve = await room.sit("Ben"), await room.sit("Zoe")
+    host.node.trust(PlayerInfo("Ada", ben.node.identity.fingerprint))
+    joining, zoe = begin(eve.node.join(target)), me(eve)
+    await until(lambda: host.node.asked)
+    call_oneself(eve, "Ada", host)
+    await until(lambda: len(host.told(SeatAsked)) == 2)
+    ada = PlayerInfo("Ada", zoe.fingerprint)
+    assert host.node.asked == (SeatAsked(ada, namesake=True, came_by="network"),)
+    assert [event.text for event in host.told(Notice)] == ["Zoe no longer asks for a seat."]
+    host.node.seat(zoe)  # typed while the question changed
+    await asyncio.sleep(1)
+    call_oneself(eve, "Ada", host)
+    await asyncio.sleep(1)
+    assert seated(host) == ["Host"]
+    assert host.node.asked
+    host.node.seat(ada)
+    await joining
+    assert seated(host) == ["Host", "Ada"]
+
+
+@in_room
+async def test_the_name_of_a_newcomer_is_asked_about_a_few_times_only(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    eve = await room.sit("Eve")
+    joining = begin(eve.node.join(target))
+    await until(lambda: host.node.asked)
+    for number in range(limits.QUESTION_BURST):
+        call_oneself(eve, f"Eve{number}", host)
+        await asyncio.sleep(0.5)
+    with pytest.raises(NodeError, match="about somebody else"):
+        await joining
+    assert len(host.told(SeatAsked)) == limits.QUESTION_BURST
+    assert host.node.asked == ()
+
+
+@pytest.mark.parametrize("asks", ["never", "strangers", "always"])
+def test_a_guest_loses_its_seat_with_its_name(tmp_path: Any, asks: Asks) -> None:
+    async def scene(room: Room) -> None:
+        host, target = await open_table(room, 3, asks)
+        eve = await room.sit("Zoe")
+        host.node.seat(me(eve))
+        await eve.node.join(target)
+        call_oneself(eve, "Ada", host)
+        await until(lambda: eve.told(TableClosed))
+        assert "change its name" in eve.told(TableClosed)[0].reason
+        assert seated(host) == ["Host"]
+
+    in_a_room(tmp_path, 1, scene)
+
+
+@in_room
+async def test_a_player_of_the_match_before_is_known_by_name_and_key(room: Room) -> None:
+    host, target = await open_table(room, 2)
+    eve = await room.sit("Zoe")
+    host.node.seat(me(eve))
+    await eve.node.join(target)
+    await all_play(host, eve)
+    eve.node.concede()
+    await until(lambda: host.told(MatchResult) and eve.told(MatchResult))
+    await host.node.host(TableSettings("Friday", RULES, 2, asks="always"))
+    eve.node.name = "Ada"
+    joining = begin(eve.node.join(target))
+    await until(lambda: host.node.asked or joining.done())
+    assert [each.player.name for each in host.node.asked] == ["Ada"]
+    joining.cancel()
 
 
 # The host sends somebody away
