@@ -201,7 +201,7 @@ class Locator:
         ``wanted`` will do. A table whose match begins is known by two ids for a moment.
 
         :param hint: for the error, if no name is near.
-        :param absent: if given, the search has no end.
+        :param absent: if given, the search has no end. From then on only the whole name will do: nobody looks on.
         :raises NodeError: if there is none.
         """
         discovery = await self._working()
@@ -212,12 +212,13 @@ class Locator:
         def begun() -> tuple[Sighting, ...]:
             return found() or _by_prefix(discovery.tables(), wanted)
 
+        fitting = begun
         if not await _appear(discovery, found, FINDING) and not begun():
             self._report(_not_found(wanted, discovery.tables(), hint, self._interface), absent)
-            await _appear(discovery, begun)
+            await _appear(discovery, fitting := found)
         await asyncio.sleep(SETTLING)
         await _appear(discovery, lambda: len(_ids(found())) < 2, FINDING)
-        if not (there := begun()):
+        if not (there := fitting()):
             raise _not_found(wanted, discovery.tables(), hint, self._interface)
         start = _folded(wanted)
         by_name = {each.advertisement.name for each in there if _folded(each.advertisement.name).startswith(start)}

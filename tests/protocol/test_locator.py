@@ -240,6 +240,25 @@ async def test_an_unambiguous_beginning_of_a_name_is_enough(
         assert caught.value.hint == 'did you mean "Root\'s table" or "Root\'s other table"?'
 
 
+async def test_who_waits_for_a_table_gets_no_other_whose_name_begins_so(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement
+) -> None:
+    monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
+    host, other, guest = await opens(), await opens(), await opens()
+    told = list[NodeError]()
+    waiting = asyncio.create_task(guest.resolve(table.name, told.append))
+    while not told:
+        await asyncio.sleep(0.01)
+    await other.advertise(replace(table, id=secrets.token_hex(16), name=f"{table.name} night"), 7002)
+    while f"{table.name} night" not in [each.advertisement.name for each in await guest.tables(0.05)]:
+        pass
+    await asyncio.sleep(2 * SETTLING)
+    assert not waiting.done()
+    await host.advertise(replace(table, name=table.name.upper()), 7001)
+    async with asyncio.timeout(PATIENCE):
+        assert [each.name for each in await waiting] == [table.name.upper()]
+
+
 async def test_earlier_records_of_a_name_that_was_taken_over_are_kept(opens: Opener, table: Advertisement) -> None:
     """The records of a table are replaced by others, with the bit that flushes caches, or withdrawn before."""
     host, guest = await opens(), await opens()
