@@ -493,9 +493,12 @@ class PlayerTable(LiveTable):
 
             node = self._node
             asked = [question.player for question in node.asked]
+            if not rest and not asked:  # perhaps not any more: it must not concern somebody who sits here
+                self._say(f"Nobody asks for a seat now. Type {word} and a name.")
+                return
             strangers = [question.player for question in self._strangers]
-            players = asked if asked and not rest else [*asked, *strangers, *node.kept_out, *self.board.players]
-            if (found := self._other(word, rest, list(dict.fromkeys(players)))) is None:
+            everybody = list(dict.fromkeys([*asked, *strangers, *node.kept_out, *self.board.players]))
+            if (found := self._other(word, rest, everybody if rest else asked)) is None:
                 return
             player, name = found
             self._strangers = [each for each in self._strangers if each.player != player]

@@ -270,6 +270,24 @@ def test_start_is_offered_only_before_the_match() -> None:
     assert paper.said[-1] == "I don't know 'star'. Did you mean start?"
 
 
+@pytest.mark.parametrize("word", ["seat", "watch", "refuse", "remove"])
+def test_without_a_name_a_word_about_seats_concerns_only_who_asks_for_one(word: str) -> None:
+    done = list[node.PlayerInfo]()
+    acts = dict.fromkeys(("seat", "let_watch", "refuse", "remove"), done.append)
+    asking = [node.SeatAsked(node.PlayerInfo("Zoe", "ZZZZ-2222"), namesake=False)]
+    host = SimpleNamespace(asked=asking, kept_out=(), coins=None, pledge="", **acts)
+    table = PlayerTable(cast("Any", host), Settings(), face=cast("Face", paper := Paper(is_interactive=True)))
+    table.take(node.LobbyChanged((node.PlayerInfo("Ada", "DNOZ-2222", is_me=True), BEN), 3))
+    table.obey(word)
+    assert done == [asking[0].player]
+    asking.clear()  # she has gone
+    table.obey(word)
+    assert done == [node.PlayerInfo("Zoe", "ZZZZ-2222")]
+    assert paper.said[-1] == f"Nobody asks for a seat now. Type {word} and a name."
+    table.obey(f"{word} ben")
+    assert done[1:] == [BEN]
+
+
 def test_the_rules_of_a_house_are_named_by_what_they_change() -> None:
     house = PRESETS["joker"].with_options({"dice": "2"})
     guest = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(is_interactive=True)))
