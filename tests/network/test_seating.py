@@ -10,7 +10,16 @@ import pytest
 
 from protocol import limits
 from protocol.errors import NamesakeError, NodeError
-from protocol.events import LobbyChanged, MatchResult, Notice, PlayerInfo, SeatAsked, SeatPending, TableClosed, TableJoined
+from protocol.events import (
+    LobbyChanged,
+    MatchResult,
+    Notice,
+    PlayerInfo,
+    SeatAsked,
+    SeatPending,
+    TableClosed,
+    TableJoined,
+)
 from protocol.match.lobby import Asks, TableSettings
 from protocol.wire.frames import Carried, JoinTable, Seat
 from tests.network.company import bend

@@ -247,11 +247,13 @@ async def test_who_waits_for_a_table_gets_no_other_whose_name_begins_so(
     host, other, guest = await opens(), await opens(), await opens()
     told = list[NodeError]()
     waiting = asyncio.create_task(guest.resolve(table.name, told.append))
-    while not told:
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(PATIENCE):
+        while not told:  # noqa: ASYNC110 - there is no event
+            await asyncio.sleep(0.01)
     await other.advertise(replace(table, id=secrets.token_hex(16), name=f"{table.name} night"), 7002)
-    while f"{table.name} night" not in [each.advertisement.name for each in await guest.tables(0.05)]:
-        pass
+    async with asyncio.timeout(PATIENCE):
+        while f"{table.name} night" not in {each.advertisement.name for each in await guest.tables(0.05)}:
+            pass
     await asyncio.sleep(2 * SETTLING)
     assert not waiting.done()
     await host.advertise(replace(table, name=table.name.upper()), 7001)
