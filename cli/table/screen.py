@@ -55,7 +55,7 @@ from cli.table.picture import picture
 from cli.table.scene import Band, Dialog, Gauge, Page, ReplayStrip, Scene, Talk
 from cli.table.suspending import ask_to_stop, suspending
 from cli.table.table import HIDDEN
-from cli.table.terminal import TOLD, ask_ground, ground_told, has_title, output_of, theme_of
+from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
 from cli.table.writer import PATIENCE
 from cli.text.seating import display_names
 from protocol import Stage
@@ -115,12 +115,16 @@ KEYS: Final = (
 )
 
 
+_late: Final = LateAnswers()
+"""Of the only terminal, which is asked before the screen is there."""
+
+
 @cache
 def _asked_ground() -> tuple[Ground, list[KeyPress]]:
     """Return the ground of this process's terminal, which is asked once, and the keys that were pressed meanwhile."""
     ground, typed = ask_ground(unguarded(sys.stdout))
     keys: list[KeyPress] = []
-    Vt100Parser(keys.append).feed(typed)
+    _late.without(typed, Vt100Parser(keys.append).feed)
     return ground, keys
 
 
@@ -654,15 +658,14 @@ def _drop_late_answers(app: Application[None]) -> None:
     """Keep the answer of a slow terminal to the question for its background out of the line."""
     parser = getattr(app.input, "vt100_parser", None)
     if isinstance(parser, Vt100Parser):
-        feed = parser.feed
-        pattern = TOLD.pattern.decode()
+        feed, flush = parser.feed, parser.flush
 
-        def without_answers(data: str) -> None:
-            import re
+        def flush_keys() -> None:
+            _late.flush(feed)
+            flush()
 
-            feed(re.sub(pattern, "", data) if "\x1b]11;" in data else data)
-
-        parser.feed = without_answers  # type: ignore[method-assign]
+        parser.feed = lambda data: _late.without(data, feed)  # type: ignore[method-assign]
+        parser.flush = flush_keys  # type: ignore[method-assign]
 
 
 class PatientApplication(Application[None]):

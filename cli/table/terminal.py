@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -32,6 +33,9 @@ _PATIENCE: Final = 0.1
 _ASK: Final = "\x1b]11;?\x07"
 TOLD: Final = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
 """The answer. It can come late."""
+_LATE: Final = re.compile(r"\x1b\]11;[rgba:0-9a-fA-F/]{0,40}(?:\x07|\x1b\\)?")
+_BEGUN: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[rgba:0-9a-fA-F/]{0,40}\x1b?)?)?)?)?\Z")
+"""The beginning of an answer, after which more is to come; perhaps only the Escape key."""
 
 
 def is_ascii(stream: TextIO) -> bool:
@@ -108,6 +112,26 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in told.groups())
     is_light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
     return "light" if is_light else "dark", (read[: told.start()] + read[told.end() :]).decode(errors="replace")
+
+
+class LateAnswers:
+    """Takes the answers of a slow terminal out of what is typed, also if they come in pieces."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def without(self, read: str, feed: Callable[[str], object]) -> None:
+        """Feed what was read, but for answers and what may be the beginning of one."""
+        read, self._held = self._held + read, ""
+        begun = _BEGUN.search(read)
+        feed(_LATE.sub("", read[: begun.start()] if begun else read))
+        self._held = begun[0] if begun else ""
+
+    def flush(self, feed: Callable[[str], object]) -> None:
+        """Feed what was held back and has been a key: nothing else has followed."""
+        if self._held and not self._held.startswith("\x1b]1"):
+            held, self._held = self._held, ""
+            feed(held)
 
 
 def can_move_cursor() -> bool:
