@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cli.render import escape
-from cli.text.recap import Round, fold
+from cli.text.recap import Round, Row, fold, recap
 from cli.text.seating import Seating
 from p2pdice import Expect, Hand
 from p2pdice import events as game
@@ -182,11 +182,22 @@ class Board:
         """The reader's coins in words, ``1,000 coins``; empty if they are not known."""
         self.rounds: tuple[Round, ...] = ()
         """Of this match, for the recap at its end."""
+        self._recap: tuple[tuple[Round, ...], Seating, tuple[Row, ...]] = ((), Seating(), ())
+        """The last one, with what it was made of."""
 
     @property
     def has_leavers(self) -> bool:
         """Whether players left before the end: they conceded, or the others went on without them."""
         return self.state is not None and any(each.reason in ("conceded", "evicted") for each in self.state.exits)
+
+    @property
+    def recap(self) -> tuple[Row, ...]:
+        """The recap of the match so far. To make one takes long, so it is kept until something happens."""
+        rounds, seating, rows = self._recap
+        if rounds is not self.rounds or seating is not self.seating:
+            rows = recap(self.rounds, self.seating) if self.seating.names else ()
+            self._recap = self.rounds, self.seating, rows
+        return rows
 
     def copy(self) -> Board:
         """Return a copy. A change to one of the boards does not show on the other."""

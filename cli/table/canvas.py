@@ -151,8 +151,9 @@ def cut(text: str, columns: int) -> str:
     if width(text) <= columns:
         return text
     head, bracket, tail = text.rpartition(" [")
-    tail = bracket + tail if tail.endswith("]") and width(tail) + 2 <= columns else ""
-    room = columns - len(tail) - 1
+    tail = bracket + tail
+    tail = tail if tail.endswith("]") and width(tail) + 2 <= columns else ""
+    room = columns - width(tail) - 1
     taken = 0
     for place, character in enumerate(head if tail else text):
         taken += get_cwidth(character)

@@ -14,7 +14,6 @@ from cli.text.explain import SHORT, summary
 from cli.text.narrate import confirmation
 from cli.text.narrate_motes import ticket_change
 from cli.text.qr_code import qr_code
-from cli.text.recap import recap
 from cli.text.seating import display_names
 from p2pdice.plurals import plural
 from p2pdice.stakes import settlement
@@ -106,7 +105,8 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
 def _command(join_line: str, columns: int) -> list[str]:
     """Return the command to join, broken as a shell lets it be."""
     command = command_line("join", join_line)
-    parts = [command[at : at + columns - 1] for at in range(0, len(command), columns - 1)]
+    room = max(columns - 1, 1)
+    parts = [command[at : at + room] for at in range(0, len(command), room)]
     return [command] if len(command) <= columns else [*(f"{part}\\" for part in parts[:-1]), parts[-1]]
 
 
@@ -386,7 +386,7 @@ def _story(
     proof = [signed, f"Your copy proves it: {shown_path(over.transcript)}"]
     proof = [" ".join(proof)] if width(" ".join(proof)) <= columns else proof
     kept: list[_Line] = [("", None, "", part) for line in proof for part in broken(line, columns)]
-    told = recap(board.rounds, board.seating) if board.seating.names else ()
+    told = board.recap
     first = len(lines)
     for row in told:
         text, *more = broken(row.text, max(columns - 17 - width(row.who), columns // 2))

@@ -16,6 +16,8 @@ from cli.table.picture import picture
 from cli.table.scene import Scene, Talk
 from cli.table.theme import Theme
 from cli.text.qr_code import qr_code
+from cli.text.recap import Round, Row, recap
+from cli.text.seating import Seating
 from p2pdice import PRESETS
 from protocol.events import (
     AwaitingPlayers,
@@ -216,7 +218,31 @@ def test_any_players_fit_in_any_lobby(
     assert not {"\x1b", "‮"} & set(shown)
 
 
+@pytest.mark.parametrize("columns", range(1, 12))
+def test_a_terminal_of_a_few_columns_spoils_no_lobby(columns: int) -> None:
+    board = hosted()
+    board.code = ""  # then the long line is broken
+    assert all(get_cwidth(row) <= columns for row in drawn(board, (columns, 30)).split("\n"))
+
+
 # After the match
+
+
+def test_the_recap_is_made_once_for_all_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[tuple[Row, ...]]()
+
+    def make(rounds: tuple[Round, ...], seating: Seating) -> tuple[Row, ...]:
+        made.append(recap(rounds, seating))
+        return made[-1]
+
+    monkeypatch.setattr("cli.table.board.recap", make)
+    board = finished()
+    shown = {drawn(board) for _ in range(3)} | {drawn(board.copy())}
+    assert len(shown) == len(made) == 1
+    assert "Worst call" in shown.pop()
+    board.seating = Seating()
+    drawn(board)
+    assert len(made) == 1  # without names there is none
 
 
 def finished(rules: str = "classic", names: tuple[str, ...] = ("Ada", "Ben", "Cleo", "Dan"), seed: int = 1) -> Board:

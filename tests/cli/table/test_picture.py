@@ -435,7 +435,10 @@ def test_names_are_cut_before_what_tells_them_apart() -> None:
     assert re.findall(r"(\w+…) \[(\d)ZYM\] +5", plates) == [("Maxim…", "1"), ("maxi…", "2")]
 
 
-@given(st.text("五 ab\u0301[]שK", max_size=30), st.integers(0, 20))
+@given(
+    st.text("五 ab\u0301[]שK", max_size=30) | st.builds("{} [{}]".format, st.text("五a"), st.text("五a", max_size=6)),
+    st.integers(0, 20),
+)
 def test_a_text_is_cut_to_its_columns(text: str, columns: int) -> None:
     shown = cut(text, columns)
     assert get_cwidth(shown) <= columns
