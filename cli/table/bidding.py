@@ -489,11 +489,11 @@ def _offered(board: Board, scene: Scene) -> Iterator[tuple[str, str]]:
     for typed, move in zip(scene.moves, view.legal, strict=False):
         match move:
             case Side() if challenge is not None and bid is not None:
-                is_true = (move.side == "accuser") == (challenge.call == "exact")
-                odds = chance(board, bid.quantity, bid.face)
-                known = scene.with_odds and challenge.call == "liar"
-                seat, verb = (challenge.seat, "called") if move.side == "accuser" else (bid.seat, "bid")
-                yield f"{seating.who(seat)}, who {verb}", percent(odds if is_true else 1 - odds) if known else ""
+                odds = chance(board, bid.quantity, bid.face)  # only a call of liar has sides
+                seat, verb, odds = (
+                    (challenge.seat, "called", 1 - odds) if move.side == "accuser" else (bid.seat, "bid", odds)
+                )
+                yield f"{seating.who(seat)}, who {verb}", percent(odds) if scene.with_odds else ""
             case Power():
                 stack = view.state.motes.stack if view.state.motes is not None else ()
                 target = stack[-1].die if POWERS[move.die.mote].is_answer and stack else move.target

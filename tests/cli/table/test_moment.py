@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import comb
+from pathlib import Path
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -16,7 +18,7 @@ from cli.table.moment import MOST_KEYS, band, keys, round_line, talk, title
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
-from cli.table.scene import Band, Scene
+from cli.table.scene import Band, Scene, Talk
 from cli.table.theme import Theme
 from p2pdice import PRESETS, Event, Expect, Hand, Hands, Play, Pledges, Rolled, State, apply, parse_move
 from protocol.events import (
@@ -28,6 +30,8 @@ from protocol.events import (
     Misbehaved,
     PlayerInfo,
     Recognised,
+    Said,
+    TableJoined,
     TableOpened,
     Unfamiliar,
 )
@@ -200,6 +204,56 @@ def test_the_talk_says_nothing_that_the_table_shows() -> None:
         made.board.take(event)
         said += [*talk(event, made.board, ["a sentence"])]
     assert [each.text[:8] for each in said] == ["Round 1:"]
+
+
+def test_only_ones_own_call_is_weighed_and_by_ones_own_dice() -> None:
+    """The reader holds two threes of 15 dice, with a wild one: 1 - P(at least 5 of 10 at 1/3)."""
+    mine = sample("1x3", "2x3", "8x3", "liar")
+    mine.open((1, 3, 3, 6, 6), (2,) * 5, (4,) * 5)
+    false = sum(comb(10, hits) * 2 ** (10 - hits) for hits in range(5)) / 3**10
+    assert says(mine, with_odds=True).right == f"a {round(false * 100)}% call"
+    others = sample("1x3", "2x3", "liar")
+    others.open((3, 3, 6, 6, 6), (2,) * 5, (4,) * 5)
+    assert others.board.showdown is not None
+    assert others.board.showdown.call is not None
+    assert others.board.showdown.call.seat == 2
+    assert says(others, with_odds=True).right == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "text", "tone"),
+    [((0,), "You win. Again?", "right"), ((1,), "Ben wins. Again?", "quiet"), ((0, 1), "Ada and Ben wins", "quiet")],
+)
+def test_a_victory_that_is_shared_is_not_called_ones_own(first: tuple[int, ...], text: str, tone: str) -> None:
+    made = sample()
+    rest = tuple((seat,) for seat in range(3) if seat not in first)
+    made.board.take(MatchResult("ab" * 32, (first, *rest), made.players, Path("x"), confirmed=True))
+    told = says(made)
+    assert (told.text.startswith(text), told.tone) == (True, tone)
+
+
+def test_what_is_said_writes_to_no_terminal() -> None:
+    made = sample()
+    (said,) = talk(Said(made.players[1], "\x1b[2Jhi\u202e"), made.board, ())
+    assert said == Talk(1, "Ben", "\\x1b[2Jhi\\u202e")
+    assert "\x1b" not in picture(made.board, Scene(talk=[said]), 80, 24, Theme()).text()
+
+
+def test_a_guest_has_the_customs_of_the_table_it_sits_at_now() -> None:
+    board = Board()
+    for odds in (1, 0):
+        board.take(TableJoined("Friday", people(["Ada"])[0], PRESETS["classic"], 4, odds=odds))
+        assert board.odds == odds
+    assert not board.hosts
+
+
+def test_a_claimed_match_is_over_for_its_claimant() -> None:
+    made = sample("1x2", "2x2", "2x3")
+    assert made.board.match
+    assert made.board.turn is not None
+    made.board.absent = made.players[1:2]
+    made.board.take(Claimed("ab" * 32, made.players, made.players[1:], 700, Path("x")))
+    assert (made.board.match, made.board.turn, made.board.absent) == ("", None, ())
 
 
 @pytest.mark.parametrize("rules", PRESETS)

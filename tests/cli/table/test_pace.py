@@ -159,6 +159,69 @@ def test_cups_that_cannot_change_the_verdict_are_opened_at_double_speed(
         assert sum(spans(cup)) == sum(spans(normal)) / (2 if cup.is_decided else 1)
 
 
+@pytest.mark.parametrize(
+    ("hands", "unopened", "quantity", "decided"),
+    [
+        (((3, 4), None, (2, 2)), 3, 6, [False] * 3),  # the dice of a cup that stays down may count
+        (((3, 4), None, (2, 2)), 0, 6, [True] * 3),
+        (((3, 4), (2, 2), (2, 2)), 0, 4, [False, False, True]),  # those of cups that are up do not count any more
+    ],
+)
+def test_a_verdict_is_decided_by_the_dice_that_are_still_down(
+    hands: tuple[Hand | None, ...], unopened: int, quantity: int, decided: list[bool]
+) -> None:
+    count = sum(face in (1, 3) for hand in hands for face in hand or ())
+    events: list[NodeEvent] = [
+        STARTED,
+        bid(2, quantity),
+        happened(game.ChallengeCalled(0, "liar", 2, quantity, 3)),
+        happened(game.HandsShown(hands, quantity, 3, ones_wild=True, count=count, unopened=unopened)),
+    ]
+    assert [cup.is_decided for cup in opened(shown(Pace(1.0), events))] == decided
+
+
+def test_what_a_key_has_skipped_does_not_move() -> None:
+    """Neither what moved when the key was pressed, nor what is shown because of it; what comes later does."""
+    motions: list[Motion] = []
+    pace = Pace(1.0)
+    next_round = happened(game.RoundStarted(2, 1, (5, 5, 5), False))
+    seen = shown(pace, [STARTED, bid(1), bid(2), bid(1), next_round, bid(2)], skip_after=2, motions=motions)
+    assert [type(getattr(beat, "event", beat)).__name__ for _, beat in seen[2:]] == [
+        "BidMade",
+        "BidMade",
+        "RoundStarted",
+        "BidMade",
+    ]
+    assert [each.moves for each in motions] == [False, True, False, False, False, True]
+
+
+async def test_a_key_skips_what_has_come_and_nothing_that_comes_later() -> None:
+    pace, board, loop = Pace(0.05), Board(), asyncio.get_running_loop()
+    come: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
+
+    async def told() -> AsyncIterator[NodeEvent]:
+        while (event := await come.get()) is not None:
+            yield event
+
+    for event in (STARTED, bid(1), bid(2)):
+        come.put_nowait(event)
+    times: list[float] = []
+    async for beat in pace.follow(told(), board):
+        board.take(beat)
+        times.append(loop.time())
+        if len(times) == 2:
+            await asyncio.sleep(0)
+            pace.skip()
+        elif len(times) == 3:
+            loop.call_later(0.001, come.put_nowait, bid(1))
+            loop.call_later(0.002, come.put_nowait, bid(2))
+            loop.call_later(0.003, come.put_nowait, None)
+    later = [after - before for before, after in pairwise(times)]
+    assert later[1] < 0.03
+    assert later[2] > 0.03
+    assert later[3] > 0.03
+
+
 @pytest.mark.parametrize("motion", ["full", "calm", "none"])
 def test_only_full_motion_moves_and_without_any_a_showdown_is_one_picture(motion: str) -> None:
     motions: list[Motion] = []

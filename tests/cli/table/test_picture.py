@@ -368,6 +368,17 @@ def test_without_odds_no_chance_is_shown() -> None:
         assert not re.search(r"\d%", drawn(my_turn(), replace(MY_TURN, with_odds=False), size))
 
 
+@pytest.mark.parametrize(("custom", "offers_odds"), [(0, False), (1, False), (2, True)])
+def test_odds_are_offered_only_where_each_may_choose(custom: int, offers_odds: bool) -> None:
+    board = my_turn()
+    board.odds = custom
+    assert ("% shows the odds" in drawn(board, replace(MY_TURN, with_odds=False))) is offers_odds
+
+
+def test_without_odds_sides_have_none() -> None:
+    assert not re.search(r"\d%", drawn(siding(), replace(listed(siding()), with_odds=False)))
+
+
 @pytest.mark.parametrize("picked", range(2))
 def test_a_list_shows_the_picked_move(picked: int) -> None:
     shown = drawn(siding(), listed(siding(), picked=picked), theme=ASCII)

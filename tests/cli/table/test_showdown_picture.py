@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from cli.table import showdown
+from cli.table import answers, showdown
 from cli.table.board import Board, CupOpened
-from cli.table.moment import band
+from cli.table.moment import band, title
 from cli.table.picture import picture
 from cli.table.scene import Motion, Scene
 from cli.table.theme import Theme
@@ -145,6 +146,49 @@ def test_a_cup_is_half_up_then_up_then_its_dice_count_one_by_one(age: int, is_ha
 def test_nothing_tells_what_is_in_a_cup_that_is_not_up(size: tuple[int, int], shown: int) -> None:
     other: tuple[Hand, ...] = (*CUPS[:shown], *((2, 2, 2, 2, 3),) * (4 - shown))
     assert drawn(on_seven_fives(shown), size) == drawn(on_seven_fives(shown, other), size)
+
+
+def exchanged(board: Board, rng: Random) -> Board:
+    """Return the same board with other dice in the cups that are down, and another count."""
+    twin, now = board.copy(), board.showdown
+    assert now is not None
+    down = [seat for seat in range(len(now.shown.hands)) if seat not in now.opened and seat != board.me]
+    hands = tuple(
+        tuple(sorted(rng.randint(1, 6) for _ in hand)) if seat in down and hand else hand
+        for seat, hand in enumerate(now.shown.hands)
+    )
+    shown = replace(now.shown, hands=hands, count=now.shown.count + rng.randint(0, 2))
+    twin.showdown = replace(now, shown=shown, opened=[*now.opened])
+    return twin
+
+
+@settings(max_examples=10)
+@given(
+    rules=st.sampled_from(sorted(PRESETS)),
+    players=st.integers(2, 8),
+    me=st.sampled_from([0, 1, None]),
+    size=st.sampled_from(SIZES),
+    seed=st.integers(0, 1000),
+)
+def test_whatever_is_in_the_cups_that_are_down_all_looks_the_same(
+    rules: str, players: int, me: int | None, size: tuple[int, int], seed: int
+) -> None:
+    rng = Random(seed)
+    for board in match_of(PRESETS[rules], [f"P{seat}" for seat in range(players)], me, rng):
+        if board.showdown is None or board.showdown.is_counted or rng.random() < 0.7:
+            continue
+        looks = []
+        for each in (board, exchanged(board, rng)):
+            now = band(each, "", hosts=False, with_odds=True, is_behind=True, away=())
+            shown = picture(each, Scene(with_odds=True, band=now), *size, PICTURES).fragments()
+            looks.append((shown, title(each), [*answers.table(each)]))
+        assert looks[0] == looks[1]
+
+
+def test_the_verdict_waits_for_the_count() -> None:
+    """Between the last cup and the count nothing tells the verdict."""
+    assert [showdown.words(on_seven_fives(shown)) is None for shown in (0, 3, 4, 5)] == [True, True, True, True]
+    assert showdown.words(on_seven_fives()) is not None
 
 
 @pytest.mark.parametrize(
