@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -11,6 +13,9 @@ from unicodedata import normalize
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
 from cli.settings import Settings
 from cli.table.canvas import Area, Canvas, width
@@ -27,13 +32,26 @@ from cli.table.dialogs import (
 )
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, Page
+from cli.table.screen import Screen
 from cli.table.theme import Theme
 from p2pdice import PRESETS
 from protocol import Clock
-from protocol.events import Continued, MatchStarted, PeerLost, PlayerInfo, Suspended
+from protocol.events import (
+    Continued,
+    LobbyChanged,
+    MatchFormed,
+    MatchStarted,
+    PeerBack,
+    PeerLost,
+    PlayerInfo,
+    SeatAsked,
+    Suspended,
+)
 from tests.cli.paper import Paper
-from tests.cli.table.boards import Sample
+from tests.cli.table.boards import Sample, people
+from tests.programs import PATIENCE
 
+DOWN = "\x1b[B"
 MALLORY = PlayerInfo("Mallory", "MQ4X-81RR-7DLQ-44XA-M2ZC")
 
 
@@ -248,3 +266,98 @@ def test_nothing_is_lost_when_a_text_is_broken(text: str, columns: int) -> None:
 )
 def test_the_time_since_somebody_left_is_told_in_words(seconds: int, words: str) -> None:
     assert since(seconds) == words
+
+
+# Boxes of a whole table
+
+
+class Owner(SimpleNamespace):
+    """As much of a node as a table asks for its boxes."""
+
+    def __init__(self) -> None:
+        asked = list[SeatAsked]()
+        super().__init__(asked=asked, kept_out=(), match=None, can_claim=False, coins=None, pledge="", awaited=None)
+
+    def clock(self) -> Clock | None:
+        return cast("Clock | None", self.awaited)
+
+    def progress(self) -> None:
+        """No exchange goes on."""
+
+
+def seated(owner: Owner) -> PlayerTable:
+    return PlayerTable(cast("Any", owner), Settings(), face=cast("Any", Paper(is_interactive=True)))
+
+
+def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("cli.table.live_table.time", SimpleNamespace(monotonic=lambda: now))
+    line, sample = seated(owner := Owner()), table()
+    line.board = sample.board
+    ben = sample.players[1]
+    owner.awaited = Clock((ben,), 50.0, 120.0, True)
+    line.take(PeerLost(ben, left_on_purpose=False))
+    now += 14
+    assert line.dialog() is None
+    now += 2
+    box = line.dialog()
+    assert box is not None
+    assert "Ben" in box.title
+    assert {choice.line for choice in box.choices} >= {"wait", "quit now"}
+    owner.can_claim = True
+    owner.awaited = Clock((ben,), 50.0, 120.0, False)
+    box = line.dialog()
+    assert box is not None
+    assert "claim" in [choice.line for choice in box.choices]
+    line.close_dialog()
+    assert line.dialog() is None
+    line.take(PeerBack(ben))
+    line.take(PeerLost(ben, left_on_purpose=False))
+    now += 16
+    assert line.dialog() is not None
+
+
+def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
+    line = seated(owner := Owner())
+    line.take(LobbyChanged(people(("Ada", "Ben")), 4))
+    assert line.dialog() is None
+    owner.asked.append(SeatAsked(MALLORY, namesake=False, came_by="code"))
+    box = line.dialog()
+    assert box is not None
+    key = MALLORY.fingerprint
+    assert [choice.line for choice in box.choices if choice.line] == [f"seat {key}", f"refuse {key}", f"watch {key}"]
+    line.close_dialog()
+    assert line.dialog() is None
+
+
+@pytest.mark.parametrize(
+    ("custom", "others", "gives"),
+    [
+        (0, ("Ben (bot)",), False),
+        (1, ("Ben",), True),
+        (2, ("Ben",), False),
+        (2, ("Ben (bot)",), True),
+        (2, ("Ben (bot)", "Cleo"), False),
+    ],
+)
+def test_odds_are_given_where_all_have_them_and_among_bots(custom: int, others: tuple[str, ...], gives: bool) -> None:
+    line = seated(Owner())
+    line.take(LobbyChanged(people(("Ada", *others)), 4))
+    line.board.odds = custom
+    assert line.gives_odds is gives
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="keys come by a pipe of POSIX")
+async def test_arrows_pick_whom_a_word_without_a_name_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.table.screen.output_of", lambda _: DummyOutput())
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        line = seated(Owner())
+        players = people(("Ada", "Ben", "Cleo"))
+        line.take(LobbyChanged(players, 4))
+        async with asyncio.timeout(PATIENCE), Screen(line, None, bell="off", color="none") as screen:
+            for keys, word, meant in (("", "remove", 1), (DOWN, "trust", 2), (DOWN, "mute", 1)):
+                pipe.send_text(f"{keys}{word}\r")
+                assert await screen.read() == f"{word} {players[meant].fingerprint}"
+            line.take(MatchFormed("ab" * 32))
+            pipe.send_text("trust\r")
+            assert await screen.read() == "trust"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import product
 from math import comb
 from pathlib import Path
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -253,7 +252,8 @@ def test_a_claimed_match_is_over_for_its_claimant() -> None:
     assert made.board.turn is not None
     made.board.absent = made.players[1:2]
     made.board.take(Claimed("ab" * 32, made.players, made.players[1:], 700, Path("x")))
-    assert (made.board.match, made.board.turn, made.board.absent) == ("", None, ())
+    left: tuple[object, ...] = made.board.match, made.board.turn, made.board.absent
+    assert left == ("", None, ())
 
 
 @pytest.mark.parametrize("rules", PRESETS)
