@@ -185,10 +185,13 @@ def test_whatever_is_in_the_cups_that_are_down_all_looks_the_same(
         assert looks[0] == looks[1]
 
 
-def test_the_verdict_waits_for_the_count() -> None:
-    """Between the last cup and the count nothing tells the verdict."""
-    assert [showdown.words(on_seven_fives(shown)) is None for shown in (0, 3, 4, 5)] == [True, True, True, True]
-    assert showdown.words(on_seven_fives()) is not None
+@pytest.mark.parametrize("moves", [("5x5", "liar"), ("6x5", "liar"), ("9x5", "liar")])
+@pytest.mark.parametrize("cups", [CUPS, (CUPS[0], None, CUPS[2], CUPS[3])])
+def test_the_verdict_waits_for_the_count(moves: tuple[str, ...], cups: tuple[Hand | None, ...]) -> None:
+    """Also that a round does not count, as a cup stays down."""
+    for shown in range(5):
+        assert showdown.words(called(*moves, cups=cups, shown=shown)) is None
+    assert showdown.words(called(*moves, cups=cups)) is not None
 
 
 @pytest.mark.parametrize(
