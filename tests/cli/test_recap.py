@@ -74,7 +74,7 @@ def test_a_bid_that_may_be_true_is_no_bluff_and_an_unopened_caller_made_no_wrong
 
 
 def test_a_cup_that_stayed_down_counts_among_the_dice_of_which_a_call_is_weighed() -> None:
-    """Ada, who sees none, calls two fours among ten other dice, of which five stay down: 1 - (1024 + 5120) / 59049."""
+    """Ada, who sees none, calls two fours among ten other dice, with five that stay down: 1 - (1024 + 5120) / 59049."""
     called = round_(1, ((2, 2, 3, 5, 6), None, (4, 4, 3, 3, 6)), (1, 2, 4), caller=0)
     called = called._replace(verdict=Judged(0, "liar", 1, True, False, (0,), (1,)))
     row = next(row for row in recap([called], SEATING) if row.title == "Worst call")

@@ -17,7 +17,7 @@ from protocol.wire.canonical import Value
 from protocol.wire.frames import Customs, Table, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, Patience, make_join_record
 from protocol.wire.table_id import private_table_id
-from tests.simulation.world import IDENTITIES, TABLE, join_record, match_seed
+from tests.simulation.world import IDENTITIES, TABLE, identity_of, join_record, match_seed
 
 CLASSIC = PRESETS["classic"]
 RECORDS = [join_record(b"lobby", number) for number in range(5)]
@@ -58,9 +58,20 @@ def test_a_seat_that_was_left_is_free_again() -> None:
 def test_a_guest_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
     hosted = table(2)
     hosted.admit(ANN.join.identity, ANN.wire)
-    again = join_record(b"lobby", 1, nickname="ann again")
+    again = join_record(b"another match", 1, nickname=ANN.join.nickname, identity=identity_of(b"lobby", 1))
+    assert again.join.match_key != ANN.join.match_key
     hosted.admit(ANN.join.identity, again.wire)
     assert hosted.records == (HOST, again)
+
+
+def test_a_guest_has_the_name_with_which_it_sat_down_until_it_leaves() -> None:
+    hosted = table()
+    hosted.admit(ANN.join.identity, ANN.wire)
+    renamed = join_record(b"lobby", 1, nickname="ann again")
+    assert refusal(hosted, ANN.join.identity, renamed.wire) == "refused"
+    hosted.release(ANN.join.identity)
+    hosted.admit(ANN.join.identity, renamed.wire)
+    assert hosted.records == (HOST, renamed)
 
 
 def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:
