@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -13,9 +11,6 @@ from unicodedata import normalize
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prompt_toolkit.application import create_app_session
-from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
 
 from cli.settings import Settings
 from cli.table.canvas import Area, Canvas, width
@@ -32,14 +27,12 @@ from cli.table.dialogs import (
 )
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, Page
-from cli.table.screen import Screen
 from cli.table.theme import Theme
 from p2pdice import PRESETS
 from protocol import Clock
 from protocol.events import (
     Continued,
     LobbyChanged,
-    MatchFormed,
     MatchStarted,
     PeerBack,
     PeerLost,
@@ -49,9 +42,7 @@ from protocol.events import (
 )
 from tests.cli.paper import Paper
 from tests.cli.table.boards import Sample, people
-from tests.programs import PATIENCE
 
-DOWN = "\x1b[B"
 MALLORY = PlayerInfo("Mallory", "MQ4X-81RR-7DLQ-44XA-M2ZC")
 
 
@@ -345,19 +336,3 @@ def test_odds_are_given_where_all_have_them_and_among_bots(custom: int, others: 
     line.take(LobbyChanged(people(("Ada", *others)), 4))
     line.board.odds = custom
     assert line.gives_odds is gives
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="keys come by a pipe of POSIX")
-async def test_arrows_pick_whom_a_word_without_a_name_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.table.screen.output_of", lambda _: DummyOutput())
-    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
-        line = seated(Owner())
-        players = people(("Ada", "Ben", "Cleo"))
-        line.take(LobbyChanged(players, 4))
-        async with asyncio.timeout(PATIENCE), Screen(line, None, bell="off", color="none") as screen:
-            for keys, word, meant in (("", "remove", 1), (DOWN, "trust", 2), (DOWN, "mute", 1)):
-                pipe.send_text(f"{keys}{word}\r")
-                assert await screen.read() == f"{word} {players[meant].fingerprint}"
-            line.take(MatchFormed("ab" * 32))
-            pipe.send_text("trust\r")
-            assert await screen.read() == "trust"

@@ -221,7 +221,7 @@ def test_only_ones_own_call_is_weighed_and_by_ones_own_dice() -> None:
 
 @pytest.mark.parametrize(
     ("first", "text", "tone"),
-    [((0,), "You win. Again?", "right"), ((1,), "Ben wins. Again?", "quiet"), ((0, 1), "Ada and Ben wins", "quiet")],
+    [((0,), "You win. Again?", "right"), ((1,), "Ben wins. Again?", "quiet"), ((0, 1), "Ada and Ben win", "quiet")],
 )
 def test_a_victory_that_is_shared_is_not_called_ones_own(first: tuple[int, ...], text: str, tone: str) -> None:
     made = sample()
