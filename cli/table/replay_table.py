@@ -50,8 +50,8 @@ def look_back(event: Told, board: Board) -> Iterator[str]:
         return  # its sentences on confirmations concern a table that is still there
     sentences = [*tell(event, board)]
     if isinstance(event, Happened) and board.hands:
-        weighed = weigh(event.event, event.state, board.hands, board.me)
-        sentences[-1] += f" {hindsight(weighed, board.seating)}" if weighed else ""
+        if weighed := weigh(event.event, event.state, board.hands, board.me):
+            sentences[-1] += f" {hindsight(weighed, board.seating)}"
     yield from sentences
 
 

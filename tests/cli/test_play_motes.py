@@ -22,7 +22,7 @@ def answer(question: str) -> str:
         bid = hear_bid(question.rpartition(" bid ")[2])
         assert bid is not None
         return f"{bid.quantity + 1}x{bid.face}"
-    if "call it" in question:
+    if "call it" in question or "Your turn: call " in question:
         return "liar"
     offered = re.search(r"Type (.*?)(?:,| or |\.$)", question)
     assert offered is not None, question
