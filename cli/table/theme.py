@@ -193,6 +193,7 @@ def _rules(depth: Depth, ground: Ground) -> dict[str, str]:
     if ground == "unknown":
         # Only inside filled areas is it certain on which ground an ink stands.
         bare = {role: _ansi(code) for role, code in inks_16(ground).items()}
+        bare |= {f"seat{seat}": f"#{_on_either(seat % len(_SEATS['dark']))}" for seat in range(len(MARKS))}
         rules |= {f"on-{role} {ink}": f"#{inks[ink]}" for role in grounds for ink in bare}
         rules |= bare
         rules = {key: rules[key] for key in sorted(rules, key=lambda key: " " in key)}
@@ -233,6 +234,23 @@ def _ansi(code: int) -> str:
     if code < 90:
         return f"ansi{_NAMES[code - 30]}"
     return "ansiwhite" if code == 97 else f"ansibright{_NAMES[code - 90]}"
+
+
+@cache
+def _on_either(seat: int) -> str:
+    """Return the ink of a seat that is read on black and on white: between its two inks, and darker if need be, so that
+    a player has one hue inside filled areas and outside."""
+    color = _mixed(_SEATS["dark"][seat], _SEATS["light"][seat], 0.5)
+    while luminance(color) > 0.3:  # a contrast of 3 on white
+        color = _mixed(color, "000000", 0.95)
+    return color
+
+
+def luminance(color: str) -> float:
+    """Return the relative luminance of a colour such as ``3aa5ff``, from 0 to 1, as WCAG defines it."""
+    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _mixed(color: str, other: str, share: float) -> str:

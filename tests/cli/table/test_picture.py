@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from colorsys import rgb_to_hsv
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -24,7 +25,7 @@ from cli.table.board import Board
 from cli.table.canvas import Canvas, cut
 from cli.table.picture import picture
 from cli.table.scene import Band, Gauge, Motion, Scene, Talk
-from cli.table.theme import MARKS, Depth, Ground, Theme
+from cli.table.theme import MARKS, Depth, Ground, Theme, luminance
 from cli.text.move_forms import offers
 from p2pdice import PRESETS, Bid, Hand, Play, Rolled, apply, new_match, parse_move, view
 from p2pdice.events import BidMade
@@ -242,12 +243,6 @@ def test_without_colours_no_class_has_one() -> None:
             assert {word for _, style in theme.style().style_rules for word in style.split()} == {"reverse"}
 
 
-def _luminance(color: str) -> float:
-    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 @pytest.mark.parametrize(("ground", "paper", "ink"), [("dark", "15181d", "d7dbe0"), ("light", "ffffff", "22272e")])
 @pytest.mark.parametrize("depth", ["24", "256"])
 def test_all_that_is_read_has_contrast(depth: Depth, ground: Ground, paper: str, ink: str) -> None:
@@ -273,8 +268,21 @@ def test_all_that_is_read_has_contrast(depth: Depth, ground: Ground, paper: str,
                 pairs.add((attrs.color or ink, attrs.bgcolor or paper, classes))
     assert len(pairs) > 20
     for text, below, classes in pairs:
-        light, dark = sorted((_luminance(text), _luminance(below)), reverse=True)
+        light, dark = sorted((luminance(text), luminance(below)), reverse=True)
         assert round((light + 0.05) / (dark + 0.05), 1) >= 4.3, classes
+
+
+@pytest.mark.parametrize("depth", ["24", "256"])
+def test_on_an_unknown_ground_a_player_has_one_hue_that_is_read_on_black_and_on_white(depth: Depth) -> None:
+    style = Theme(depth, "unknown").style()
+    for seat in range(10):
+        bare = style.get_attrs_for_style_str(f"class:seat{seat}").color or ""
+        filled = style.get_attrs_for_style_str(f"class:on-seat{seat}").bgcolor or ""
+        assert re.fullmatch(r"[0-9a-f]{6}", bare), (seat, bare)
+        assert 0.1 <= luminance(bare) <= 0.3  # a contrast of 3 on either
+        hues = [rgb_to_hsv(*(int(each[at : at + 2], 16) / 255 for at in (0, 2, 4))) for each in (bare, filled)]
+        (hue, grey, _), (other, other_grey, _) = hues
+        assert min(abs(hue - other), 1 - abs(hue - other)) < 0.1 or max(grey, other_grey) < 0.3, (seat, bare, filled)
 
 
 def test_each_seat_has_a_mark_of_its_own_in_pictures_and_in_ascii() -> None:
@@ -351,15 +359,22 @@ def test_the_ladder_shows_what_can_be_bid_and_its_chance() -> None:
     rows = [row[42:].strip() for row in drawn(my_turn(), theme=ASCII).split("\n")[12:17]]
     assert rows == [
         "Raise   1    2    3    4    5    6",
-        "7 x   .    .    .    .    *   37%",
-        "8 x   .    .    .    .  [37%]  .",
-        "9 x   .    .    .    .   18%   .",
         "10 x   .    .    .    .   7%    .",
+        "9 x   .    .    .    .   18%   .",
+        "8 x   .    .    .    .  [37%]  .",
+        "7 x   .    .    .    .    *   37%",
     ]
 
 
 def test_the_ladder_follows_the_bid_in_the_line() -> None:
-    assert re.search(r"14 ×.*\n.*15 ×", drawn(my_turn(), replace(MY_TURN, typed=Bid(14, 5))))
+    """A higher number is further up, as the arrow that leads to it."""
+    assert re.search(r"15 ×.*\n.*14 ×", drawn(my_turn(), replace(MY_TURN, typed=Bid(14, 5))))
+    at = {}
+    for quantity in (7, 8, 9, 14):
+        canvas = picture(my_turn(), replace(MY_TURN, typed=Bid(quantity, 5 + (quantity == 7))), 80, 24, MONO)
+        ladder = canvas.text().split("\n")[13:17]
+        at[quantity] = next(row for row, text in enumerate(ladder) if f"{quantity} ×" in text)
+    assert at == {7: 3, 8: 2, 9: 1, 14: 1}
 
 
 def test_without_odds_no_chance_is_shown() -> None:
