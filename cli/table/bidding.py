@@ -399,7 +399,8 @@ def chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def _ladder(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], area: Area) -> None:
-    """Draw a row for each number of dice and a column for each face."""
+    """Draw a row for each number of dice and a column for each face. Higher numbers are further up, where the arrow for
+    more leads; the rows move along only as far as the bid in the line needs it."""
     state = board.state
     assert state is not None
     x, y, _, rows = area
@@ -407,15 +408,16 @@ def _ladder(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], are
     legal = {(bid.quantity, bid.face) for bid in bids}
     stands = state.bid
     lowest = min(quantity for quantity, _ in legal)
-    middle = here if here is not None and (here.quantity, here.face) in legal else stands
-    if middle is not None:
-        lowest = max(lowest, middle.quantity - 1)
+    if stands is not None:
+        lowest = max(lowest, stands.quantity - 1)
+    if here is not None and (here.quantity, here.face) in legal:
+        lowest = min(max(lowest, here.quantity - rows + 3), here.quantity)
     canvas.put(x, y, "Raise" if stands else "Bid", bold=True)
     for face in range(1, 7):
         is_here = here is not None and here.face == face
         sign = " " if canvas.theme.is_ascii else FACES[face - 1]
         canvas.put(x + 2 + face * 5, y, f"{sign}{face}", "text" if is_here else "quiet", bold=True)
-    for row, quantity in enumerate(range(lowest, lowest + rows - 1), 1):
+    for row, quantity in enumerate(reversed(range(lowest, lowest + rows - 1)), 1):
         is_here = here is not None and here.quantity == quantity
         canvas.right(x + 5, y + row, f"{quantity} ×", "text" if is_here else "quiet", bold=is_here)
         for face in range(1, 7):
