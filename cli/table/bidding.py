@@ -47,8 +47,11 @@ def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
     state = board.state
     assert state is not None
     if board.me is not None:
-        held = f"you hold {count((board.hand,), bid.face, state.ones_wild)} of {bid.quantity}" if board.hand else ""
-        return chance(board, bid.quantity, bid.face), held
+        mine, wanted = count((board.hand,), bid.face, state.ones_wild), bid.quantity
+        held = f"you hold {mine} of {wanted}"
+        if mine > wanted:
+            held = f"you hold {mine}, {wanted} {'is' if wanted == 1 else 'are'} bid"
+        return chance(board, bid.quantity, bid.face), held if board.hand else ""
     hand = board.hands.get(bid.seat, ())
     odds = at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.ones_wild)
     return odds, f"with {board.seating.whose(bid.seat)} dice" if hand else "all dice hidden"
@@ -93,6 +96,19 @@ def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
 # The felt
 
 
+def on_the_table(state: State) -> str:
+    """Return how many dice count in this round: ``15 dice on the table``."""
+    return f"{count_of_dice(sum(state.dice))} on the table"
+
+
+def left_behind(board: Board) -> list[str]:
+    """Return whose dice still count although they are out: they have been bid on, so they stay until the round ends."""
+    state = board.state
+    assert state is not None
+    gone = [seat for seat, left in enumerate(state.dice) if left and seat not in state.live]
+    return [f"{number(state.dice[seat])} under {board.seating.whose(seat)} cup, which may stay down" for seat in gone]
+
+
 def felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     """Draw the standing bid: who bid it, how likely it is, and the bids before it.
 
@@ -119,8 +135,11 @@ def _no_bid(canvas: Canvas, board: Board, state: State, area: Area) -> None:
         told = [(f"{board.seating.does(state.turn, 'makes', 'make')} the first bid.", "text")]
     elif state.awaits is Expect.STAKES:
         told = [("Everybody stakes coins on their own victory.", "text")]
-    if state.awaits is not Expect.STAKES:
-        told.append((f"{wild(state)} · {count_of_dice(sum(state.dice))} on the table", "quiet"))
+    elif state.awaits is Expect.OVER:
+        told = [("The match is over.", "text")]
+    if state.awaits not in (Expect.STAKES, Expect.OVER):
+        told.append((f"{wild(state)} · {on_the_table(state)}", "quiet"))
+        told += [(text, "quiet") for text in left_behind(board)]
     top = y + max((rows - len(told)) // 2, 0)
     for row, (text, role) in enumerate(told[:rows]):
         canvas.centre(x, top + row, columns, text, role, bold=not row)
@@ -196,7 +215,7 @@ def _weigh(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
     """Draw the chance of the standing bid, and how many of its dice the reader holds."""
     x, y, columns, _ = area
     odds, note = weighed(board, bid)
-    canvas.put(x, y + 2, note, "quiet")
+    canvas.put(x, y + 2, note if width(note) <= canvas.width - x - 2 else note.partition(",")[0], "quiet")
     if not scene.with_odds:
         if board.odds == EACH:
             canvas.put(x, y + 1, "% shows the odds", "quiet")
@@ -226,10 +245,11 @@ def _large(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
     dice.die(canvas, end + 5, row, bid.face, size=size)
     below = row + height + (gaps > 1)
     canvas.centre(x, below, columns, faces(bid.quantity, bid.face), bold=True)
-    canvas.centre(
-        x, below + 1, columns, f"{truth(board, bid)} · {count_of_dice(sum(state.dice))} on the table", "quiet"
-    )
+    behind = " · ".join(left_behind(board))
+    on = on_the_table(state)
+    canvas.centre(x, below + 1, columns, f"{truth(board, bid)} · {on}", "quiet")
     odds, held = weighed(board, bid)
+    held = " · ".join(filter(None, (held, behind)))
     if scene.with_odds:
         words = likely(odds)
         start = x + (columns - len(words) - 20) // 2
@@ -301,12 +321,19 @@ def hand(canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence
     if me is None or state is None:
         return
     x, y, columns, rows = area
+    is_gone = me not in state.live and not state.dice[me] and not showdown.is_on(board)
     if rows >= 5:
-        right = "  ".join(filter(None, (tag(board, me), note or count_of_dice(state.dice[me]))))
+        has = "out" if is_gone else count_of_dice(state.dice[me])
+        right = "  ".join(filter(None, (tag(board, me), note or has)))
         plate(canvas, board, me, Area(x, y, columns, 1), right)
         y, rows = y + 1, rows - 1
     motes = state.motes.cups[me] if state.motes is not None and state.motes.cups else ()
-    if not (own := _own(board, scene)) and motes and rows >= 3:
+    own = () if is_gone else _own(board, scene)
+    letters = "".join(POWERS[die.mote].letter for die in motes)
+    if not own and motes and not is_gone and rows < 3:
+        canvas.put(canvas.put(x, y, "You  ", bold=True), y, " ".join(letters), bold=True)
+        return
+    if not own and motes and not is_gone:
         for place, die in enumerate(motes):
             left = x + place * (dice.WIDTH["L"] + 1)
             dice.die(canvas, left, y, 1, "closed")
@@ -320,7 +347,8 @@ def hand(canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence
     kinds = kinds or ["counts" if bid and counts_for(board, face, bid[1]) else "die" for face in own]
     size: Size = "XL" if rows >= 8 and len(own) * 15 <= columns + 1 else "L"
     if rows < 3 or len(own) * (dice.WIDTH[size] + 1) > columns + 1:
-        _tiles(canvas, own, kinds, Area(x, y, columns, rows), "" if area.height >= 5 else "You")
+        letters = letters if len(letters) == len(own) else ""
+        _tiles(canvas, own, kinds, Area(x, y, columns, rows), "" if area.height >= 5 else "You", letters)
         return
     aim = bid[1] if bid else board.showdown.shown.face if board.showdown is not None else 0
     for place, (face, kind) in enumerate(zip(own, kinds, strict=True)):
@@ -361,8 +389,11 @@ def _label(canvas: Canvas, face: int, kind: Kind, aim: int, mote: str) -> str:
     return said if face != aim else f"‹{said}›"
 
 
-def _tiles(canvas: Canvas, own: Sequence[int], kinds: Sequence[Kind], area: Area, who: str) -> None:
-    """Draw dice as tiles, in as many rows as there are; without room for tiles, as digits."""
+def _tiles(canvas: Canvas, own: Sequence[int], kinds: Sequence[Kind], area: Area, who: str, letters: str = "") -> None:
+    """Draw dice as tiles, in as many rows as there are; without room for tiles, as digits.
+
+    :param letters: of their motes, which stand behind them if there is room.
+    """
     x, y, columns, rows = area
     if who and columns >= 5 + 3 * len(own):
         x, columns = canvas.put(x, y, f"{who}  ", bold=True), columns - 5
@@ -376,7 +407,8 @@ def _tiles(canvas: Canvas, own: Sequence[int], kinds: Sequence[Kind], area: Area
         if pitch == 2:
             canvas.put(x + 2 * column, y + row, str(face), on=kind, bold=kind == "counts", underline=kind == "counts")
         else:
-            dice.tile(canvas, x + pitch * column, y + row, face, kind, min(pitch, 3))
+            end = dice.tile(canvas, x + pitch * column, y + row, face, kind, min(pitch, 3))
+            canvas.put(end, y + row, letters[place : place + 1] if pitch == 4 else "", "quiet")
 
 
 # Choosing
@@ -476,8 +508,8 @@ def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
         row, is_here = y + place - first, place == picked
         if is_here:
             canvas.fill(x, row, columns, 1, "sel")
-        more = len(told) - place if place == first + rows - 1 and place + 1 < len(told) else 0
-        end = canvas.right(x + columns - 1, row, f"{more} more" if more > 1 else note, "text" if is_here else "quiet")
+        more = len(told) - place - 1 if place == first + rows - 1 else 0
+        end = canvas.right(x + columns - 1, row, f"{more} more ↓" if more else note, "text" if is_here else "quiet")
         text = text if width(text) <= end - x - 7 else text.partition(", who")[0]
         text = cut(f"{place + 1}  {text}", end - x - 4)
         canvas.put(x + 1, row, f"{'▸' if is_here else ' '} {text}", bold=is_here)

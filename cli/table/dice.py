@@ -58,15 +58,19 @@ _TALL: Final = (0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5)
 
 def die(canvas: Canvas, x: int, y: int, face: int, kind: Kind = "die", size: Size = "L") -> None:
     """Draw a die of some kind: ``closed`` shows no face."""
-    ground = "hidden" if kind in ("miss", "closed") else kind
+    theme = canvas.theme
+    ground: str = "hidden" if kind in ("miss", "closed") else kind
     pips = ("     ", "  ?  ", "     ") if kind == "closed" else _PIPS[face]
+    if kind == "gone" and theme.is_mono:
+        ground, pips = "", ("     ", "  ✕  ", "     ")
+    is_framed = theme.is_ascii or not theme.ground_of(ground)
     if size == "XL":
-        if not canvas.theme.is_ascii:
+        if not theme.is_ascii:
             for row, line in enumerate(_pips_of_xl(pips)):
-                canvas.put(x, y + row, line, on=ground)
+                canvas.put(x, y + row, f"[{line[1:-1]}]" if is_framed else line, on=ground)
             return
         x, y = x + 3, y + 2
-    form = "[{}]" if canvas.theme.is_ascii else " {} "
+    form = "[{}]" if is_framed else " {} "
     for row, line in enumerate(pips):
         canvas.put(x, y + row, form.format(line), on=ground, bold=kind == "counts")
 

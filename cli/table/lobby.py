@@ -399,7 +399,9 @@ def _gains(state: State) -> list[str]:
     if not state.places:
         return []
     paid = settlement(state)
-    coins = [f"{delta:+,d} {plural(delta, 'coin')}" if state.ruleset.stakes else "" for delta in paid.delta]
+    coins = [
+        f"{delta:+,d} {plural(delta, 'coin')}".replace("-", "−") if state.ruleset.stakes else "" for delta in paid.delta
+    ]
     tickets = map(ticket_change, paid.ticket_delta)
     gains = [" ".join(filter(None, each)) for each in zip(coins, tickets, strict=True)]
     return gains if any(gains) else []

@@ -12,6 +12,7 @@ from cli.render import capital, escape, faces, listing, number, percent, sentenc
 from cli.table import answers
 from cli.table.bidding import likely
 from cli.table.scene import Band, Talk
+from cli.table.showdown import is_on as is_shown
 from cli.text.choices import is_stake
 from cli.text.narrate import question
 from cli.text.narrate_game import caught, narrate_game
@@ -26,6 +27,7 @@ from protocol.events import (
     MatchFormed,
     MatchResult,
     MatchStarted,
+    Overdue,
     Said,
     TableJoined,
     TableOpened,
@@ -95,6 +97,9 @@ def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
         return
     if isinstance(happened, game.PlayerOut) and happened.reason in ("lost", "finished"):
         return
+    if isinstance(event, Overdue) and not any(player.is_me for player in event.awaited):
+        yield Talk(None, "", f"Waiting for {board.seating.named(event.awaited)}.")  # the clock has the number
+        return
     if type(event).__module__ == "protocol.events":
         yield from (Talk(None, "", text) for text in told)
 
@@ -109,11 +114,21 @@ def round_line(over: Showdown, seating: Seating) -> str:
 # The band
 
 
-def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: bool, away: Sequence[str]) -> Band:
+def band(
+    board: Board,
+    typed: str,
+    *,
+    hosts: bool,
+    with_odds: bool,
+    is_behind: bool,
+    away: Sequence[str],
+    is_late: bool = False,
+) -> Band:
     """Return what is to be done, by whom.
 
     :param typed: the line, if keys have put it there.
-    :param away: names of awaited players who do not answer.
+    :param away: names of awaited players who cannot be reached.
+    :param is_late: the reader's time is up, and the others are enough to go on.
     """
     seating, state = board.seating, board.state
     if board.over is not None:
@@ -141,6 +156,8 @@ def band(board: Board, typed: str, *, hosts: bool, with_odds: bool, is_behind: b
         on = f"{seating.whose(call.bidder)} {faces(call.quantity, call.face)}"
         return Band(f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {on}.", f"seat{call.seat}")
     if board.turn is not None:
+        if is_late and typed not in _CONFIRM:
+            return Band("Your time is up: the others can go on without you.", "waiting")
         text = _CONFIRM.get(typed) or question(board.turn.view, seating)
         return Band(text, f"seat{seating.me or 0}")
     if away:
@@ -183,7 +200,13 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
     *before, seat = showdown.opened
     found = sum(showdown.counts(face) for each in before for face in showdown.shown.hands[each] or ())
     so_far = f"{number(found).replace('no', 'none').capitalize()} so far. " if before else ""
-    is_last = all(cup == () or each in showdown.opened for each, cup in enumerate(showdown.shown.hands))
+    hands = showdown.shown.hands
+    if hands[seat] is None:
+        return Band(f"{so_far}{capital(seating.whose(seat))} cup stays down.", tone)
+    is_last = all(cup == () or each in showdown.opened for each, cup in enumerate(hands))
+    if is_last and call is not None:  # and whether its dice can still turn the verdict
+        is_exact, most = call.call == "exact", found + len(hands[seat] or ()) + showdown.shown.unopened
+        is_last = found < call.quantity + is_exact <= most + is_exact
     lifts = f"{seating.who(seat)} lifts the cup …" if seat != seating.me else "Now your dice …"
     now = f"It's down to {seating.who(seat)}." if is_last else capital(lifts)
     return Band(f"{so_far}{now}", tone)
@@ -233,7 +256,7 @@ def keys(
         return those(("again", ""), ("say", ""), ("players", ""), ("quit", ""))
     if board.claimed is not None:
         return those(("again", ""), ("quit", ""))
-    if board.turn is not None:
+    if board.turn is not None and (moves or is_stake(board.turn.view) or not is_shown(board)):
         return those(*_turn_keys(board, typed, moves))
     if board.showdown is not None:
         is_told = board.showdown.verdict is not None
@@ -241,7 +264,8 @@ def keys(
         return those(*space, ("say", "talk"))
     if board.state is None or not board.seating.names:
         many = number(len(board.players))
-        start = [("Enter", f"start with {many}")] if hosts and len(board.players) > 1 else []
+        may_start = hosts and len(board.players) > 1 and "start" in known and not board.match
+        start = [("Enter", f"start with {many}")] if may_start else []
         pick = [("↑↓", "pick"), ("trust", "")] if len(board.players) > 1 else []
         pick += [("remove", "")] if pick and hosts else []
         ways = [("link", ""), ("code", ""), ("qr", "")] if hosts and board.join_line else []
@@ -265,7 +289,10 @@ def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple
         return
     if moves:
         yield "Enter" if typed else "↑↓", "play it" if typed else "choose"
-        yield from ((str(at), move) for at, move in enumerate(moves[:4], 1))
+        lets_be = view.state.motes is not None and bool(view.state.motes.stack)
+        yield from (
+            (str(at), "let it be" if lets_be and move == "pass" else move) for at, move in enumerate(moves[:4], 1)
+        )
         if len(moves) > 4:
             yield "Tab", "all moves"
         return
@@ -277,7 +304,8 @@ def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple
         for key, call, kind in (("!", "liar", Liar), ("=", "exact", Exact))
         if any(isinstance(move, kind) for move in view.legal)
     )
-    yield "←→↑↓", "choose"
+    if any(isinstance(move, Bid) for move in view.legal):
+        yield "←→↑↓", "choose"
     others = [move for move in view.legal if not isinstance(move, Bid | Liar | Exact)]
     if others:
         yield "Tab", "all moves"

@@ -19,6 +19,7 @@ from cli.table.dialogs import draw_dialog, draw_page, rows
 from cli.table.scene import Talk
 from cli.table.seats import CARD, clock, count_of_dice, others, seats
 from cli.table.strips import strip as draw_strip
+from cli.text.narrate_motes import window
 from protocol.events import YourTurn
 
 if TYPE_CHECKING:
@@ -118,6 +119,11 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
         _bubble(canvas, scene, grid.bubble)
     if grid.talk is not None:
         (_aside if grid.is_aside else _below)(canvas, board, scene, grid.talk)
+    elif scene.talk and len(scene.reply) < 2:  # its newest line has the second row of replies
+        ((said, head, text), *more) = _said(scene.talk[-1], canvas.width - 2)
+        role = "quiet" if said.seat is None else f"seat{said.seat % 10}"
+        end = canvas.put(1, canvas.height - 2, head, role, bold=said.seat is not None)
+        canvas.put(end, canvas.height - 2, cut(f"{text} …", canvas.width - 1 - end) if more else text, "quiet")
 
 
 def _felt(board: Board) -> Callable[[Canvas, Board, Scene, Area], None]:
@@ -308,8 +314,9 @@ def _smallest_grid(board: Board, area: Area) -> _Grid:
     y, end = area.y + lines + (spare > 0), area.y + area.height
     felt = Area(area.x + 1, y, area.width - 2, 2)
     hand = Area(area.x + 1, y + 2 + (spare > 1), area.width - 2, 1)
-    chooser = Area(area.x + 1, min(hand.y + 1, end - 1), area.width - 2, 1)
-    return _Grid("XS", places, felt, False, hand, chooser, _under(area, hand.y + 2, end))
+    high = 3 if board.turn is not None and end - hand.y > 4 else 1
+    chooser = Area(area.x + 1, min(hand.y + 1, end - 1), area.width - 2, high)
+    return _Grid("XS", places, felt, False, hand, chooser, _under(area, chooser.y + high, end))
 
 
 def _tiny(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
@@ -351,7 +358,9 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
         right.append(scene.lesson if size != "XS" else scene.lesson.removeprefix("step ").replace("   ", "  "))
     elif is_match and state is not None:
         parts.append(f"round {board.showdown.round if board.showdown is not None else state.round}")
-        if state.motes is not None and state.motes.prize is not None and size != "S":
+        if state.motes is not None and state.motes.prize is not None and size == "XS":
+            parts.append(window(state) or state.phase)
+        elif state.motes is not None and state.motes.prize is not None and size != "S":
             parts.append(f"prize {state.motes.prize.capitalize()}")
         if size not in ("S", "XS"):
             right.append(count_of_dice(sum(state.dice)))

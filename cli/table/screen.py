@@ -58,6 +58,8 @@ from cli.table.table import HIDDEN
 from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
 from cli.table.writer import PATIENCE
 from cli.text.seating import display_names
+from p2pdice import Bid
+from p2pdice.state import NOBODY
 from protocol import Stage
 
 if TYPE_CHECKING:
@@ -162,7 +164,9 @@ class Screen:
         self._answers: list[str] | None = None
         """The answers to the last line, while the table obeys it."""
         self._reply: tuple[str, ...] = ()
-        """The last answer, in rows, until the next key."""
+        """The last answer, in rows, until the next key, or until it is another player's turn."""
+        self._replied: object = None
+        """Whose turn it was when the answer was given."""
         self._asked = ""
         """The line that is answered."""
         self._is_leaving = False
@@ -172,6 +176,8 @@ class Screen:
         self._title = ""
         self._is_late = False
         """The bell has rung for the end of this turn."""
+        self._expired: object = None
+        """The question to the reader whose time has run out, at a table that can go on without them."""
         self._woken = asyncio.Event()
         self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self._keys = self._bindings()
@@ -255,12 +261,15 @@ class Screen:
                 self._warn()
 
     def _warn(self) -> None:
-        """Ring when little time is left to the reader."""
+        """Ring when little time is left to the reader, and remember when none is."""
         seconds = self._seconds()
         is_late = self._table.board.turn is not None and seconds is not None and seconds <= _HURRY
         if is_late and not self._is_late:
             self.ring("late")
         self._is_late = is_late
+        clock = self._table.clock()
+        if seconds is not None and seconds <= 1 and clock is not None and clock.goes_on:
+            self._expired = self._table.board.turn
 
     # The methods of a face
 
@@ -312,7 +321,7 @@ class Screen:
         columns = self._output.get_size().columns
         shown = [row for text in given for row in rows(text, columns - 2)]
         if len(shown) <= 2:
-            self._reply = tuple(shown)
+            self._reply, self._replied = tuple(shown), self._turn()
         else:
             is_help = self._asked in ("help", "?")
             word = self._asked.partition(" ")[0]
@@ -379,9 +388,17 @@ class Screen:
         # Its last row is empty, and the window does not show it: there the line is typed.
         return picture(board, self._scene(size.columns), size.columns, size.rows, self._theme).fragments()
 
+    def _turn(self) -> tuple[int, bool]:
+        """Return whose turn it is, and whether the reader is asked."""
+        board = self._table.board
+        return (NOBODY if board.state is None else board.state.turn), board.turn is not None
+
     def _scene(self, columns: int) -> Scene:
         table, board, line = self._table, self._table.board, self._line
-        typed, moves = line.picked, line.moves()
+        if self._reply and self._replied != self._turn():
+            self._reply = ()
+        meant, moves = line.meant(), line.moves()
+        typed = str(meant) if isinstance(meant, Bid) else line.picked
         with_odds, dialog = self.with_odds, self._shown_dialog()
         progress, clock = table.progress(), table.clock()
         away = self._away()
@@ -396,7 +413,8 @@ class Screen:
             hosts=board.hosts,
             with_odds=with_odds,
             is_behind=table.is_behind,
-            away=display_names(absent, known),
+            away=display_names([player for player in absent if player.fingerprint in board.away], known),
+            is_late=board.turn is not None and self._expired is board.turn and not self._seconds(),
         )
         strip = table.strip()
         keys = [*table.key_bar()] or keys
@@ -417,7 +435,7 @@ class Screen:
         line.hints = [key for key, _ in keys]
         listed = line.completions()
         return Scene(
-            typed=line.meant(),
+            typed=meant,
             with_odds=with_odds,
             steps=0 if progress is None else progress.step,
             seconds=self._seconds(),
@@ -547,7 +565,7 @@ class Screen:
             if self._was_leaving:
                 self._lines.put_nowait(InterruptedByUserError())
             self._is_leaving = True
-            self._reply = ("Ctrl-C again leaves the table.",)
+            self._reply, self._replied = ("Ctrl-C again leaves the table.",), self._turn()
 
         @add("c-d", filter=is_untyped | is_open)
         def _(_event: KeyPressEvent) -> None:
@@ -581,7 +599,7 @@ class Screen:
             if self._table.board.odds:
                 self._with_odds = not self.with_odds
             else:
-                self._reply = (HIDDEN,)
+                self._reply, self._replied = (HIDDEN,), self._turn()
 
         @add(" ", filter=is_empty)
         def _(_event: KeyPressEvent) -> None:

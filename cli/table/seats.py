@@ -121,7 +121,7 @@ def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
     room = columns - 5 - min(width(board.seating.names[seat]), 10)  # a name is worth more than all of them
     plate(canvas, board, seat, area, next((each for each in tags if width(each) <= room), tags[-1]))
     bottom = y + height - 2
-    if seat not in state.live and not cup.dice:
+    if seat not in state.live and not cup.dice and not state.dice[seat]:
         text, role, is_bold = _note(board, scene, seat, columns)
         canvas.centre(x, bottom, columns, text, role, bold=is_bold)
         return
@@ -135,7 +135,8 @@ def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
     elif letters and not cup.is_open:
         _letters(canvas, board, seat, Area(x, bottom, columns, 1))
     elif not cup.is_half and state.awaits is not Expect.STAKES:
-        canvas.centre(x, bottom, columns, count_of_dice(state.dice[seat]), bold=True)
+        left = count_of_dice(state.dice[seat])
+        canvas.centre(x, bottom, columns, f" {left} " if canvas.theme.is_framed else left, bold=True)
     text, role, is_bold = (cup.note, cup.role, True) if cup.note else _note(board, scene, seat, columns)
     canvas.centre(x, y + height - 1, columns, text, role, bold=is_bold)
 
@@ -146,8 +147,10 @@ def _sides(canvas: Canvas, seat: int, area: Area, cup: Cup) -> None:
     if canvas.theme.is_framed:
         if not cup.is_open:
             canvas.put(x, y, f"╭{'─' * (columns - 2)}╮", f"seat{seat}")
-        for row in range(y + 1, y + height - (2 if cup.is_open else cup.is_half)):
+        for row in range(y + 1, y + height - (2 if cup.is_open else 1)):
             canvas.put(x, row, f"│{' ' * (columns - 2)}│", f"seat{seat}")
+        if not cup.is_open and not cup.is_half:
+            canvas.put(x, y + height - 1, f"╰{'─' * (columns - 2)}╯", f"seat{seat}")
         return
     ground = f"dim-seat{seat}"
     if cup.is_open:
@@ -220,6 +223,7 @@ def _rows(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
         end = canvas.put(end, y + 1, "·" * (state.ruleset.dice - dice), "faint")
         end += 1 if is_narrow else 2
         text = text if text != "thinking" else "…" if is_narrow else "thinks"
+        text = text.removesuffix(" ◀") if width(text) > x + columns - end else text
         canvas.put(end, y + 1, cut(text, x + columns - end), role, bold=is_bold)
 
 
@@ -233,7 +237,8 @@ def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) ->
     assert state is not None
     x, y, columns, _ = area
     is_turn = seat == state.turn and board.over is None
-    dice = str(state.dice[seat]) if seat in state.live else "out"
+    left = str(state.dice[seat])
+    dice = left if seat in state.live else f"{left} out" if state.dice[seat] and columns >= 12 else "out"
     told = _unmarked(board.seating.names[seat])
     name = cut(told, max(columns - len(dice) - 4, 0))
     mark = canvas.theme.mark(seat)

@@ -109,7 +109,9 @@ def _cup(board: Board, shown: Showdown, seat: int, motion: Motion) -> Cup:
     kinds: list[Kind] = [
         "counts" if place in gold else "die" if place in wanted else rest for place in range(len(hand))
     ]
-    note = f"{len(gold)} {'counts' if len(gold) == 1 else 'count'}" if gold else "none" if stage >= STILL else ""
+    note = (
+        f"{number(len(gold))} {'counts' if len(gold) == 1 else 'count'}" if gold else "none" if stage >= STILL else ""
+    )
     return Cup(True, dice=(*zip(hand, kinds, strict=True),), note=note, role="counts" if gold else "quiet")
 
 
@@ -202,8 +204,6 @@ def felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     right = x + columns - left
     start = max(min(x + columns - 34, right - 4 * max(len(hits), call.quantity)), end + 2)
     which = what_counts(call.face, ones_wild=state.ones_wild)
-    if width(which) > right - start:
-        which = which.replace(", and ones, which are wild", " and wild ones")
     canvas.put(start, y, cut(which, right - start), "quiet")
     _slots(canvas, start, y + (2 if rows >= 5 else 1), right - start, hits, call.quantity)
 
@@ -297,9 +297,12 @@ def verdict(canvas: Canvas, board: Board, area: Area) -> None:
         canvas.put(end + 3, top, said.first, bold=True)
         canvas.put(end + 3, top + 1, said.second)
     elif rows >= 4 and large <= columns:
-        dice.letters(canvas, x + (columns - large) // 2, y, said.title)
+        top = y + max((rows - 5) // 2, 0)
+        dice.letters(canvas, x + (columns - large) // 2, top, said.title)
         both = f"{said.first} {said.second}"
-        canvas.centre(x, y + rows - 1, columns, both if width(both) <= columns else said.first.strip(","), bold=True)
+        canvas.centre(
+            x, top + min(rows - 1, 4), columns, both if width(both) <= columns else said.first.strip(","), bold=True
+        )
     else:
         lines = [said.title, said.first, said.second] if rows >= 3 else [f"{said.title}: {said.first} {said.second}"]
         for row, text in enumerate(lines):

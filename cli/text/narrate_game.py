@@ -135,8 +135,8 @@ def tally(shown: game.HandsShown) -> str:
 
 
 def what_counts(face: int, *, ones_wild: bool) -> str:
-    """Return the faces that count for a bid: ``sixes, and ones, which are wild``."""
-    return f"{FACE_NAMES[face - 1]}{', and ones, which are wild' if ones_wild and face != 1 else ''}"
+    """Return the faces that count for a bid: ``sixes and wild ones``."""
+    return f"{FACE_NAMES[face - 1]}{' and wild ones' if ones_wild and face != 1 else ''}"
 
 
 def verdict_in_letters(event: game.Judged) -> str:

@@ -165,7 +165,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Cleo: 1, 2, 4, 6, 6. Three count.": lambda: shown_cups().splitlines()[2],
     "Ben's cup stayed down.": lambda: shown_cups().splitlines()[1],
     "7 of 4": lambda: screen(showdown(7, 4, 5), size=(40, 12)),
-    "fives, and ones, which are wild": lambda: screen(showdown(6, 7, 5), size=(150, 46)),
+    "fives and wild ones": lambda: screen(showdown(6, 7, 5), size=(150, 46)),
     "A lie: six fives, one short.": lambda: said("liar", 6, 7, 5),
     "True: nine fives, two to spare.": lambda: said("liar", 9, 7, 5),
     "True: seven fives, just enough.": lambda: said("liar", 7, 7, 5),

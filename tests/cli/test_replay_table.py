@@ -410,7 +410,7 @@ def test_on_a_full_screen_keys_step_jump_and_play(tmp_path: Path) -> None:
         person.type("\x1b[6~")
         person.until("Round 2.")
         person.type("\x1b[D")
-        person.until("and ones, which are wild")
+        person.until("and wild ones")
         person.type("\x1b[F")
         person.until("match over")
         person.type("\x1b[H")

@@ -112,6 +112,29 @@ def test_the_band_has_the_colour_of_whoever_is_on_turn() -> None:
     assert says(sample("1x2", "2x2")).tone == "seat2"
 
 
+def test_the_band_says_when_the_readers_time_is_up() -> None:
+    made = sample("1x2", "2x2", "2x3")
+    told = band(made.board, "", hosts=True, with_odds=False, is_behind=False, away=(), is_late=True)
+    assert told == Band("Your time is up: the others can go on without you.", "waiting")
+    asks = band(made.board, "liar", hosts=True, with_odds=False, is_behind=False, away=(), is_late=True)
+    assert asks.text.startswith("Call liar?")
+
+
+@pytest.mark.parametrize(
+    ("bid", "hands", "text"),
+    [
+        ("3x3", ((3, 6, 6, 6, 6), (2, 2, 2, 2, 3), (4,) * 5), "Two so far. It's down to Cleo."),
+        ("3x3", ((3, 3, 6, 6, 6), (2, 2, 2, 2, 3), (4,) * 5), "Three so far. Cleo lifts the cup …"),
+        ("9x3", ((3, 6, 6, 6, 6), (2, 2, 2, 2, 3), (4,) * 5), "Two so far. Cleo lifts the cup …"),
+        ("9x3", ((3, 6, 6, 6, 6), (2, 2, 2, 2, 3), None), "Two so far. Cleo's cup stays down."),
+    ],
+)
+def test_it_is_down_to_the_last_cup_only_if_that_decides(bid: str, hands: tuple[Hand | None, ...], text: str) -> None:
+    made = sample("1x3", "2x3", bid, "liar")
+    made.open(*hands, beats_shown=3)
+    assert says(made).text == text
+
+
 @pytest.mark.parametrize(
     ("hands", "text", "tone", "odds"),
     [
@@ -265,6 +288,33 @@ def test_the_key_bar_has_at_most_eight_entries_and_help_at_the_end(rules: str) -
         assert 0 < len(shown) <= MOST_KEYS
         assert shown[-1] == ("?", "help")
         assert len({key for key, _ in shown}) == len(shown)
+
+
+def bar(made: Sample, typed: str = "", *, hosts: bool = True, words: Sequence[str] = ("say", "quit")) -> list[str]:
+    shown = keys(made.board, typed, (), words, hosts=hosts, with_odds=False, is_behind=False)
+    return [key for key, _ in shown]
+
+
+def test_the_key_bar_fits_the_moment() -> None:
+    made = sample("1x2", "2x2", "2x3")
+    assert bar(made, "3x3") == ["Enter", "!", "←→↑↓", "?"]
+    asked = made.board.turn
+    made.play("liar")
+    made.open(*[(4,) * 5] * 3)
+    made.board.turn = asked  # with powers, a turn goes on after its verdict
+    assert bar(made) == ["say", "?"]
+
+
+def test_in_the_lobby_only_the_host_can_remove_and_nobody_starts_twice() -> None:
+    made = Sample(PRESETS["classic"])
+    made.board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
+    made.board.state, made.board.match = None, ""
+    words = ("start", "trust", "remove", "quit")
+    assert bar(made, words=words)[:2] == ["Enter", "↑↓"]
+    assert "remove" in bar(made, words=words)
+    assert "remove" not in bar(made, hosts=False, words=words)
+    made.board.match = "ab" * 32  # everybody signs in
+    assert "Enter" not in bar(made, words=words)
 
 
 def test_a_word_that_the_table_does_not_have_is_not_in_the_key_bar() -> None:

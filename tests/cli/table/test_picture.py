@@ -29,6 +29,7 @@ from cli.table.theme import MARKS, Depth, Ground, Theme, luminance
 from cli.text.move_forms import offers
 from p2pdice import PRESETS, Bid, Hand, Play, Rolled, apply, new_match, parse_move, view
 from p2pdice.events import BidMade
+from p2pdice.inputs import Evict
 from protocol.events import DiceRolled, MatchStarted, Misbehaved, PeerLost, YourTurn
 from tests.cli.table.boards import match_of, people, told
 
@@ -350,6 +351,22 @@ def test_a_match_resumed_before_its_cups_go_up_shows_the_call() -> None:
     assert "Ada" in drawn(board, WAITING)
     assert "You call LIAR" in drawn(board, WAITING)
     assert "nine fives" in drawn(board, WAITING)
+
+
+def test_dice_of_a_player_who_is_out_count_until_the_round_ends() -> None:
+    """By the rules they have been bid on. Their cup can stay down then, and the picture says whose dice they are."""
+    board = table(dice=(5, 5, 5, 5))
+    assert board.state is not None
+    state, events = apply(board.state, Evict(3))
+    for event in told(events, state):
+        board.take(event)
+    assert sum(state.dice) == 20
+    for size in [(80, 24), (120, 40)]:
+        shown = drawn(board, WAITING, size)
+        assert "20 dice on the table" in shown
+        assert "five under Dan's cup, which may stay down" in shown
+        assert len(re.findall("5 dice", shown)) == 4
+        assert "out" in shown
 
 
 # The chooser

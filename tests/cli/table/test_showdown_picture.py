@@ -55,15 +55,15 @@ def test_the_verdict_on_a_usual_terminal() -> None:
   ▲ Ben                      ■ Cleo                     ◆ Dan
      ▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀          ▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀          ▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀
      2   3   4   4   5          1   3   5   6   6          2   4   6   6   ✕
-         1 counts                    2 count                  loses a die
+        one counts                  two count                 loses a die
 ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄
-   You call LIAR          ▄█▀▀▀               fives, and ones, which are wild
+   You call LIAR          ▄█▀▀▀               fives and wild ones
    on ◆ Dan's             ██▀█▄  of 7
    seven fives            ▀█▄█▀                1   5   5   5   1   5   ·
                                                ●   ●   ●   ▲   ■   ■
 
 ▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀
-  ● Ada (you)                   3 count
+  ● Ada (you)               three count
           ●       ●   ●   ●   ●   ●   ●      ▄▀▄   █   ▀█▀ █▀▀   six fives,
     ●       ●       ●       ●     ●   ●      █▀█   █    █  █▀    not seven
               ●   ●   ●   ●   ●   ●   ●      ▀ ▀   ▀▀▀ ▀▀▀ ▀▀▀
@@ -80,15 +80,15 @@ def test_the_verdict_in_ascii_and_without_colours() -> None:
   ^ Ben                      # Cleo                     * Dan
 
      2   3   4   4  [5]        [1]  3  [5]  6   6          2   4   6   6  [x]
-         1 counts                    2 count                  loses a die
+        one counts                  two count                 loses a die
 +------------------------------------------------------------------------------+
-|  You call LIAR           _                  fives, and ones, which are wild  |
+|  You call LIAR           _                  fives and wild ones              |
 |  on * Dan's             |_   of 7                                            |
 |  seven fives            |_|                 [1] [5] [5] [5] [1] [5] (.)      |
 |                                              o   o   o   ^   #   #           |
 |                                                                              |
 +------------------------------------------------------------------------------+
-  o Ada (you)                   3 count
+  o Ada (you)               three count
  [     ] [o    ] [o   o] [o   o] [o   o]                         six fives,
  [  o  ] [  o  ] [  o  ] [  o  ] [o   o]       *** A LIE ***     not seven
  [     ] [    o] [o   o] [o   o] [o   o]
