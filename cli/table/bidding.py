@@ -201,6 +201,7 @@ def _medium(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: 
     side = x + columns - (18 if is_narrow else 24)
     _weigh(canvas, board, scene, bid, Area(side, top, 15 if is_narrow else 18, 3))
     if rows >= 5:
+        canvas.centre(x, y + rows - 2, columns, " · ".join(left_behind(board)), "quiet")
         ribbon(canvas, board, scene, x + 2, y + rows - 1, columns - 4)
 
 
@@ -245,11 +246,10 @@ def _large(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
     dice.die(canvas, end + 5, row, bid.face, size=size)
     below = row + height + (gaps > 1)
     canvas.centre(x, below, columns, faces(bid.quantity, bid.face), bold=True)
-    behind = " · ".join(left_behind(board))
     on = on_the_table(state)
     canvas.centre(x, below + 1, columns, f"{truth(board, bid)} · {on}", "quiet")
     odds, held = weighed(board, bid)
-    held = " · ".join(filter(None, (held, behind)))
+    canvas.centre(x, below + 2, columns, " · ".join(left_behind(board)), "quiet")
     if scene.with_odds:
         words = likely(odds)
         start = x + (columns - len(words) - 20) // 2
@@ -490,9 +490,8 @@ def _stepper(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], ar
 
 def _nearby(bids: Sequence[Bid], here: Bid) -> list[Bid]:
     """Return the lowest bid on each of two other faces or numbers."""
-    return [bid for bid in bids if bid != here][:1] + [
-        bid for bid in bids if bid.face == here.face and bid.quantity == here.quantity + 1
-    ]
+    more = Bid(here.quantity + 1, here.face)
+    return [bid for bid in bids if bid not in (here, more)][:1] + [more] * (more in bids)
 
 
 def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:

@@ -287,6 +287,8 @@ def verdict(canvas: Canvas, board: Board, area: Area) -> None:
             for row, text in enumerate(told[:rows]):
                 canvas.put(x + 2, y + (rows > 2) + row, cut(text, columns - 2), "quiet")
         return
+    if rows >= 7:  # with room around it
+        y, rows = y + 1, rows - 2
     canvas.fill(x, y, columns, rows, said.tone)
     large = dice.letters_width(said.title, canvas.theme)
     pad = 3 if columns >= 30 else 1

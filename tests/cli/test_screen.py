@@ -184,6 +184,18 @@ def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> N
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
 
 
+def test_a_reply_goes_when_the_turn_does(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "2", pace="3")
+    while "is choosing" not in player.status():
+        player.wait_for(lambda: player.is_asked() or "is choosing" in player.status(), "a turn")
+        if player.is_asked():
+            player.make_first()
+            player.wait_for(lambda: not player.is_asked(), "another player's turn")
+    player.type("9x4\r")
+    player.until_display("Not yet: ")
+    player.wait_for(lambda: not any("Not yet: " in row for row in player.display()), "the next turn")
+
+
 def test_a_line_longer_than_the_window_leaves_the_prompt_in_sight(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1")
     player.wait_for(player.is_asked, "a turn")

@@ -23,6 +23,7 @@ from cli.render import escape, faces
 from cli.table import moment
 from cli.table.board import Board
 from cli.table.canvas import Canvas, cut
+from cli.table.dice import die
 from cli.table.picture import picture
 from cli.table.scene import Band, Gauge, Motion, Scene, Talk
 from cli.table.theme import MARKS, Depth, Ground, Theme, luminance
@@ -362,8 +363,12 @@ def test_dice_of_a_player_who_is_out_count_until_the_round_ends() -> None:
         board.take(event)
     assert sum(state.dice) == 20
     for size in [(80, 24), (120, 40)]:
+        assert "20 dice on the table" in drawn(board, WAITING, size)
+    state, events = apply(state, Play(state.turn, Bid(3, 5)))
+    for event in told(events, state):
+        board.take(event)
+    for size in [(80, 24), (120, 40)]:
         shown = drawn(board, WAITING, size)
-        assert "20 dice on the table" in shown
         assert "five under Dan's cup, which may stay down" in shown
         assert len(re.findall("5 dice", shown)) == 4
         assert "out" in shown
@@ -392,6 +397,48 @@ def test_the_ladder_follows_the_bid_in_the_line() -> None:
         ladder = canvas.text().split("\n")[13:17]
         at[quantity] = next(row for row, text in enumerate(ladder) if f"{quantity} ×" in text)
     assert at == {7: 3, 8: 2, 9: 1, 14: 1}
+
+
+def test_a_stepper_offers_no_bid_twice() -> None:
+    """After some fives, ones need half as many: the two lowest bids have one face."""
+    board = table("2x3", "3x4", "4x4", "8x5", rules="perudo", names=TEN[:5], dice=(5,) * 5)
+    for typed in (None, Bid(8, 5), Bid(5, 1), Bid(9, 5)):
+        (others,) = re.findall(r"or (.*) …", drawn(board, replace(MY_TURN, typed=typed), (60, 20)))
+        assert len(set(others.split(", "))) == 2, others
+
+
+def test_a_small_window_with_spare_rows_has_a_stepper_too() -> None:
+    assert re.search(r"▲  8  ×  5  37%\n ▼ or 7×6, 9×5", drawn(my_turn(), MY_TURN, (60, 16)))
+
+
+def test_a_conceded_player_has_no_dice_in_the_picture() -> None:
+    for rules in ("classic", "motes"):
+        board = (
+            table(dice=(5, 5, 5, 5))
+            if rules == "classic"
+            else next(
+                each
+                for each in match_of(PRESETS["motes"], FOUR, 0, Random(5))
+                if each.turn is not None and each.hand and each.state is not None and each.state.phase == "bidding"
+            )
+        )
+        assert board.state is not None
+        table_ = board.state.table
+        gone = table_._replace(dice=(0, *table_.dice[1:]), live=(1, 2, 3))
+        board.state, board.turn = board.state._replace(table=gone, turn=1), None
+        shown = drawn(board, WAITING)
+        assert "You're out." in shown
+        assert not re.search(r"\b0 dice", shown)
+
+
+def test_without_colours_cups_and_dice_have_edges() -> None:
+    shown = drawn(my_turn(), theme=MONO)
+    assert len(re.findall("╭─+╮", shown)) == 3 + 1  # the felt, too
+    assert len(re.findall("╰─+ \\d dice ─+╯", shown)) == 3
+    canvas = Canvas(7, 3, MONO)
+    for kind, row in (("miss", "[  ●  ]"), ("gone", "[  ✕  ]"), ("die", "   ●")):
+        die(canvas, 0, 0, 5, kind)  # type: ignore[arg-type]
+        assert canvas.text().split("\n")[1] == row
 
 
 def test_without_odds_no_chance_is_shown() -> None:
