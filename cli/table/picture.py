@@ -149,7 +149,7 @@ def _own(canvas: Canvas, board: Board, scene: Scene, grid: _Grid, cups: Mapping[
         return
     if strip is not None and not showdown.is_on(board):
         draw_strip(canvas, strip, chooser)
-    elif showdown.is_on(board) and not showdown.is_siding(board):
+    elif showdown.is_on(board) and not showdown.is_siding(board) and not (board.turn is not None and scene.moves):
         showdown.verdict(canvas, board, chooser)
     else:
         bidding.chooser(canvas, board, scene, chooser)

@@ -14,8 +14,10 @@ from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.scene import ReplayStrip, Scene, WatchStrip
 from cli.table.theme import Theme
+from cli.text.choices import is_stake
+from cli.text.move_forms import offers
 from cli.text.narrate_motes import window
-from p2pdice import PRESETS, Die, Stake, view
+from p2pdice import PRESETS, Bid, Die, Stake, view
 from p2pdice.mischief import Buried, Effect
 from p2pdice.powers.grey import Immunity
 from p2pdice.powers.red import Block
@@ -52,6 +54,24 @@ def at_night() -> Board:
         board.turn = YourTurn(view(board.state, 0), 1)
         return board
     raise AssertionError("no bidding")
+
+
+def test_the_last_of_many_moves_is_reached_in_the_smallest_window() -> None:
+    """The arrows walk the list there, also past a verdict; it says how many moves follow."""
+    lists = set()
+    for board in match_of(PRESETS["motes"], NAMES, 0, Random(7)):
+        if board.turn is None or is_stake(board.turn.view) or Bid in map(type, board.turn.view.legal):
+            continue
+        moves = tuple(offers(board.turn.view, board.seating.names))
+        assert board.state is not None
+        for picked in range(len(moves)):
+            shown = drawn(board, (40, 12), scene=Scene(moves=moves, picked=picked))
+            assert f"▸ {picked + 1}  " in shown
+            left = len(moves) - picked - 1
+            assert (f"{left} more ↓" in shown) == (left > 0)
+            assert board.state.phase in shown.split("\n")[0] or board.state.phase == "siding"
+        lists.add(board.state.phase)
+    assert {"discard", "night"} <= lists
 
 
 def test_a_night_on_a_usual_terminal() -> None:
