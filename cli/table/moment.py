@@ -250,7 +250,7 @@ def keys(
 
     def those(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
         found = [(key, text) for key, text in pairs if not key.islower() or len(key) == 1 or key in known]
-        return [*found, ("?", "help")][-MOST_KEYS:]
+        return [*found[: MOST_KEYS - 1], ("?", "help")]
 
     if board.over is not None:
         return those(("again", ""), ("say", ""), ("players", ""), ("quit", ""))
@@ -269,7 +269,7 @@ def keys(
         pick = [("↑↓", "pick"), ("trust", "")] if len(board.players) > 1 else []
         pick += [("remove", "")] if pick and hosts else []
         ways = [("link", ""), ("code", ""), ("qr", "")] if hosts and board.join_line else []
-        return those(*start, *pick, *ways[: 0 if start else 3], ("say", ""), ("rules", ""), ("learn", ""), ("quit", ""))
+        return those(*start, *pick, *ways[: 0 if start else 3], ("say", ""), ("quit", ""), ("rules", ""), ("learn", ""))
     if board.me is None:
         return those(("again", "sit down next match"), ("rules", ""), ("players", ""), ("quit", ""))
     space = [("Space", "show everything")] if is_behind else []

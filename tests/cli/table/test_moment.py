@@ -309,7 +309,7 @@ def test_in_the_lobby_only_the_host_can_remove_and_nobody_starts_twice() -> None
     made = Sample(PRESETS["classic"])
     made.board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
     made.board.state, made.board.match = None, ""
-    words = ("start", "trust", "remove", "quit")
+    words = ("start", "trust", "remove", "say", "rules", "learn", "quit")  # one more than there is room for
     assert bar(made, words=words)[:2] == ["Enter", "↑↓"]
     assert "remove" in bar(made, words=words)
     assert "remove" not in bar(made, hosts=False, words=words)
