@@ -525,6 +525,7 @@ class Screen:
         if is_about and self._person is not None:
             if self._pick() is None:
                 self._reply = (f"{display_names([self._person])[0]}, whom you had picked, has left.",)
+                self._replied = self._turn()
                 self._person = None
                 return
             line = f"{word} {self._person.fingerprint}"

@@ -22,7 +22,8 @@ _COMMAND = re.compile(rb"\x1b\][^\x07]*\x07")
 """Sets the title of the window, or asks for its background; the end of it is no bell."""
 _FACE = re.compile(r"^(?:[‹<]?([1-6])(?: (?:wild|[A-Z][a-z]+))?[›>]?|Light|Grey|Neutral|Blue|Red|Dark)$")
 """What stands below a large die."""
-_IN_SHORT = re.compile(r"^ ?You((?: +[\[‹<]?[1-6][\]›>]?)+) *$", re.MULTILINE)
+_IN_SHORT = re.compile(r"^ ?You((?: +[\[‹<]?[1-6][\]›>]?(?: ?[LGNBRD]\b)?)+) *$", re.MULTILINE)
+"""Dice with powers have the letter of their mote behind them."""
 
 
 class KeyPlayer(Terminal):
