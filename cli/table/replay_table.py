@@ -49,9 +49,9 @@ def look_back(event: Told, board: Board) -> Iterator[str]:
     if isinstance(event, MatchResult):
         return  # its sentences on confirmations concern a table that is still there
     sentences = [*tell(event, board)]
-    if isinstance(event, Happened) and board.hands:
-        if weighed := weigh(event.event, event.state, board.hands, board.me):
-            sentences[-1] += f" {hindsight(weighed, board.seating)}"
+    game = event if isinstance(event, Happened) and board.hands else None
+    if game is not None and (weighed := weigh(game.event, game.state, board.hands, board.me)):
+        sentences[-1] += f" {hindsight(weighed, board.seating)}"
     yield from sentences
 
 
