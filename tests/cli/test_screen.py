@@ -404,10 +404,10 @@ def test_a_terminal_that_only_prints_is_painted_on_by_nobody_though_it_is_asked_
 def test_a_host_is_asked_about_a_newcomer_in_a_box_and_the_guest_is_told(terminal: Open, tmp_path: Path) -> None:
     host = terminal("a", "host", "--ask", "--seats", "3", size=(100, 30))
     with Terminal(tmp_path / "b", "join", host.join_line(), "--ui", "line", "--name", "Mallory") as guest:
-        host.until_display("Mallory wants to sit down", "let them sit", "refuse", "let them watch")
+        host.until_display("Mallory wants to sit down", "Let them sit", "Refuse", "Let them watch")
         guest.until("The host is being asked whether you may sit down.")
         host.type(ESCAPE)
-        host.wait_for(lambda: "let them sit" not in "\n".join(host.display()), "the box is closed")
+        host.wait_for(lambda: "Let them sit" not in "\n".join(host.display()), "the box is closed")
         assert "Mallory wants to sit down." in host.status(), "the question stays"
         assert "seat" in host.key_bar()
         host.type("seat\r")

@@ -181,13 +181,13 @@ def test_who_comes_too_late_is_offered_to_watch(tmp_path: Path) -> None:
     ):
         if guest.until("You roll ") and host.until("You roll "):
             with Terminal(tmp_path / "Eve", "join", table, "--name", "Eve") as late:
-                late.until("has begun already. Watch it? [y/N]")
+                late.until("has begun already. Watch it?")
                 late.type("y\r")
                 late.until("Round 1")
                 late.type("quit\r")
                 assert late.end() == ExitCode.DONE
             with Terminal(tmp_path / "Eve", "join", table, "--name", "Eve") as late:
-                late.until("Watch it? [y/N]")
+                late.until("has begun already. Watch it?")
                 late.type("\r")
                 assert late.end() == ExitCode.REFUSED
 

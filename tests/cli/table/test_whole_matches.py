@@ -32,7 +32,8 @@ def cup_of(board: Board, seat: int, shown: str, theme: Theme) -> str:
     others = [rows[top].find(f"{theme.mark(other)} {board.seating.names[other]}") for other in range(len(NAMES))]
     right = min((at for at in others if at > left), default=left + 40)
     below = [row[max(left - 4, 0) : right - 4] for row in rows[top + 1 : top + 4]]
-    return next(filter(None, ("".join(re.findall(r"\b([LGNBRD])[a-z]?\b", row)) for row in below)), "")
+    letters = "".join(power.letter for power in POWERS.values())
+    return next(filter(None, ("".join(re.findall(rf"\b([{letters}])[a-z]?\b", row)) for row in below)), "")
 
 
 def check(board: Board, number: int) -> None:
