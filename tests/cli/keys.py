@@ -22,7 +22,7 @@ _COMMAND = re.compile(rb"\x1b\][^\x07]*\x07")
 """Sets the title of the window, or asks for its background; the end of it is no bell."""
 _FACE = re.compile(r"^(?:[‹<]?([1-6])(?: (?:wild|[A-Z][a-z]+))?[›>]?|Light|Grey|Neutral|Blue|Red|Dark)$")
 """What stands below a large die."""
-_IN_SHORT = re.compile(r"^ ?You((?: +[\[‹<]?[1-6][\]›>]?(?: ?[LGNBRD]\b)?)+) *$", re.MULTILINE)
+_IN_SHORT = re.compile(r"^ ?You((?: *[\[‹<]?[1-6][\]›>]?(?: ?[LGNBRD](?![a-z]))?)+) *$", re.MULTILINE)
 """Dice with powers have the letter of their mote behind them."""
 
 
@@ -111,8 +111,8 @@ class KeyPlayer(Terminal):
             self.type(ESCAPE)
             self.wait_for(lambda: "back to the table" not in self.key_bar(), "the table")
 
-    def choose(self, start: str) -> str:
-        """Go through the moves until one begins like this, make it, and return it."""
+    def choose(self, start: str | tuple[str, ...]) -> str:
+        """Go through the moves until one begins like this, or like one of these; make it, and return it."""
         seen: list[str] = []
         while True:
             before = self.last_line()

@@ -126,7 +126,7 @@ class Terminal(Program):
 
     def _check_painting(self) -> None:
         """Check that the program has painted nothing that it had to make visible itself, and all within the edges."""
-        if not self.shows_foreign_text and (escaped := ESCAPED.findall(self._written())):
+        if not self.shows_foreign_text and (escaped := ESCAPED.findall(self.written())):
             raise self.failure(f"{escaped[:5]} were painted")
         if self.is_alone and (beyond := self._screen.beyond):
             raise self.failure(f"{beyond[:5]} were painted beyond the edge")
@@ -235,18 +235,19 @@ class Terminal(Program):
         # The prompt can be there a moment before the sentence that belongs to it.
         return self.asks_for_move() and len(self._turns()) > self._answered
 
-    def _written(self) -> str:
+    def written(self) -> str:
+        """Return all that was written so far, without colours."""
         return re.sub(r"\x1b\[[0-9;]*m", "", self.raw.decode(errors="replace"))
 
     def _matches(self) -> int:
-        return self._written().count(OVER)
+        return self.written().count(OVER)
 
     def _turns(self) -> list[str]:
         """Return what was written behind each announcement of a turn.
 
         On the screen, one can be seen twice for a moment, while what stands around it is painted anew.
         """
-        return self._written().split(TURN)[1:]
+        return self.written().split(TURN)[1:]
 
     def asked(self) -> str:
         """Return what was written behind the last announcement of a turn."""

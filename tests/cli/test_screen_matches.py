@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from cli.exits import ExitCode
-from p2pdice import MOTES, PRESETS
+from p2pdice import MOTES, POWERS, PRESETS
 from tests.programs import PATIENCE
 from tests.tiers import thoroughly
 
@@ -23,6 +23,7 @@ if sys.platform == "win32":
 
 from tests.cli.keys import COLOR, ENTER, UP, KeyPlayer
 from tests.cli.screen import Terminal
+from tests.cli.seat import QUESTIONS
 
 pytestmark = pytest.mark.multicast
 
@@ -68,9 +69,10 @@ class MatchOfMotes:
     there are. So they lose the dice that let Ada play each of her powers, one after the other.
 
     :param sizes: which Ada's window is given, another one at each bid.
+    :param answered: the number of questions that Ben has answered in earlier matches.
     """
 
-    def __init__(self, ada: KeyPlayer, ben: Terminal, sizes: Iterator[tuple[int, int]]) -> None:
+    def __init__(self, ada: KeyPlayer, ben: Terminal, sizes: Iterator[tuple[int, int]], answered: int) -> None:
         self.ada = ada
         self.ben = ben
         self.sizes = sizes
@@ -88,6 +90,7 @@ class MatchOfMotes:
         self.buried: dict[str, Terminal] = {}
         """The names of the dice in the graveyard, each by whoever it was dealt to, and who has sent it there."""
         self.bid = ""
+        self.answered = answered
 
     def play(self) -> None:
         """Play to the end."""
@@ -95,7 +98,19 @@ class MatchOfMotes:
             if player is self.ada:
                 self._ada_moves()
             else:
-                self._ben_moves(self.ben.asked())
+                self._ben_moves(self._questions()[-1])
+
+    def _questions(self) -> list[str]:
+        """Return the questions to Ben so far, a line each."""
+        lines = self.ben.written().translate({7: None, 13: None}).split("\n")  # a bell may stand before a question
+        return [line for line in lines if line.startswith(QUESTIONS)]
+
+    def _is_ben_asked(self) -> bool:
+        return self.ben.asks_for_move() and len(self._questions()) > self.answered
+
+    def _ben_answers(self, *lines: str) -> None:
+        self.answered = len(self._questions())
+        self.ben.type("".join(f"{line}\r" for line in lines))
 
     def _next(self) -> Terminal | None:
         """Wait until one of the two is asked, and return who it is; None if the match is over."""
@@ -103,7 +118,7 @@ class MatchOfMotes:
         while not self.ada.is_over():
             if self.ada.is_asked():
                 return self.ada
-            if self.ben.is_on_turn():
+            if self._is_ben_asked():
                 return self.ben
             if time.monotonic() > deadline:
                 raise AssertionError(f"{self.ada.failure('nobody is asked')}\n{self.ben.failure('nor here')}")
@@ -161,7 +176,8 @@ class MatchOfMotes:
             ada.until_last_line("your turn> stake 50")
             ada.enter()
         elif "You lose a die" in status:
-            ada.choose(f"lose {self.losing}")
+            lost = self.losing.capitalize()
+            ada.choose((f"lose {lost}", f"lose my {lost}"))
             self.buried[self._die(ada, self.losing)] = ada
         elif "crown" in status:
             ada.choose("crown ")
@@ -208,12 +224,16 @@ class MatchOfMotes:
     def _ada_plays(self) -> None:
         ada = self.ada
         mine = [die for die, sender in self.buried.items() if sender is ada and die.startswith("your ")]
-        can = [mote for mote in MOTES if f"your {mote.capitalize()}" in mine and mote not in self.played]
-        move = ada.choose_if([f"play {mote}" + (f" swap {self.swapped}" if mote == "neutral" else "") for mote in can])
+        can = {
+            POWERS[mote].deed + (f" my {self.swapped.capitalize()}" if mote == "neutral" else ""): mote
+            for mote in MOTES
+            if f"your {mote.capitalize()}" in mine and mote not in self.played
+        }
+        move = ada.choose_if(list(can))
         if not move:
             return
-        mote = move.split()[1].partition("@")[0]
-        die, target = self._die(ada, mote), move.rpartition(" ")[2].partition("@")[0]
+        mote = next(mote for deed, mote in can.items() if move.startswith(deed))
+        die, target = self._die(ada, mote), move.partition(" with ")[0].rpartition(" ")[2].lower()
         self.played.add(mote)
         del self.buried[die]
         if mote in ("light", "dark"):
@@ -232,35 +252,37 @@ class MatchOfMotes:
         self._until_buried()
 
     def _let_ben_pass(self) -> None:
-        self.ben.wait_for(self.ben.is_on_turn, "a question to Ben")
-        assert self.ben.asked().startswith("answer ")
-        self.ben.answer("pass")
+        self.ben.wait_for(self._is_ben_asked, "a question to Ben")
+        assert self._questions()[-1].startswith("Stop ")
+        self._ben_answers("pass")
 
     # Ben
 
     def _ben_moves(self, question: str) -> None:
-        ben = self.ben
-        if question.startswith("stake"):
-            ben.answer("stake 0")
-        elif question.startswith("send a die"):
+        if "stake" in question:
+            self._ben_answers("stake 0")
+        elif "Which one?" in question:
             self._ben_sends(question)
-        elif "graveyard, or pass" in question and self.attack in question and "blue" in self._buried_motes():
-            found = re.search(rf"play {self.attack}\S* \w+ [\w@]+", question)
-            assert found is not None, question
-            ben.answer(found[0])
-            del self.buried[self._die(ben, self.attack)]
+        elif "graveyard, or pass" in question and self._can_attack(question):
+            deed = POWERS[self.attack].deed
+            offered = re.split(", | or ", question.partition(" Type ")[2].rstrip("."))
+            self._ben_answers(next(each for each in offered if each.startswith(deed)))
+            del self.buried[self._die(self.ben, self.attack)]
         elif "pass" in question:
-            ben.answer("pass")
-        elif "it cannot be called" in question or (self._loser() is ben and not self._is_in_vain()):
+            self._ben_answers("pass")
+        elif "can't be called" in question or (self._loser() is self.ben and not self._is_in_vain()):
             self._lie()
-            ben.answer(self.bid, self.bid)
-        elif question.startswith("open the round"):
-            ben.answer("1x2")
+            self._ben_answers(self.bid, self.bid)
+        elif "make the first bid" in question:
+            self._ben_answers("1x2")
             self.bid = "1x2"
         else:
-            ben.answer("liar")
+            self._ben_answers("liar")
             if self._is_lie():
                 self._settle()
+
+    def _can_attack(self, question: str) -> bool:
+        return POWERS[self.attack].deed in question and "blue" in self._buried_motes()
 
     def _buried_motes(self) -> set[str]:
         return {die.rpartition(" ")[2].lower() for die in self.buried}
@@ -269,8 +291,8 @@ class MatchOfMotes:
         return bool(self.bid) and self._is_shielded()
 
     def _ben_sends(self, question: str) -> None:
-        mote = self.losing if self.losing != "any" else re.findall(r"lose (\w+)", question)[0]
-        self.ben.answer(f"lose {mote}")
+        mote = self.losing if self.losing != "any" else re.findall(r"lose (?:my )?([A-Z]\w+)", question)[0].lower()
+        self._ben_answers(f"lose {mote}")
         self.buried[self._die(self.ben, mote)] = self.ben
         self._until_buried()
 
@@ -320,9 +342,11 @@ def test_every_power_is_played_with_keys_and_seen(stack: ExitStack, tmp_path: Pa
         Terminal(tmp_path / "b", "join", line, "--name", "Ben", "--pledge", "cursed", size=(300, 24))
     )
     played: set[str] = set()
+    answered = 0
     while True:
-        match = MatchOfMotes(ada, ben, sizes)
+        match = MatchOfMotes(ada, ben, sizes, answered)
         match.play()
+        answered = match.answered
         assert match.played == set(MOTES) - {match.prize}
         played |= match.played
         if played == set(MOTES):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest.mock import patch
@@ -47,18 +47,6 @@ def silent_without_end() -> AbstractContextManager[object]:
     return patch.object(limits, "UNSIGNED", 1e9)
 
 
-def silence_forgotten() -> AbstractContextManager[object]:
-    """With each proposal a guest may be silent anew."""
-
-    def bad(self: Attendance, guests: Collection[bytes], now: float) -> None:
-        for identity in [each for each in self._asked if each not in guests]:
-            del self._asked[identity]
-        for identity in guests:
-            self._asked.setdefault(identity, now)
-
-    return patch.object(Attendance, "await_", bad)
-
-
 def newcomers() -> AbstractContextManager[object]:
     """The host seats others in the place of those who fail, and those again."""
     return patch.object(Attendance, "check", lambda *_: None)
@@ -87,8 +75,7 @@ def bound_for_ever() -> AbstractContextManager[object]:
         (bound_for_ever, range(2000, 2020, 2), "bound for ever"),
         (kept_to_itself, range(2060, 2070, 2), "does not know"),
         (silent_without_end, range(2001, 2011, 2), "no match after"),
-        (silence_forgotten, range(2031, 2045, 2), "it took"),
-        (newcomers, range(2005, 2021, 2), "proposals for"),
+        (newcomers, range(2021, 2045, 2), "proposals for"),
     ],
 )
 def test_a_mistake_in_forming_is_found(
