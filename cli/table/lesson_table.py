@@ -13,7 +13,6 @@ from cli.table.table import Table
 from cli.table.tasks import first_of
 from cli.text.coach import COACH, HANDS, LESSONS, spoken
 from cli.text.move_forms import offers
-from cli.text.speech import NotUnderstoodError, hear
 from p2pdice import PRESETS, Bid, Hands, Input, Move, Play, Rolled, apply, new_match, view
 from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, PlayerInfo, Said, YourTurn
 
@@ -161,19 +160,16 @@ class LessonTable(Table):
     def _hear(self, line: str) -> None:
         if self.board.turn is None or not self.step:
             super()._hear(line)
-            return
-        try:
-            heard = hear(line, self.board.turn.view, self.board.seating.names, self._short_words, self._long_words)
-        except NotUnderstoodError as error:
-            self._say(str(error))
-            return
-        if isinstance(heard, str):
-            self.words[heard][1]("")
-        elif heard != LESSONS[self.step - 1].move:
-            self._say(spoken(LESSONS[self.step - 1].nudge, has_keys=self.face.shows_board))
+        elif (move := self._heard(line, self.board.turn.view)) is not None:
+            self._make(move)
+
+    def _make(self, move: Move) -> None:
+        lesson = LESSONS[self.step - 1]
+        if move != lesson.move:
+            self._say(spoken(lesson.nudge, has_keys=self.face.shows_board))
         else:
             self.board.turn = None
-            self._lines.put_nowait(heard)
+            self._lines.put_nowait(move)
 
     def _no_turn(self) -> str:
         return "Not yet: Coach is talking. Enter goes on."

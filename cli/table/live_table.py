@@ -10,6 +10,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure, closing_code
@@ -297,15 +298,10 @@ class LiveTable(Table):
         return player.fingerprint in self.bots or is_marked_as_bot(player.name)
 
     def _talk(self, rest: str) -> None:
-        from protocol import NodeError
-
         if not rest:
             self._say("Type what you want to say after it: say good luck.")
-            return
-        try:
-            self._node.say(rest)
-        except NodeError as error:
-            self._complain(error)
+        else:
+            self._ask_node(partial(self._node.say, rest))
 
     def _mute(self, rest: str) -> None:
         if (found := self._other("mute", rest)) is None:
@@ -318,7 +314,7 @@ class LiveTable(Table):
             self._say(f"Messages from {name} are shown again.")
 
     def _trust(self, rest: str) -> None:
-        from protocol import NodeError, fingerprint_words
+        from protocol import fingerprint_words
 
         if (found := self._other("trust", rest)) is None:
             return
@@ -326,10 +322,7 @@ class LiveTable(Table):
         if self._is_bot(player):
             self._say(f"{name} is a bot: it has another key every evening, so there is nothing to trust.")
             return
-        try:
-            self._node.trust(player)
-        except NodeError as error:
-            self._complain(error)
+        if not self._ask_node(partial(self._node.trust, player)):
             return
         words = fingerprint_words(player.fingerprint)
         undo = command_line("people", "untrust", player.fingerprint, *home_words(self._settings.home))
@@ -338,6 +331,17 @@ class LiveTable(Table):
             f"There p2pdice identity shows them, and the fingerprint: {player.fingerprint}\n"
             f"To take it back, leave the table and type:\n    {undo}"
         )
+
+    def _ask_node(self, do: Callable[[], object]) -> bool:
+        """Let the node do something; tell whether it did, and the person why not."""
+        from protocol import NodeError
+
+        try:
+            do()
+        except NodeError as error:
+            self._complain(error)
+            return False
+        return True
 
     def _complain(self, error: NodeError) -> None:
         self._say(" ".join(filter(None, (stated(error.parts), sentence(escape(error.hint))))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
@@ -23,7 +24,7 @@ from cli.text.narrate_motes import staked
 from cli.text.qr_code import qr_code
 from cli.text.refusals import is_no_raise, refusal, rule_of_raises
 from cli.text.seating import display_names
-from cli.text.speech import NotUnderstoodError, doubt, hear
+from cli.text.speech import doubt
 from p2pdice import Bid, Concede, Expect, Move, PlayerOut, RulesError, Stake
 from p2pdice.plurals import plural
 from protocol import Home
@@ -408,20 +409,12 @@ class PlayerTable(LiveTable):
         return [word for word in super()._offered if word not in hidden]
 
     def _hear(self, line: str) -> None:
-        if self.board.turn is None:
+        if (turn := self.board.turn) is None:
             super()._hear(line)
-            return
-        try:
-            heard = hear(line, self.board.turn.view, self.board.seating.names, self._short_words, self._long_words)
-        except NotUnderstoodError as error:
-            self._say(str(error))
-            return
-        if isinstance(heard, str):
-            self.words[heard][1]("")
-        elif isinstance(heard, Concede):
+        elif isinstance(move := self._heard(line, turn.view), Concede):
             self._concede("")
-        else:
-            self._play(heard, self.board.turn)
+        elif move is not None:
+            self._play(move, turn)
 
     def _play(self, move: Move, turn: YourTurn) -> None:
         from protocol import NodeError
@@ -489,8 +482,6 @@ class PlayerTable(LiveTable):
         """Return the answer to a word about who sits at the table."""
 
         def decide(rest: str) -> None:
-            from protocol import NodeError
-
             node = self._node
             asked = [question.player for question in node.asked]
             if not rest and not asked:  # perhaps not any more: it must not concern somebody who sits here
@@ -503,11 +494,7 @@ class PlayerTable(LiveTable):
             player, name = found
             self._strangers = [each for each in self._strangers if each.player != player]
             acts = {"seat": node.seat, "watch": node.let_watch, "refuse": node.refuse, "remove": node.remove}
-            try:
-                acts[word](player)
-            except NodeError as error:
-                self._complain(error)
-            else:
+            if self._ask_node(partial(acts[word], player)):
                 said = f"You play with {name}." if word == "seat" and not self.board.hosts else _DECIDED[word]
                 self._say(said.format(name))
 
@@ -540,22 +527,11 @@ class PlayerTable(LiveTable):
         self.face.show(self)
 
     def _wait(self, _rest: str) -> None:
-        from protocol import NodeError
-
-        try:
-            self._node.wait_longer(_LONGER)
-        except NodeError as error:
-            self._complain(error)
-        else:
+        if self._ask_node(partial(self._node.wait_longer, _LONGER)):
             self._say("You wait two minutes longer. Others may not.")
 
     def _claim(self, _rest: str) -> None:
-        from protocol import NodeError
-
-        try:
-            self._node.claim()
-        except NodeError as error:
-            self._complain(error)
+        self._ask_node(self._node.claim)
 
     def _go_again(self, rest: str) -> None:
         if self._again is not None and not self.is_waiting and self._awaits_end(rest):
@@ -592,23 +568,13 @@ class PlayerTable(LiveTable):
             self._say(sentence(str(error)))
 
     def _start(self, _rest: str) -> None:
-        from protocol import NodeError
-
         if self.board.match:
             self._say("The match has already begun.")
-            return
-        try:
-            self._node.start_match()
-        except NodeError as error:
-            self._complain(error)
+        else:
+            self._ask_node(self._node.start_match)
 
     def _renew_code(self, _rest: str) -> None:
-        from protocol import NodeError
-
-        try:
-            self._node.renew_code()
-        except NodeError as error:
-            self._complain(error)
+        self._ask_node(self._node.renew_code)
 
     def _show_link(self, _rest: str) -> None:
         if not self.board.join_line:

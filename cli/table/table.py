@@ -18,7 +18,7 @@ from cli.table.board import Board, Told
 from cli.table.pace import Pace
 from cli.table.telling import tell
 from cli.text.explain import explain
-from cli.text.speech import hear_word, is_like_a_move, nearest_word, quoted
+from cli.text.speech import NotUnderstoodError, hear, hear_word, is_like_a_move, nearest_word, quoted
 from p2pdice import MOTES
 from protocol.events import Claimed, MatchResult, Misbehaved
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cli.table.face import Face
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from cli.table.showing import Showing
+    from p2pdice import Move, View
     from protocol import Clock, Progress
     from protocol.events import PlayerInfo
 
@@ -218,6 +219,18 @@ class Table(ABC):
             self.pace.skip()
         elif self.face.is_interactive and not self.face.shows_board:
             self.words["table"][1]("")
+
+    def _heard(self, line: str, view: View) -> Move | None:
+        """Return the move that a line of the player on turn means; None if it was something else, and is answered."""
+        try:
+            heard = hear(line, view, self.board.seating.names, self._short_words, self._long_words)
+        except NotUnderstoodError as error:
+            self._say(str(error))
+            return None
+        if isinstance(heard, str):
+            self.words[heard][1]("")
+            return None
+        return heard
 
     def _hear(self, line: str) -> None:
         """Do what a line means that does not begin with a whole word."""
