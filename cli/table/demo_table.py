@@ -11,7 +11,7 @@ from cli.table.board import Told
 from cli.table.replay_table import ReplayTable
 from cli.table.scene import ReplayStrip, WatchStrip
 from cli.table.tape import WATCHER
-from cli.text.asking import facts
+from cli.text.coach import facts
 from p2pdice.events import RoundStarted
 from protocol.events import Happened
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from cli.render import counted, wrapped
+from cli.render import counted, listing, wrapped
 from cli.table.canvas import cut, width
 from cli.table.scene import Choice, Dialog
-from cli.text import asking
 from cli.text.narrate import time_left
 from p2pdice import Expect
 from p2pdice.state import NOBODY
@@ -42,25 +39,18 @@ def leaving(board: Board, clock: Clock | None, *, is_conceding: bool, goes_on: b
     left = f", with {time_left(ceil(clock.seconds))} left" if now and clock is not None else ""
     late = "If you are away for long, they may go on without you." if goes_on else "The match waits for you."
     when = f"; it takes effect after {board.seating.whose(state.turn)} move" if _is_later(board, state) else ""
-    dialog = _dialog(asking.leaving(others), {"l": "quit now", "c": "concede yes"}, notes={"c": when})
-    return replace(dialog, lines=[*([f"{now}{left}."] if now else []), late], picked=2 if is_conceding else 0)
+    means = f"you are out for good; {listing(others)} play on" if len(others) > 1 else "you lose this match"
+    choices = (
+        Choice("s", "Stay"),
+        Choice("l", "Come back later", "your dice are kept; return with p2pdice resume", "quit now"),
+        Choice("c", "Concede", f"{means}{when}", "concede yes"),
+    )
+    lines = [*([f"{now}{left}."] if now else []), late]
+    return Dialog("Leave the table?", lines, choices, picked=2 if is_conceding else 0)
 
 
 def _is_later(board: Board, state: State) -> bool:
     return state.expects.kind is Expect.MOVE and state.turn not in (board.me, NOBODY)
-
-
-def _dialog(question: asking.Question, lines: Mapping[str, str], *, notes: Mapping[str, str] = {}) -> Dialog:
-    """Return a question as a box.
-
-    :param lines: what its choices type, by their keys.
-    :param notes: added to their consequences.
-    """
-    choices = [
-        Choice(each.key, each.text, each.note + notes.get(each.key, ""), lines.get(each.key))
-        for each in question.options
-    ]
-    return Dialog(question.title, question.lines, choices)
 
 
 def waiting(
@@ -73,18 +63,32 @@ def waiting(
     :param can_claim: it is a match of two, which the reader can leave as claimed.
     """
     name = board.seating.named([lost])
+    lines = [f"{name} left {since(seconds)} ago, and can still come back."] if lost.fingerprint in board.gone else []
     if clock is not None and clock.goes_on:
         voters = [each for each in board.seating.players if each not in clock.awaited and not each.is_me]
-        names = [board.seating.named([each]) for each in voters]
-        dialog = _dialog(asking.no_answer(name, seconds, ceil(clock.seconds), names), {"w": "wait", "q": "quit now"})
-        hidden = "" if can_wait else "w"
-    else:
-        dialog = _dialog(asking.too_few(name), {"l": "quit now", "c": "claim"})
-        hidden = "" if can_claim else "c"
-    lines = list(dialog.lines)
-    if lost.fingerprint in board.gone:
-        lines[:0] = [f"{name} left {since(seconds)} ago, and can still come back."]
-    return replace(dialog, lines=lines, choices=[each for each in dialog.choices if each.key != hidden], tone="warn")
+        others = [board.seating.named([each]) for each in voters]
+        left = time_left(ceil(clock.seconds))
+        needs = f" (needs {listing(others)} too)" if others else ""
+        can = f"{listing([*others, 'you'])} can" if others else "You can"
+        lines += [
+            f"No word from {name}'s laptop for {counted(seconds, 'second')}.",
+            f"{can} go on without {name} in {left}.",
+        ]
+        wait = [Choice("w", "Wait two more minutes", line="wait")] if can_wait else []
+        choices = [
+            *wait,
+            Choice("g", f"Go on without {name} in {left}{needs}"),
+            Choice("q", "Leave, and come back to this match later", line="quit now"),
+        ]
+        return Dialog(f"{name} isn't answering", lines, choices, tone="warn")
+    lines.append(f"There are too few of you to go on without {name}, so the match waits.")
+    claimed = (
+        f"Only your own history notes it: claimed, not confirmed. Nobody wins, no coins move, and you and {name} can"
+        " both still resume."
+    )
+    claim = [Choice("c", "Leave it as claimed", claimed, "claim")] if can_claim else []
+    choices = [Choice("w", f"Wait for {name}"), Choice("l", "Leave; resume another day", line="quit now"), *claim]
+    return Dialog(f"{name} is away", lines, choices, tone="warn")
 
 
 def newcomer(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> Dialog:
@@ -98,14 +102,15 @@ def newcomer(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> 
     lines = [f"{player.fingerprint}{', ' * bool(came_by)}{ways.get(came_by, '')}"]
     if namesake:
         lines.append(f"Not the {name} you trust: compare keys before you play.")
+    key = player.fingerprint
     if came_by:
-        key = player.fingerprint
-        typed = {"a": f"seat {key}", "r": f"refuse {key}", "w": f"watch {key}"}
-        return replace(_dialog(asking.wants_to_sit(name), typed), lines=lines, tone="warn" if namesake else "text")
-    choices = [
-        Choice("p", "Play with them", line=f"seat {player.fingerprint}"),
-        Choice("l", "Leave the table", line="quit"),
-    ]
+        choices = [
+            Choice("a", "Let them sit", line=f"seat {key}"),
+            Choice("r", "Refuse", line=f"refuse {key}"),
+            Choice("w", "Let them watch", line=f"watch {key}"),
+        ]
+        return Dialog(f"{name} wants to sit down", lines, choices, tone="warn" if namesake else "text")
+    choices = [Choice("p", "Play with them", line=f"seat {key}"), Choice("l", "Leave the table", line="quit")]
     return Dialog(f"{name} sits here", lines, choices, picked=1, tone="warn")
 
 

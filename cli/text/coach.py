@@ -1,9 +1,10 @@
-"""Coach's words: a first round in five steps, with three dice each."""
+"""What a newcomer is told: Coach's words in a first round, in five steps, and the facts of a demo."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from cli.render import initial, number
 from p2pdice import Bid, Hand, Liar, Move
 
 COACH: Final = "Coach"
@@ -58,3 +59,17 @@ def spoken(words: str, *, has_keys: bool) -> str:
     'Raise it: type 3x4.'
     """
     return words.format_map(_KEYS if has_keys else _WORDS)
+
+
+def facts(players: int) -> tuple[str, ...]:
+    """Return what is going on in a demo, a fact for each of its first rounds."""
+    many = number(players)
+    together = "both" if players == 2 else f"all {many}"
+    return (
+        f"{initial(many)} programs found each other on your network. No server deals the dice: each roll is made by"
+        f" {together} together, and every step is signed by all.",
+        "Nobody can see a die early, and nobody can change one: each cup was sealed before anyone rolled.",
+        "Pull the plug on one of them and the match waits; it comes back with the same dice.",
+        "At the end every program holds the same transcript, to the last byte. p2pdice verify checks it without any"
+        " network.",
+    )

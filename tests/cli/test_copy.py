@@ -16,17 +16,16 @@ from typing import Any, Final, cast
 import pytest
 
 from cli.settings import Settings
-from cli.table import answers, moment
+from cli.table import answers, dialogs, moment
 from cli.table.board import Board
 from cli.table.face import Face
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
-from cli.table.scene import Scene
+from cli.table.scene import Dialog, Scene
 from cli.table.telling import tell
 from cli.table.theme import Theme
-from cli.text import asking
-from cli.text.coach import LESSONS
+from cli.text.coach import LESSONS, facts
 from cli.text.narrate import question
 from cli.text.narrate_game import narrate_game, verdict
 from cli.text.round_summary import Rounds
@@ -34,6 +33,7 @@ from cli.text.seating import Seating
 from p2pdice import PRESETS, Bid, Concede, Die, Hands, Liar, Play, Rolled, Side, State, apply, events, new_match, view
 from p2pdice.powers.blue import PowerStopped
 from p2pdice.powers.dark import DieDestroyed
+from protocol import Clock
 from protocol import events as node
 from tests.cli.paper import Paper
 from tests.cli.samples import FINGERPRINT
@@ -135,7 +135,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Starts when all four seats are taken, or when you start it.": lambda: screen(hosted()),
     "You are in. Waiting for one more player, or for Ada to start.": lambda: screen(guest()),
     "Mallory wants to sit down / Let them sit / Refuse / Let them watch": lambda: spelled(
-        asking.wants_to_sit("Mallory")
+        dialogs.newcomer("Mallory", GUS, "code", namesake=False)
     ),
     # Start
     "Everybody has signed in. Seats are drawn.": lambda: told(node.MatchFormed("ab" * 32)),
@@ -196,12 +196,14 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Ben left, and can still come back.": lambda: told(node.PeerLost(BEN, left_on_purpose=True)),
     "The last moves are taken back: the others had already gone on.": lambda: told(node.TakenBack(STATE)),
     "Wait two more minutes / Go on without Cleo in 1:18 (needs Ben too) / Leave, and come back to this match later": (
-        lambda: spelled(asking.no_answer("Cleo", 42, 78, ["Ben"]))
+        lambda: spelled(silent(CLEO, Clock((CLEO,), 78.0, 120.0, True)))
     ),
-    "Wait for Ben / Leave; resume another day / Leave it as claimed": lambda: spelled(asking.too_few("Ben")),
+    "Wait for Ben / Leave; resume another day / Leave it as claimed": lambda: spelled(silent(BEN, None)),
     # Leave
     "Concede: you lose this match. It takes effect after Ben's move.": lambda: conceding(),
-    "Leave the table? / Stay / Come back later / Concede": lambda: spelled(asking.leaving(["Ben", "Cleo"])),
+    "Leave the table? / Stay / Come back later / Concede": lambda: spelled(
+        dialogs.leaving(three(), None, is_conceding=False, goes_on=True)
+    ),
     "You'll be out as soon as Ben is back.": lambda: told(node.ConcedeAccepted((BEN,))),
     "You left. The match waits for you. Come back with:": lambda: Table().line.way_back(),
     "You're out. Watch the rest, talk, or leave.": lambda: out(),
@@ -236,7 +238,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Ben's Dark destroys Cleo's Blue.": lambda: game(DieDestroyed(1, Die("blue", 2))),
     # First minutes
     "These three dice are yours. Only you can see them.": lambda: LESSONS[0].words,
-    "No server deals the dice: each roll is made by all four together": lambda: asking.facts(4)[0],
+    "No server deals the dice: each roll is made by all four together": lambda: facts(4)[0],
 }
 """The words that a situation must show, and the situation."""
 
@@ -297,8 +299,19 @@ OLD_PICTURE: Final = {f"cli/table/{name}.py" for name in ("drawing", "pieces", "
 """Files whose words are drawn, and are compared as pictures."""
 
 
-def spelled(asked: asking.Question) -> str:
-    return " / ".join([asked.title, *(option.text for option in asked.options)])
+def spelled(asked: Dialog) -> str:
+    return " / ".join([asked.title, *(choice.text for choice in asked.choices)])
+
+
+def three() -> Board:
+    """Return the board of Ada, Ben and Cleo."""
+    board = Board()
+    board.take(node.MatchStarted("ab" * 32, CLASSIC, PEOPLE[:3], 0, apply(new_match(CLASSIC, 3), Rolled())[0]))
+    return board
+
+
+def silent(who: node.PlayerInfo, clock: Clock | None) -> Dialog:
+    return dialogs.waiting(three(), clock, who, 42, can_wait=True, can_claim=True)
 
 
 def board_of(state: State, *more: node.NodeEvent) -> Board:
