@@ -88,13 +88,13 @@ def demo(
             progress.line(f"{some}, rules {escape(rules)}, homes in {shown_path(folder)}")
 
         def tell(text: str) -> None:
-            progress.line(wrapped(text, get_terminal_size().columns))
+            if not is_shown:
+                progress.line(wrapped(text, get_terminal_size().columns))
 
         def show(event: dict[str, Any]) -> None:
             for line in account.take(event):
-                if not is_shown:
-                    tell(line)
-            if event["type"] in _TOLD and not is_shown:
+                tell(line)
+            if event["type"] in _TOLD:
                 tell(event["sentence"])
             progress.now(account.latest or "The bots are looking for each other.")
 

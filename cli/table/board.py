@@ -5,6 +5,7 @@ A table that is played, watched or replayed has such a board. Screens draw it, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -90,10 +91,9 @@ class Showdown:
     verdict: game.Judged | None = None
     consequences: list[Consequence] = field(default_factory=list)
 
-    @property
-    def count_so_far(self) -> int:
-        """Dice in the cups opened so far that count for the bid."""
-        return sum(self.counts(face) for seat in self.opened for face in self.shown.hands[seat] or ())
+    def count_in(self, seats: Iterable[int]) -> int:
+        """Return how many dice in these cups count for the bid."""
+        return sum(self.counts(face) for seat in seats for face in self.shown.hands[seat] or ())
 
     def counts(self, face: int) -> bool:
         """Tell whether a die of this face counts for the bid."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from cli.render import capital, escape, faces, listing, number, percent, sentence
 from cli.table import answers
 from cli.table.bidding import likely
+from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
 from cli.table.showdown import is_on as is_shown
 from cli.text.choices import is_stake
@@ -100,7 +101,7 @@ def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
     if isinstance(event, Overdue) and not any(player.is_me for player in event.awaited):
         yield Talk(None, "", f"Waiting for {board.seating.named(event.awaited)}.")  # the clock has the number
         return
-    if type(event).__module__ == "protocol.events":
+    if not isinstance(event, CupOpened):
         yield from (Talk(None, "", text) for text in told)
 
 
@@ -198,7 +199,7 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
     if showdown.is_counted:
         return Band(f"{faces(showdown.shown.count, showdown.shown.face).capitalize()}.", tone)
     *before, seat = showdown.opened
-    found = sum(showdown.counts(face) for each in before for face in showdown.shown.hands[each] or ())
+    found = showdown.count_in(before)
     so_far = f"{number(found).replace('no', 'none').capitalize()} so far. " if before else ""
     hands = showdown.shown.hands
     if hands[seat] is None:

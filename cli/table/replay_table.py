@@ -90,11 +90,7 @@ class ReplayTable(Table):
         self._told_verdict = verdict
         self._tape = Tape(replay, eyes, self.title)
         self._is_playing = asyncio.Event()
-        self._steps: list[int] = []
-        """The number of scenes of each round, from the start on."""
-        self._lost: list[int | None] = []
-        """The seat that lost dice in each round; None if several did, or nobody."""
-        self._measure()
+        self._steps, self._lost = _measured(replay)
         self._pending: deque[Told] = deque()
         """Events of the present scene that are not shown yet, while it plays."""
         self.board = self._tape.board
@@ -184,18 +180,6 @@ class ReplayTable(Table):
         steps = self._steps[place.round] if place.round < len(self._steps) else 0
         dice = "all dice" if eyes is None else "no dice" if eyes == WATCHER else f"{self._name(eyes)}'s dice"
         return ReplayStrip(place.round, self._lost, place.number, steps, dice)
-
-    def _measure(self) -> None:
-        """Count the scenes of each round, and note who lost dice in it."""
-        tape = Tape(self._replay, None)
-        self._steps, self._lost = [0] * (tape.rounds + 1), []
-        losers: list[set[int]] = [set() for _ in range(tape.rounds + 1)]
-        while events := tape.forward():
-            round_ = tape.place.round
-            self._steps[round_] += 1
-            lost = (each.event for each in events if isinstance(each, Happened))
-            losers[round_] |= {each.seat for each in lost if isinstance(each, DieLost)}
-        self._lost = [seats.pop() if len(seats) == 1 else None for seats in losers[1:]]
 
     def completions(self) -> Iterable[str]:
         return (*self.words, *(f"as {name}" for name in (EVERYBODY, NOBODY, *display_names(self._replay.players))))
@@ -349,3 +333,19 @@ def _means_round(rest: str) -> bool:
 async def _each(events: Iterable[NodeEvent]) -> AsyncGenerator[NodeEvent]:
     for event in events:
         yield event
+
+
+def _measured(replay: Replay) -> tuple[list[int], list[int | None]]:
+    """Return the number of scenes of each round, from the start on, and the seat that lost dice in each.
+
+    A seat is None if several lost dice in the round, or nobody.
+    """
+    tape = Tape(replay, None)
+    steps = [0] * (tape.rounds + 1)
+    losers: list[set[int]] = [set() for _ in steps]
+    while events := tape.forward():
+        round_ = tape.place.round
+        steps[round_] += 1
+        lost = (each.event for each in events if isinstance(each, Happened))
+        losers[round_] |= {each.seat for each in lost if isinstance(each, DieLost)}
+    return steps, [seats.pop() if len(seats) == 1 else None for seats in losers[1:]]

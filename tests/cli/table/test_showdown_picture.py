@@ -316,7 +316,7 @@ def test_in_every_match_pictures_fit_and_the_verdict_is_in_sight_with_the_count_
             continue
         assert board.showdown is not None
         count = board.showdown.shown.count
-        assert len(showdown.counted(board, Motion())) == count == board.showdown.count_so_far
+        assert len(showdown.counted(board, Motion())) == count == board.showdown.count_in(board.showdown.opened)
         if theme.is_ascii or size[0] < 60:
             assert words.title in shown
         if size[0] < 60:
