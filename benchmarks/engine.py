@@ -16,21 +16,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from p2pdice import (
-    PRESETS,
-    Expect,
-    Hands,
-    Input,
-    Play,
-    Pledges,
-    Roll,
-    Rolled,
-    Ruleset,
-    Stakes,
-    apply,
-    legal_moves,
-    new_match,
-)
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.inputs import Hands, Input, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.state import Expect
 
 FACES = (1, 2, 3, 4, 5, 6)
 ROUND = PRESETS["classic"].with_options({"raise": "standard"})

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.files import own_opener

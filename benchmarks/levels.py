@@ -20,9 +20,12 @@ from itertools import product
 from typing import NamedTuple
 
 from cli.text.chance import wilson
-from p2pdice import PRESETS, Event, Move, Ruleset, Stake, View
+from p2pdice.events import Event
+from p2pdice.moves import Move, Stake
 from p2pdice.players import LEVELS, Player
 from p2pdice.players.contest import contest
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.views import View
 
 CONFIDENCE = 0.99
 """Of the intervals."""

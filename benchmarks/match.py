@@ -26,9 +26,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from p2pdice import PRESETS, Bid
 from p2pdice.events import HandsShown
+from p2pdice.moves import Bid
 from p2pdice.players import OddsPlayer
+from p2pdice.rulesets import PRESETS
 from protocol.events import Happened, MatchResult, MatchStarted, TableOpened, YourTurn
 from protocol.net.link import Link
 from protocol.net.loop import loop_factory

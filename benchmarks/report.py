@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from tests.report.browsers import Browser, Chromium, Firefox
 from tests.simulation.world import played
 

@@ -37,7 +37,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from cli.table.picture import picture
 from cli.table.scene import Band, Scene, Talk
 from cli.table.theme import Theme
-from p2pdice import PRESETS, Bid
+from p2pdice.moves import Bid
+from p2pdice.rulesets import PRESETS
 from tests.cli.table.boards import Sample
 from tests.cli.test_replay import SMALL, play
 

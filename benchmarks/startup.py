@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from tests.simulation.world import played
 
 

@@ -11,7 +11,10 @@ from random import Random
 
 import numpy as np
 
-from p2pdice import PRESETS, Expect, Hands, Play, Rolled, Ruleset, apply, legal_moves, new_match
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.inputs import Hands, Play, Rolled
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.state import Expect
 from p2pdice.vector import SUPPORTED, Matches
 
 TOGETHER = 10_000

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import PublicKey
 from tests.simulation.world import played

@@ -19,7 +19,7 @@ from cli.starting import gc_paused
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from protocol import ProtocolError
+    from protocol.errors import ProtocolError
 
 
 def run() -> int:
@@ -150,8 +150,8 @@ def as_failure(error: Exception) -> Failure | None:
             f"A part of p2pdice is missing: {error.name}.", hint="Install p2pdice again, or use the one in its .venv."
         )
     # Imported only now: these modules are slow to load, and most commands end without an error.
-    from p2pdice import RulesError
-    from protocol import ProtocolError
+    from p2pdice.errors import RulesError
+    from protocol.errors import ProtocolError
 
     if isinstance(error, RulesError):
         return Failure(escape(str(error)), hint="The rulesets and their options: p2pdice rules", code=ExitCode.USAGE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from protocol import ProtocolError
+    from protocol.errors import ProtocolError
     from protocol.events import TableClosed
 
 
@@ -49,7 +49,7 @@ def closing_code(event: TableClosed) -> ExitCode:
 
 
 def _refusal(code: str, otherwise: ExitCode) -> ExitCode:
-    from protocol import ErrorCode  # only now: most commands end well
+    from protocol.errors import ErrorCode  # only now: most commands end well
 
     found: dict[str, ExitCode] = {  # REFUSE has the same codes for the same reasons
         ErrorCode.UNREACHABLE: ExitCode.UNREACHABLE,

@@ -40,7 +40,7 @@ def read_text(path: Path) -> str:
     :raises OSError: if it cannot be read, or is no regular file.
     :raises ForeignTextError: if it is longer than :data:`LARGEST_FILE`, or no text.
     """
-    from protocol import read_outside
+    from protocol.files import read_outside
 
     data = read_outside(path, LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:

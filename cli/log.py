@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.render import escape
-from protocol import Home, check_own, own_opener
+from protocol.files import check_own, own_opener
 from protocol.limits import LOG_BYTES
+from protocol.storage.home import Home
 
 
 class EscapingFormatter(logging.Formatter):

@@ -12,7 +12,7 @@ from cli.output import complain
 from cli.render import harmless, shown_path
 
 if TYPE_CHECKING:
-    from protocol import Identity
+    from protocol.crypto.keys import Identity
 
 VARIABLE: Final = "P2PDICE_PASSPHRASE"
 NEW_VARIABLE: Final = "P2PDICE_NEW_PASSPHRASE"
@@ -35,7 +35,8 @@ def unlocked(home: Path) -> Identity | None:
     :raises Failure: if the passphrase is wrong, or nobody can be asked.
     :raises KeyFileError: if the key cannot be used.
     """
-    from protocol import Home, Identity, WrongPassphraseError, is_protected, read_private
+    from protocol.crypto.keys import Identity, WrongPassphraseError, is_protected, read_private
+    from protocol.storage.home import Home
 
     given, path = _given.get(VARIABLE), Home(home).identity
     if not os.path.lexists(path) or not is_protected(read_private(path)):

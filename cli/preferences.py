@@ -80,7 +80,7 @@ class Settled(NamedTuple):
 
 
 def _nickname(value: object) -> str:
-    from protocol import check_nickname
+    from protocol.wire.nicknames import check_nickname
 
     if not isinstance(value, str):
         raise ValueError("it is not a text")
@@ -156,7 +156,7 @@ def settled(settings: Settings) -> list[Settled]:
 
     :raises Failure: as :func:`preferences` does.
     """
-    from protocol import NoHomeError
+    from protocol.storage.home import NoHomeError
 
     try:
         values = File.read().checked()
@@ -180,7 +180,7 @@ def file_path() -> Path:
     """
     if variable := os.environ.get(FILE_VARIABLE):
         return Path(variable)
-    from protocol import default_settings
+    from protocol.storage.home import default_settings
 
     return default_settings()
 
@@ -276,7 +276,7 @@ class File:
         self._text, self._table = text, wanted
 
     def _write(self, text: str) -> None:
-        from protocol import write_whole
+        from protocol.files import write_whole
 
         try:
             write_whole(self.path.resolve(), text.encode())  # a link to a file kept elsewhere stays one
@@ -321,7 +321,7 @@ def typed(key: str, text: str) -> Value:
 
 
 def _wrong(key: str, error: ValueError, path: Path | None = None, line: int | None = None) -> Failure:
-    from protocol import NicknameError
+    from protocol.wire.nicknames import NicknameError
 
     setting = SETTINGS[key]
     why = f" ({escape(str(error))})" if isinstance(error, NicknameError) else ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import PurePath
 
-    from protocol import Parts
+    from protocol.errors import Parts
 
 FACES: Final = "⚀⚁⚂⚃⚄⚅"
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -61,7 +61,7 @@ def harmless(text: str) -> str:
 
 
 def _is_seen(character: str) -> bool:
-    from protocol import is_shown  # not needed for help, which is to come at once
+    from protocol.wire.nicknames import is_shown  # not needed for help, which is to come at once
 
     return character.isprintable() and is_shown(character)
 

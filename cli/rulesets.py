@@ -13,7 +13,7 @@ from cli.foreign_text import ForeignTextError, parse_toml, read_text
 from cli.render import escape, listing, shown_path
 
 if TYPE_CHECKING:
-    from p2pdice import Ruleset
+    from p2pdice.rulesets import Ruleset
 
 RulesOption = Annotated[
     str,
@@ -37,7 +37,7 @@ def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
 
     :raises typer.BadParameter: for an unknown name, an unreadable file, or an unknown or refused option.
     """
-    from p2pdice import RulesetError
+    from p2pdice.errors import RulesetError
 
     values = {}
     for change in changes or ():
@@ -62,7 +62,7 @@ def rules_name(name: str, changes: list[str] | None) -> str:
 
     It is empty for a preset, and if a table cannot tell it, as it is too long, or a preset's name.
     """
-    from protocol import is_rules_name
+    from protocol.wire.rulesets import is_rules_name
 
     if not is_file_name(name):
         return ""
@@ -85,7 +85,7 @@ def described(ruleset: Ruleset, name: str) -> str:
 
 def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
     """Return the preset that a ruleset differs from least, and the options that differ, as ``--set`` takes them."""
-    from p2pdice import PRESETS
+    from p2pdice.rulesets import PRESETS
 
     options = set(ruleset.options())
     base = min(PRESETS, key=lambda name: len(options.difference(PRESETS[name].options())))
@@ -94,7 +94,7 @@ def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
 
 
 def _preset(name: str) -> Ruleset:
-    from p2pdice import PRESETS
+    from p2pdice.rulesets import PRESETS
 
     if name not in PRESETS:
         near = get_close_matches(name, PRESETS, 1)
@@ -106,7 +106,7 @@ def _preset(name: str) -> Ruleset:
 
 
 def _from_file(path: Path) -> Ruleset:
-    from p2pdice import RulesetError
+    from p2pdice.errors import RulesetError
 
     shown = shown_path(path)
     try:

@@ -35,14 +35,14 @@ class Settings:
             return self.home_option
         if variable := os.environ.get(HOME_VARIABLE):
             return Path(variable)
-        from protocol import default_home
+        from protocol.storage.home import default_home
 
         return default_home()
 
     @property
     def home_if_any(self) -> Path | None:
         """The same; None if there is none. For what needs no home."""
-        from protocol import NoHomeError
+        from protocol.storage.home import NoHomeError
 
         try:
             return self.home
@@ -51,7 +51,7 @@ class Settings:
 
     def private_home(self) -> Path:
         """Return the home, closed to other accounts of this machine; if it was open to them, say so once."""
-        from protocol import close_to_others
+        from protocol.storage.home import close_to_others
 
         home = self.home
         if self._is_home_closed:

@@ -131,7 +131,7 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
 def apply(state: State, item: Input) -> Transition:
     """Return the state after ``item`` and the events that it caused.
 
-    >>> from p2pdice import PRESETS
+    >>> from p2pdice.rulesets import PRESETS
     >>> state, events = apply(new_match(PRESETS["classic"], 2), Rolled())
     >>> state.expects
     Expectation(kind=<Expect.MOVE: 'move'>, seats=(0,))
@@ -185,7 +185,7 @@ def legal_moves(state: State) -> Sequence[Move]:
     Bids go up to the number of dice in play, or to the lowest possible quantity where only a bid is possible;
     :func:`apply` takes higher ones, too, up to 999. Conceding is always possible and never listed.
 
-    >>> from p2pdice import PRESETS
+    >>> from p2pdice.rulesets import PRESETS
     >>> state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "1"}), 2), Rolled())
     >>> state, _ = apply(state, Play(0, Bid(1, 5)))
     >>> [str(move) for move in legal_moves(state)]

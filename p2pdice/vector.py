@@ -3,7 +3,7 @@
 Needs numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
 :mod:`p2pdice.bids`. The others are written again for arrays, and a test plays both on the same dice and moves.
 
->>> from p2pdice import PRESETS
+>>> from p2pdice.rulesets import PRESETS
 >>> matches = Matches(PRESETS["classic"], players=4, count=1000)
 >>> rng = np.random.default_rng(1)
 >>> while not matches.is_over.all():

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from p2pdice import Event as GameEvent
-    from p2pdice import Hand, Ruleset, State, View
+    from p2pdice.events import Event as GameEvent
+    from p2pdice.inputs import Hand
+    from p2pdice.rulesets import Ruleset
+    from p2pdice.state import State
+    from p2pdice.views import View
 from protocol.errors import RefuseCode
 
 

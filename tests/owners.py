@@ -6,8 +6,10 @@ How an owner plays is the choice of a :class:`p2pdice.players.Player`.
 
 from __future__ import annotations
 
-from p2pdice import Bid, Concede, Expect, Move, View
+from p2pdice.moves import Bid, Concede, Move
 from p2pdice.players import OddsPlayer, Player
+from p2pdice.state import Expect
+from p2pdice.views import View
 from protocol.node.node import Node
 
 

@@ -139,7 +139,8 @@ class ClaimsOnAmber:
     def test_it_is_played_told_and_written_down_in_whole_matches(self) -> None:
         from cli.text.event_json import event_line
         from cli.text.seating import Seating
-        from p2pdice import plain, state_json
+        from p2pdice.state import plain
+        from p2pdice.views import state_json
         from protocol.events import Happened
         from tests.p2pdice.scripted import random_play, rules
 
@@ -157,7 +158,9 @@ class ClaimsOnAmber:
         assert any(text.endswith(" amber.") for event, text in told.items() if event.startswith("freed"))
 
     def test_it_forbids_dice_and_voids_an_accusation(self) -> None:
-        from p2pdice import IllegalMove, Roll, apply
+        from p2pdice.engine import apply
+        from p2pdice.errors import IllegalMove
+        from p2pdice.inputs import Roll
         from tests.p2pdice.scripted import play, reach, table
 
         state = play(reach(table(3, "amber@0", "dark@1", "light@0", prize=2), "night"), "play amber@0 over 1")
@@ -176,7 +179,9 @@ class ClaimsOnAmber:
         from cli.table.theme import Theme
         from cli.text.move_forms import offers
         from cli.text.narrate_motes import graveyard
-        from p2pdice import Roll, apply, view
+        from p2pdice.engine import apply
+        from p2pdice.inputs import Roll
+        from p2pdice.views import view
         from protocol.events import MatchStarted, YourTurn
         from tests.cli.table.boards import people
         from tests.p2pdice.scripted import play, reach, table
@@ -200,7 +205,9 @@ class ClaimsOnAmber:
         from cli.text.explain_motes import motes_sections
         from cli.text.speech import hear
         from cli.text.worked import worked
-        from p2pdice import PRESETS, parse_move, view
+        from p2pdice.moves import parse_move
+        from p2pdice.rulesets import PRESETS
+        from p2pdice.views import view
         from tests.p2pdice.scripted import reach, table
 
         night = reach(table(3, "amber@0", prize=2), "night")
@@ -214,8 +221,8 @@ class ClaimsOnAmber:
         from cli.arena.entrants import named
         from cli.arena.fixtures import fixtures, round_robin
         from cli.arena.worker import Plan, play_games
-        from p2pdice import PRESETS
         from p2pdice.players import LEVELS
+        from p2pdice.rulesets import PRESETS
 
         bots = [*LEVELS]
         tables = round_robin(len(bots), ("motes",), (len(bots),))

@@ -21,7 +21,7 @@ from cli.table.spectator_table import SpectatorTable
 from cli.table.table import IN_FULL
 from cli.table.terminal import ASCII_VARIABLE, SMALLEST
 from cli.text.speech import hear
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.node.node import Node
 from tests.cli.table.boards import Sample

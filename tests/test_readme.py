@@ -9,7 +9,8 @@ import pytest
 from cli.commands.verify import EPILOG
 from cli.exits import ExitCode
 from cli.front import COMMANDS, build
-from p2pdice import PRESETS, RulesetError
+from p2pdice.errors import RulesetError
+from p2pdice.rulesets import PRESETS
 from tests.programs import ROOT
 
 PAGE = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from spake2.parameters.ed25519 import ParamsEd25519
 
-from p2pdice import PRESETS, new_match
+from p2pdice.engine import new_match
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
 from protocol.consensus.ends import void_message
 from protocol.consensus.kinds import parse_signed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import NEWCOMER_COINS
+from p2pdice.stakes import NEWCOMER_COINS
 from protocol import limits
 from protocol.match import match as match_module
 from protocol.net import join_line

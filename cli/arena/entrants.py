@@ -14,8 +14,10 @@ from cli.bots.bot import Bot, PlayerBot
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import split_command
 from cli.render import escape, one_line
-from p2pdice import IllegalMove, Move, View, parse_move
+from p2pdice.errors import IllegalMove
+from p2pdice.moves import Move, parse_move
 from p2pdice.players import LEVELS, Player, house_player
+from p2pdice.views import View
 
 _CLASS: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 

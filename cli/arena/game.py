@@ -11,7 +11,11 @@ from typing import Any, Final, get_args
 from cli.bots.bot import Bot, check_move, default_move
 from cli.bots.local_match import Line, SharedDice, rehearse
 from cli.bots.program_bot import FaultKind, ProgramBot
-from p2pdice import Event, Move, RulesError, Ruleset, View
+from p2pdice.errors import RulesError
+from p2pdice.events import Event
+from p2pdice.moves import Move
+from p2pdice.rulesets import Ruleset
+from p2pdice.views import View
 
 _FAULTS: Final = get_args(FaultKind)
 _MOST: Final = 1_000_000_000

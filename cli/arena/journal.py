@@ -18,7 +18,8 @@ from cli.arena.game import Game
 from cli.arena.worker import Plan
 from cli.render import shown_path
 from p2pdice.version import VERSION as PROGRAM
-from protocol import HomeInUseError, check_own, hold_file
+from protocol.files import check_own
+from protocol.storage.store import HomeInUseError, hold_file
 
 VERSION: Final = 1
 

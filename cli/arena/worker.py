@@ -19,7 +19,10 @@ from cli.bots.bot import Bot, default_move
 from cli.bots.local_match import SharedDice
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError
-from p2pdice import Event, Move, Ruleset, View
+from p2pdice.events import Event
+from p2pdice.moves import Move
+from p2pdice.rulesets import Ruleset
+from p2pdice.views import View
 
 GIVEN_UP: Final = 3
 """A program that fails for good in this many games in a row is not started again."""

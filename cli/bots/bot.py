@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from cli.text.choices import is_stake
-from p2pdice import (
-    Event,
-    IllegalMove,
-    Lose,
-    Move,
-    Play,
-    Ruleset,
-    Stake,
-    View,
-    apply,
-)
-from p2pdice.moves import LIAR, PASS, SIDES
+from p2pdice.engine import apply
+from p2pdice.errors import IllegalMove
+from p2pdice.events import Event
+from p2pdice.inputs import Play
+from p2pdice.moves import LIAR, PASS, SIDES, Lose, Move, Stake
 from p2pdice.players import Player
 from p2pdice.players.contest import answer
+from p2pdice.rulesets import Ruleset
+from p2pdice.views import View
 
 
 class Bot(Protocol):

@@ -16,10 +16,10 @@ import cli
 from cli.bots.programs import forbid_vfork, own_group
 from cli.exits import ExitCode
 from cli.render import shown_path
-from protocol import is_full, own_opener
+from protocol.files import is_full, own_opener
 
 if TYPE_CHECKING:
-    from protocol import Party
+    from protocol.match.timeouts import Party
 
 PATIENCE: Final = 3.0
 """Seconds that a child gets to say goodbye before it is killed; a finished node lingers for two."""
@@ -67,7 +67,7 @@ class Order(NamedTuple):
 
     def party(self) -> Party | None:
         """Return the person who has seated the bot, with all their bots; None if nobody has."""
-        from protocol import Party
+        from protocol.match.timeouts import Party
 
         if not self.person:
             return None

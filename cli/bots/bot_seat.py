@@ -12,9 +12,10 @@ from cli.bots.bot import Bot
 from cli.exits import Failure, closing_code
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
-from p2pdice import Concede, Move
-from protocol import ErrorCode, Node, NodeError
+from p2pdice.moves import Concede, Move
+from protocol.errors import ErrorCode, NodeError
 from protocol.events import Diverged, Happened, MatchResult, MatchStarted, NodeEvent, Stopped, TableClosed, YourTurn
+from protocol.node.node import Node
 
 Show = Callable[[NodeEvent, Seating], None]
 """Gets every event of the node, with the seating at that time."""

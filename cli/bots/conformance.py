@@ -12,8 +12,8 @@ from cli.bots.bot import Bot, PlayerBot
 from cli.bots.local_match import SharedDice, rehearse
 from cli.bots.program_bot import Fault, ProgramBot
 from cli.levels import DEFAULT_LEVEL, Level
-from p2pdice import PRESETS
 from p2pdice.players import house_player
+from p2pdice.rulesets import PRESETS
 
 TABLES: Final = (2, 4)
 """Players in the matches of each ruleset: the smallest table, and one at which others play on without a loser."""

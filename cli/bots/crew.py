@@ -23,12 +23,16 @@ from cli.levels import DEFAULT_LEVEL, Level
 from cli.output import complain, say
 from cli.render import escape, shown_path
 from cli.text.event_json import OF_BOTS
-from protocol import own_opener, read_own
+from protocol.files import own_opener, read_own
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
-    from protocol import Home, Identity, Node, Party, StoredMatch
+    from protocol.crypto.keys import Identity
+    from protocol.match.timeouts import Party
+    from protocol.node.node import Node
+    from protocol.storage.home import Home
+    from protocol.storage.store import StoredMatch
 
 _CARD: Final = "bot.json"
 _CARD_BYTES: Final = 262_144
@@ -72,13 +76,13 @@ class Crew(NamedTuple):
     @property
     def fingerprints(self) -> frozenset[str]:
         """As players are shown by."""
-        from protocol import fingerprint
+        from protocol.crypto.keys import fingerprint
 
         return frozenset(fingerprint(bot.identity) for bot in self.bots)
 
     def party(self, person: bytes) -> Party:
         """Return these bots and the person who has seated them."""
-        from protocol import Party
+        from protocol.match.timeouts import Party
 
         return Party(person, frozenset(bot.identity for bot in self.bots))
 
@@ -112,7 +116,7 @@ async def recalled(node: Node, crew: Crew) -> AsyncIterator[Crew]:
 
 def at_home(home: Home, stored: StoredMatch) -> Crew:
     """Return the bots of a match that have homes here. A bot with an unreadable card stays away, and a line says so."""
-    from protocol import MalformedGenesisError, parse_genesis
+    from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 
     try:
         folder = home.bots / parse_genesis(stored.genesis).table.hex()
@@ -132,7 +136,7 @@ def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
 
     :param unfinished: all matches of the home that can be returned to.
     """
-    from protocol import MalformedGenesisError, parse_genesis
+    from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 
     if not home.bots.is_dir():
         return
@@ -152,7 +156,7 @@ def settle(folder: Path, number: int, recruit: Recruit) -> Bot:
 
     :raises OSError: if that cannot be written.
     """
-    from protocol import IDENTITY_FILE
+    from protocol.crypto.keys import IDENTITY_FILE
 
     home = folder.absolute() / str(number)
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -10,8 +10,9 @@ from cli.bots.bot_seat import Show, follow
 from cli.bots.lull import Lull, TooLongError
 from cli.exits import ExitCode, Failure
 from cli.text.seating import Seating
-from protocol import LOOK_ON, ErrorCode, Node, NodeError
+from protocol.errors import LOOK_ON, ErrorCode, NodeError
 from protocol.events import AwaitingHost, NodeEvent, Notice, PeerLost, PlayerInfo, TableClosed
+from protocol.node.node import Node
 
 Enter = Callable[[Node], Awaitable[object]]
 

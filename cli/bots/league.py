@@ -23,13 +23,14 @@ from cli.bots.lull import Lull, TooLongError
 from cli.bots.program_reporter import reported
 from cli.render import sentence
 from p2pdice.players import house_player
-from protocol import Node, NodeError
+from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchFormed
+from protocol.node.node import Node
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
-    from protocol import TableSettings
     from protocol.events import NodeEvent
+    from protocol.match.lobby import TableSettings
 
 WAIT: Final = 30
 """Seconds that an unattended table waits for more players than it needs, unless told otherwise."""

@@ -15,14 +15,14 @@ from cli.text.event_json import NAMES, NIGHT_OVER, STANDINGS, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import display_names
 from p2pdice.plurals import plural
-from protocol import write_whole
 from protocol.events import DiceRolled, LobbyChanged, MatchResult, Notice, YourTurn
+from protocol.files import write_whole
 from protocol.storage import archive
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
-    from protocol import Home
     from protocol.events import NodeEvent, PlayerInfo
+    from protocol.storage.home import Home
 
 
 class Ending(StrEnum):

@@ -10,9 +10,13 @@ from random import Random
 from typing import Any
 
 from cli.bots.bot import Bot
-from p2pdice import GROUPS, Event, Hand, Input, Play, Pledges, Roll, Rolled, Ruleset, Stakes, State
+from p2pdice.events import Event
+from p2pdice.inputs import Hand, Input, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.motes import GROUPS
 from p2pdice.moves import FACES
 from p2pdice.players.contest import Course, Dice
+from p2pdice.rulesets import Ruleset
+from p2pdice.state import State
 
 
 class SharedDice:

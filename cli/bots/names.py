@@ -9,7 +9,8 @@ from itertools import dropwhile
 from pathlib import Path, PurePath
 from typing import Final
 
-from protocol import BOT_MARKS, outline
+from protocol.wire.lookalikes import outline
+from protocol.wire.nicknames import BOT_MARKS
 
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
 """One for each seat of the largest table."""
@@ -84,7 +85,7 @@ def _fitting(name: str, room: int, end: str) -> str | None:
 
 
 def _is_nickname(name: str) -> bool:
-    from protocol import NicknameError, check_nickname
+    from protocol.wire.nicknames import NicknameError, check_nickname
 
     try:
         return check_nickname(name) == name

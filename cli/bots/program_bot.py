@@ -18,14 +18,11 @@ from cli.bots.ndjson import OverlongLineError, read_object, short, write_object
 from cli.bots.programs import Program, ProgramError, start_program
 from cli.render import counted, escape, listing
 from cli.text.choices import choices, is_stake
-from p2pdice import (
-    Event,
-    Move,
-    RulesError,
-    Ruleset,
-    View,
-    parse_move,
-)
+from p2pdice.errors import RulesError
+from p2pdice.events import Event
+from p2pdice.moves import Move, parse_move
+from p2pdice.rulesets import Ruleset
+from p2pdice.views import View
 
 VERSION: Final = 1
 """Version of the protocol between a seat and a program."""

@@ -20,9 +20,9 @@ from cli.text.narrate import narrate
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
-    from p2pdice import Ruleset
-    from protocol import Node
+    from p2pdice.rulesets import Ruleset
     from protocol.events import NodeEvent
+    from protocol.node.node import Node
 
 
 class ProgramReporter:

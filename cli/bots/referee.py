@@ -7,26 +7,14 @@ from typing import Any, Final
 
 from cli.bots.ndjson import read_object, short, write_object
 from cli.render import dice_count
-from p2pdice import (
-    Event,
-    Evict,
-    Expect,
-    Hand,
-    Hands,
-    Input,
-    Play,
-    Pledges,
-    Roll,
-    Rolled,
-    RulesError,
-    Ruleset,
-    Stakes,
-    apply,
-    new_match,
-    parse_move,
-    state_json,
-)
-from p2pdice.moves import FACES
+from p2pdice.engine import apply, new_match
+from p2pdice.errors import RulesError
+from p2pdice.events import Event
+from p2pdice.inputs import Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.moves import FACES, parse_move
+from p2pdice.rulesets import Ruleset
+from p2pdice.state import Expect
+from p2pdice.views import state_json
 
 
 class RefusedLineError(ValueError):

@@ -143,7 +143,7 @@ def arena(
     from cli.arena.tournament import run
     from cli.bots.programs import ProgramError
     from cli.log import open_log
-    from protocol import Home
+    from protocol.storage.home import Home
 
     if len(bots) < 2:
         raise typer.BadParameter("an arena takes two bots or more.", param_hint="BOT")

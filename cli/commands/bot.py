@@ -24,7 +24,7 @@ from cli.table.play import InterfaceOption, PledgeOption, run
 
 if TYPE_CHECKING:
     from cli.bots.conformance import Report, Trial
-    from protocol import Node
+    from protocol.node.node import Node
 
 EPILOG: Final = """\b
 Examples:
@@ -116,7 +116,7 @@ def play(
 
 async def _introduced(command: list[str]) -> str:
     from cli.bots.program_reporter import introduced
-    from p2pdice import PRESETS
+    from p2pdice.rulesets import PRESETS
 
     return await introduced(command, PRESETS["classic"])  # the rules of the table are not known yet
 

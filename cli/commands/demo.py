@@ -28,7 +28,7 @@ from cli.text.round_summary import RoundSummary
 from protocol.events import Continued, MatchStarted, Misbehaved, Notice, Overdue, PeerBack, PeerLost, Suspended
 
 if TYPE_CHECKING:
-    from protocol import Verdict
+    from protocol.consensus.verifier import Verdict
 
 EPILOG: Final = """\b
 Examples:
@@ -143,7 +143,7 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
 
     :raises Failure: if one is not fair, or they differ.
     """
-    from protocol import Judgement, verify
+    from protocol.consensus.verifier import Judgement, verify
 
     paths = [each.transcript for each in exhibition.contestants if each.transcript is not None]
     contents = [read_transcript(path) for path in paths]

@@ -87,7 +87,7 @@ def doctor(
 
 
 def _addresses(text: str) -> tuple[tuple[str, int], ...]:
-    from protocol import addresses_in
+    from protocol.net.survey import addresses_in
 
     try:
         return addresses_in(text)

@@ -18,11 +18,11 @@ from cli.output import say
 from cli.render import command_line, counted, escape, listing
 from cli.settings import Settings
 from cli.text.match_list import Listed, listed_with_files
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 
 if TYPE_CHECKING:
     from cli.history.account import Account
-    from protocol import Home
+    from protocol.storage.home import Home
 
 EPILOG: Final = """\b
 Examples:
@@ -171,7 +171,8 @@ def stats(
 def read_account(path: Path) -> Account | None:
     """Verify a transcript; return the account of its match if it is fair and finished, and can be read."""
     from cli.history.account import account
-    from protocol import Judgement, Replay, examine
+    from protocol.consensus.verifier import Judgement, examine
+    from protocol.match.replay import Replay
 
     try:
         examined = examine(read_transcript(path))
@@ -188,7 +189,7 @@ def _chosen(
 
     :raises typer.BadParameter: if there are no such rules.
     """
-    from protocol import Home
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     finished = _finished(home)
@@ -229,7 +230,8 @@ def _moment(match: Listed) -> float:
 
 def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool | None:
     """Tell whether a match has such a player and such rules; None if it is old or damaged, so that nobody can tell."""
-    from protocol import fingerprint, ruleset_label
+    from protocol.crypto.keys import fingerprint
+    from protocol.wire.rulesets import ruleset_label
 
     if player is None and rules is None:
         return True

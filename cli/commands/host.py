@@ -30,8 +30,9 @@ from cli.table.play import Company, InterfaceOption, Pledge, PledgeOption, PortO
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 
 if TYPE_CHECKING:
-    from p2pdice import Ruleset
-    from protocol import Customs, Node
+    from p2pdice.rulesets import Ruleset
+    from protocol.node.node import Node
+    from protocol.wire.frames import Customs
 
 EPILOG: Final = """\b
 Examples:
@@ -182,8 +183,9 @@ def host(
     seat. Ctrl-C makes the current match the last one. Exit code 7 means that too few players were there for too long.
     docs/league.md has a script.
     """
-    from protocol import Patience, TableSettings
     from protocol.limits import PLAYERS
+    from protocol.match.lobby import TableSettings
+    from protocol.wire.genesis import Patience
 
     of_a_night = {"--matches": matches, "--at-least": at_least, "--wait": wait, "--give-up": give_up, "--out": out}
     of_a_person = {"--ui": ui, "--pace": pace, "--bell": bell, "--qr": qr or None, "--ask": ask or None}
@@ -235,7 +237,7 @@ def host(
     if no_play:
         from cli.bots.league import WAIT, League, Terms
         from cli.bots.league_report import LeagueReport
-        from protocol import Home
+        from protocol.storage.home import Home
 
         terms = Terms(matches or 1, least, WAIT if wait is None else wait, GIVE_UP if give_up is None else give_up)
         report = LeagueReport(Home(settings.private_home()), terms.matches, out, as_json=as_json)
@@ -272,7 +274,7 @@ def customs(odds: Odds | None, chat: Chat | None, *, is_alone: bool) -> Customs:
 
     :param is_alone: its owner plays against their own bots only, who do not mind odds.
     """
-    from protocol import Customs
+    from protocol.wire.frames import Customs
 
     settled = preferences(Settings())
     shown = odds or settled.odds
@@ -286,7 +288,9 @@ def table_name(name: str) -> str:
 
     :raises typer.BadParameter: with the reason.
     """
-    from protocol import looks_like_a_code, parse_address, table_name_flaw
+    from protocol.crypto.short_code import looks_like_a_code
+    from protocol.net.addresses import parse_address
+    from protocol.wire.nicknames import table_name_flaw
 
     name = unicodedata.normalize("NFC", name).strip()
     if problem := table_name_flaw(name):
@@ -313,7 +317,7 @@ async def recruits(
     :raises Failure: if a program cannot be started, or says no hello.
     """
     from cli.bots.program_reporter import introduced
-    from protocol import Identity
+    from protocol.crypto.keys import Identity
 
     programs: list[str] = []
     if commands:

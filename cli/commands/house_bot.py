@@ -18,8 +18,8 @@ from cli.table.tasks import first_of
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
-    from protocol import Node
     from protocol.events import NodeEvent
+    from protocol.node.node import Node
 
 app = application()
 
@@ -54,7 +54,7 @@ def house_bot(
     from cli.log import open_log
     from cli.text.event_json import event_line
     from p2pdice.players import house_player
-    from protocol import TableSettings
+    from protocol.match.lobby import TableSettings
 
     home = ctx.ensure_object(Settings).private_home()
     player_name = nickname(name)

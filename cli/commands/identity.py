@@ -20,8 +20,9 @@ from cli.render import command_line, counted, shown_path, stated
 from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
-    from protocol import Home, Identity
+    from protocol.crypto.keys import Identity
     from protocol.storage.backup import Backup
+    from protocol.storage.home import Home
 
 EPILOG: Final = """\b
 Examples:
@@ -67,7 +68,9 @@ def show(
     Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other. The words say
     the same as the letters.
     """
-    from protocol import Home, fingerprint_words, is_protected, read_private
+    from protocol.crypto.fingerprint_words import fingerprint_words
+    from protocol.crypto.keys import is_protected, read_private
+    from protocol.storage.home import Home
 
     home = ctx.ensure_object(Settings).private_home()
     player = nickname(name)
@@ -92,7 +95,7 @@ def show(
 
 def _unlocked(home: Home) -> tuple[Identity, bool]:
     """Return the identity, and whether it was made now."""
-    from protocol import Identity
+    from protocol.crypto.keys import Identity
     from protocol.storage import archive
 
     if (me := unlocked(home.path)) is not None:
@@ -110,8 +113,9 @@ def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
     The present key is kept in a file beside the new one, so that you can go back to it with restore. Matches that are
     not over belong to the key with which they were begun.
     """
-    from protocol import Home, Identity, replace_key_file
+    from protocol.crypto.keys import Identity, replace_key_file
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
@@ -145,8 +149,8 @@ def backup(
     contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in the folder
     matches of your home.
     """
-    from protocol import Home
     from protocol.storage import backup as backups
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     if not home.identity.exists():
@@ -183,8 +187,10 @@ def restore(
     matches that were not over when the backup was made: they are not in it, and their seats are lost if the home in
     which they were begun is lost.
     """
-    from protocol import Home, HomeInUseError, is_protected
+    from protocol.crypto.keys import is_protected
     from protocol.storage import backup as backups
+    from protocol.storage.home import Home
+    from protocol.storage.store import HomeInUseError
 
     home = Home(ctx.ensure_object(Settings).private_home())
     try:
@@ -223,7 +229,7 @@ def _without_passphrase(data: bytes, path: Path) -> Identity | None:
 
     :raises KeyFileError: if it holds no key.
     """
-    from protocol import WrongPassphraseError, read_key
+    from protocol.crypto.keys import WrongPassphraseError, read_key
 
     try:
         return read_key(data, None, path)
@@ -238,7 +244,7 @@ def _tell_of_the_key_here(path: Path, restored: bytes, its_key: Identity | None)
     :param its_key: its key, if it has no passphrase.
     :raises KeyFileError: if it is a link, or others can read it.
     """
-    from protocol import KeyFileError, read_private
+    from protocol.crypto.keys import KeyFileError, read_private
 
     if (here := read_private(path)) == restored:
         say("The same key is here already.")
@@ -263,9 +269,9 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
     :param its_key: that of the backup, if it has no passphrase.
     :param has_key_already: the key that is here is the same.
     """
-    from protocol import StoreError
     from protocol.storage import archive
     from protocol.storage import backup as backups
+    from protocol.storage.store import StoreError
 
     if not home.store.exists():
         _tell_of_the_purse(found)
@@ -310,8 +316,9 @@ def passphrase(
     recover it for you. It protects the key alone: anybody with a copy of the whole folder has the seeds of your
     unfinished matches. Backups and copies that were made before stay as they are.
     """
-    from protocol import Home, write_whole
+    from protocol.files import write_whole
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:

@@ -28,8 +28,10 @@ from cli.text.seating import display_names
 from cli.text.tables_shown import Listed, listed
 
 if TYPE_CHECKING:
-    from protocol import Node, NodeError, Sighting
+    from protocol.errors import NodeError
     from protocol.events import PlayerInfo
+    from protocol.net.sightings import Sighting
+    from protocol.node.node import Node
 
 EPILOG: Final = """\b
 Examples:
@@ -79,7 +81,8 @@ def join(
     You can type this before the host does: at a terminal it waits until the table opens. Ctrl-C leaves. If its match
     has begun already, you can watch it.
     """
-    from protocol import LOOK_ON, ErrorCode, NamesakeError, NodeError, looks_like_a_code
+    from protocol.crypto.short_code import looks_like_a_code
+    from protocol.errors import LOOK_ON, ErrorCode, NamesakeError, NodeError
 
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
@@ -131,7 +134,7 @@ def seat_at(
     :param asks: no seat is taken without a pledge, if the rules have motes.
     :param let_in: players with the names of others, with whom the person plays all the same.
     """
-    from protocol import NamesakeError, NodeError
+    from protocol.errors import NamesakeError, NodeError
 
     async def enter(node: Node) -> None:
         node.pledge = (pledge or Pledge.REDEEMED).value
@@ -213,14 +216,14 @@ async def find_open(interface: str | None, *, is_patient: bool) -> Found:
 
 
 def _open_ones(found: Iterable[Sighting]) -> list[Listed]:
-    from protocol import LOBBY
+    from protocol.net.advertisement import LOBBY
 
     return [each for each in listed(found) if each.advertisement.status == LOBBY]
 
 
 def search(target: str | tuple[Sighting, ...]) -> str:
     """Return a sentence for the wait: a table is asked for a seat, or looked for if only its name is known."""
-    from protocol import looks_like_a_code
+    from protocol.crypto.short_code import looks_like_a_code
 
     if not isinstance(target, str):
         return f"Asking for a seat at {escape(target[0].advertisement.name)}."
@@ -236,7 +239,7 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol import tables_called
+    from protocol.node.locator import tables_called
 
     open_ones = _open_ones(found.now)
     if not open_ones:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from cli.cores import cores
 
 if TYPE_CHECKING:
-    from protocol import Verdict
+    from protocol.consensus.verifier import Verdict
 
 SHARE: Final = 1024 * 1024
 """Bytes that are worth another process: to start one takes as long as to judge a few hundred thousand."""
@@ -32,7 +32,7 @@ def judge(path: Path) -> Judged:
 
     :raises OSError: if it cannot be read.
     """
-    from protocol import verify
+    from protocol.consensus.verifier import verify
 
     data = read_transcript(path)
     return Judged(verify(data), path.stat().st_mtime)
@@ -84,7 +84,7 @@ def read_transcript(path: Path) -> bytes:
     :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
         to open one may wait.
     """
-    from protocol import read_outside
+    from protocol.files import read_outside
     from protocol.limits import TRANSCRIPT
 
     return read_outside(path, TRANSCRIPT + 1)

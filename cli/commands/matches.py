@@ -17,7 +17,8 @@ from cli.settings import Settings, home_words, is_interactive
 from cli.text.match_list import Listed, listed, listed_with_files, show
 
 if TYPE_CHECKING:
-    from protocol import Home, Store, StoredMatch
+    from protocol.storage.home import Home
+    from protocol.storage.store import Store, StoredMatch
 
 EXAMPLES: Final = """\b
 Examples:
@@ -68,7 +69,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     The list shows what transcripts say. Whether their players have signed that, p2pdice verify tells.
     """
-    from protocol import Home
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     if not home.has_store:
@@ -103,8 +104,9 @@ def save(
     The transcript of an unfinished match holds everything that was signed so far: verify calls it incomplete, and says
     where the match stopped and who is awaited. Without -o it is written beside those of finished matches.
     """
-    from protocol import Home, write_own, write_whole
+    from protocol.files import write_own, write_whole
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with read(home) as (store, stored_matches):
@@ -133,8 +135,8 @@ def forget(
     The bots that you seated in it are forgotten, too. Transcripts and proofs are separate files, and stay.
     """
     from cli.bots.crew import tidy
-    from protocol import Home
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
@@ -182,7 +184,7 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
     :param if_busy: what to type if another process uses the home.
     :raises Failure: if the home has none, or another process uses it.
     """
-    from protocol import NodeError
+    from protocol.errors import NodeError
     from protocol.storage import archive
 
     _check(home)
@@ -208,7 +210,7 @@ def read(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
 
 
 def _check(home: Home) -> None:
-    from protocol import BEGIN
+    from protocol.errors import BEGIN
 
     if not home.has_store:
         raise Failure(f"No match is kept in {shown_path(home.path)}.", choices=BEGIN)

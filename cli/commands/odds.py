@@ -16,7 +16,10 @@ from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
-    from p2pdice import Bid, Hand, Ruleset, State
+    from p2pdice.inputs import Hand
+    from p2pdice.moves import Bid
+    from p2pdice.rulesets import Ruleset
+    from p2pdice.state import State
 
 EPILOG: Final = """\b
 Examples:
@@ -71,7 +74,8 @@ def odds(
 
 
 def _bid(text: str) -> Bid:
-    from p2pdice import Bid, MalformedMove, parse_move
+    from p2pdice.errors import MalformedMove
+    from p2pdice.moves import Bid, parse_move
 
     try:
         move = parse_move(text)
@@ -90,7 +94,8 @@ def _hand(text: str) -> Hand:
 
 def _standing(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
     """Return the state in which seat 0, with ``mine`` dice, answers a bid."""
-    from p2pdice import Expect, StandingBid, new_match
+    from p2pdice.engine import new_match
+    from p2pdice.state import Expect, StandingBid
 
     made = StandingBid(bid.quantity, bid.face, 1)
     dice = (mine, in_play - mine)
@@ -101,7 +106,8 @@ def _standing(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
 
 def _chances(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[Bid, Fraction]]]:
     """Return three chances: of the standing bid, of the same bid being exactly true, and of each listed raise."""
-    from p2pdice import Bid, legal_moves
+    from p2pdice.engine import legal_moves
+    from p2pdice.moves import Bid
     from p2pdice.odds import at_least, exactly
 
     standing = state.bid

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from cli.render import command_line
 
 if TYPE_CHECKING:
-    from protocol import Node, NodeError
+    from protocol.errors import NodeError
+    from protocol.node.node import Node
 
 
 def refused(node: Node, target: str, error: NodeError) -> NodeError:
     """Return the failure to join or watch what was typed; with the way back, if it can mean a match of one's own."""
-    from protocol import NamesakeError
+    from protocol.errors import NamesakeError
 
     match = node.unfinished_at(target)
     if match is None or isinstance(error, NamesakeError):

@@ -18,7 +18,8 @@ from cli.render import command_line, counted, escape, sentence
 from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
-    from protocol import Home, Person
+    from protocol.storage.home import Home
+    from protocol.storage.people import Person
 
 EPILOG: Final = """\b
 Examples:
@@ -54,7 +55,7 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
     fingerprint, how many matches you have played together, when you last met, and whether you trust the key. Bots whose
     names mark them as bots are left out. If you forget a match, you forget the people whom you met only there.
     """
-    from protocol import Home
+    from protocol.storage.home import Home
 
     if ctx.invoked_subcommand is not None:
         if as_json:
@@ -72,7 +73,7 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _line(person: Person) -> str:
-    from protocol import fingerprint_words
+    from protocol.crypto.fingerprint_words import fingerprint_words
 
     names = ", ".join(escape(name) for name in _names(person)) or "(no name yet)"
     met = "" if person.met is None else f", last on {datetime.fromtimestamp(person.met):%Y-%m-%d}"
@@ -87,7 +88,7 @@ def _names(person: Person) -> tuple[str, ...]:
 
 
 def _json(person: Person) -> dict[str, Any]:
-    from protocol import fingerprint_words
+    from protocol.crypto.fingerprint_words import fingerprint_words
 
     def date(met: int | None) -> str | None:
         return None if met is None else datetime.fromtimestamp(met, UTC).isoformat(timespec="seconds")
@@ -128,8 +129,9 @@ def untrust(ctx: typer.Context, who: WhoArgument) -> None:
 
 
 def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
-    from protocol import Home, fingerprint_words
+    from protocol.crypto.fingerprint_words import fingerprint_words
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     person, name = find(_known(home), who, home)  # before a store is made: a name that nobody has leaves nothing behind
@@ -167,7 +169,9 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
     :param home: where the people are known, for the hint.
     :raises Failure: if it means nobody, or more than one.
     """
-    from protocol import Person, outline, parse_typed_fingerprint
+    from protocol.crypto.fingerprint_words import parse_typed_fingerprint
+    from protocol.storage.people import Person
+    from protocol.wire.lookalikes import outline
 
     if not who.strip():
         raise typer.BadParameter("it is empty", param_hint="NAME|FINGERPRINT")
@@ -199,7 +203,7 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
 
 def _may_be_a_name(who: str) -> bool:
     """Tell whether a text is short enough for a nickname, and no fingerprint without its dashes."""
-    from protocol import FINGERPRINT_CHARACTERS
+    from protocol.crypto.keys import FINGERPRINT_CHARACTERS
     from protocol.limits import NICKNAME_CHARACTERS
 
     is_compact = len(who) == FINGERPRINT_CHARACTERS and who.isalnum() and not who.isalpha()

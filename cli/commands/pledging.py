@@ -8,8 +8,7 @@ from cli.exits import Failure
 from cli.output import ask, say
 from cli.render import listing
 from cli.table.play import Pledge
-from p2pdice import MOTES
-from p2pdice.powers import GROUP_OF
+from p2pdice.powers import GROUP_OF, MOTES
 
 MEANING: Final = (
     "These rules have motes. At the end the winner crowns one of their dice. You earn a run ticket if it is of the"

@@ -17,11 +17,14 @@ from cli.front import application
 from cli.output import complain, say
 from cli.render import command_line, counted, escape, listing, sentence, shown
 from cli.settings import Settings, home_words
-from p2pdice import TWIN_SOULS
 from p2pdice.plurals import plural
+from p2pdice.souls import TWIN_SOULS
 
 if TYPE_CHECKING:
-    from protocol import Home, OwnPurse, PurseKeeper, Store
+    from protocol.node.purse import PurseKeeper
+    from protocol.storage.home import Home
+    from protocol.storage.purses import OwnPurse
+    from protocol.storage.store import Store
 
 EPILOG: Final = """\b
 Examples:
@@ -85,7 +88,7 @@ def purse(
     when you next sit down with them. If you stake something before that, your purse contradicts itself, and you begin
     another one without coins.
     """
-    from protocol import Home
+    from protocol.storage.home import Home
 
     if ctx.invoked_subcommand is not None:
         if as_json:
@@ -123,7 +126,7 @@ def _read(home: Home) -> _Account | None:
 
 
 def _sealed(choices: Iterable[str]) -> tuple[int, int] | None:
-    from p2pdice import Stake, parse_move
+    from p2pdice.moves import Stake, parse_move
 
     moves = (parse_move(text) for text in choices if text.startswith("stake "))  # another choice is to concede
     return next(((each.bet, each.tickets) for each in moves if isinstance(each, Stake)), None)
@@ -200,7 +203,7 @@ def forfeit(ctx: typer.Context, is_sure: SureOption = False, as_json: JsonOption
 
     If the match goes on after all, its end brings nothing into your purse, even if you win.
     """
-    from protocol import Home
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
@@ -239,8 +242,9 @@ def void(
 
     Once you have signed, you cannot play on in that match. If the others finish it instead, they win your stake.
     """
-    from protocol import Home, Voiding, void_lines
     from protocol.storage import archive
+    from protocol.storage.home import Home
+    from protocol.storage.voiding import Voiding, void_lines
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
@@ -295,8 +299,10 @@ def void(
 def _signed_by_bots(home: Home, store: Store, match: bytes) -> dict[str, str]:
     """Return the lines of the bots that play with the owner, by name: nobody else could send them."""
     from cli.bots.crew import at_home
-    from protocol import Home, NodeError, Voiding
+    from protocol.errors import NodeError
     from protocol.storage import archive
+    from protocol.storage.home import Home
+    from protocol.storage.voiding import Voiding
 
     lines = {}
     stored = store.match(match)
@@ -313,8 +319,8 @@ def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) ->
     A purse is refused if it no longer shows any record that you know, as after five hundred matches with others. If
     you believe its owner all the same, forget it: then you take it as a stranger's.
     """
-    from protocol import Home
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
@@ -341,7 +347,7 @@ def _opened(home: Home) -> Iterator[Store]:
 
 
 def _keeper(home: Home, store: Store) -> PurseKeeper:
-    from protocol import PurseKeeper
+    from protocol.node.purse import PurseKeeper
     from protocol.storage import archive
 
     owner = archive.purse_owner(home, store)

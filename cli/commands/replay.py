@@ -22,7 +22,7 @@ from cli.text.transcript_names import named_transcript
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protocol import Replay
+    from protocol.match.replay import Replay
 
 EPILOG: Final = """\b
 Examples:
@@ -91,8 +91,11 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
 
     :raises Failure: if it cannot be read or holds none.
     """
-    from protocol import Home, Judgement, Replay, examine, ruleset_hash
+    from protocol.consensus.verifier import Judgement, examine
+    from protocol.match.replay import Replay
     from protocol.storage import archive
+    from protocol.storage.home import Home
+    from protocol.wire.rulesets import ruleset_hash
 
     try:
         path = named_transcript(name, settings)
@@ -136,7 +139,7 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
     from cli.table.board import Board
     from cli.table.pace import beats
     from cli.table.replay_table import look_back
-    from p2pdice import RoundStarted
+    from p2pdice.events import RoundStarted
     from protocol.events import Happened
 
     yield from verdict

@@ -45,7 +45,7 @@ def report(
     and every signature. It carries the transcript, and fetches nothing. Mail it, or put it on a disk.
     """
     from cli.report.page import page
-    from protocol import write_whole
+    from protocol.files import write_whole
 
     path, data, replayed = opened(match, ctx.ensure_object(Settings), as_json=False)
     target = out if out is not None else Path(f"{path.stem}.html")

@@ -18,7 +18,9 @@ from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
 
 if TYPE_CHECKING:
-    from protocol import Home, Node, StoredMatch
+    from protocol.node.node import Node
+    from protocol.storage.home import Home
+    from protocol.storage.store import StoredMatch
 
 EPILOG: Final = """\b
 Examples:
@@ -72,7 +74,7 @@ def resume(
         return recalled(node, crew)
 
     async def again(node: Node, wish: str) -> Company:
-        from protocol import Identity
+        from protocol.crypto.keys import Identity
         from protocol.storage import archive
 
         if archive.roster_index(stored) != stored.host:
@@ -104,8 +106,9 @@ def _check(settings: Settings, match: str | None) -> None:
 
     :raises NodeError: if there is none.
     """
-    from protocol import BEGIN, ErrorCode, Home, NodeError
+    from protocol.errors import BEGIN, ErrorCode, NodeError
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(settings.private_home())
     if not home.has_store:
@@ -124,8 +127,8 @@ def _over(home: Home, stored: StoredMatch) -> Failure:
 
 def _list(settings: Settings, as_json: bool) -> None:
     from cli.commands import matches
-    from protocol import Home
     from protocol.storage import archive
+    from protocol.storage.home import Home
 
     home = Home(settings.private_home())
     kept: tuple[StoredMatch, ...] = ()

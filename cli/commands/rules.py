@@ -51,7 +51,7 @@ def rules(
 
 
 def _list(as_json: bool) -> None:
-    from p2pdice import PRESETS
+    from p2pdice.rulesets import PRESETS
 
     if as_json:
         print(json.dumps({"rulesets": [_data(ruleset) for ruleset in PRESETS.values()]}))
@@ -62,7 +62,7 @@ def _list(as_json: bool) -> None:
 
 
 def _data(ruleset: Any) -> dict[str, Any]:
-    from protocol import ruleset_hash
+    from protocol.wire.rulesets import ruleset_hash
 
     return {
         "name": ruleset.name,

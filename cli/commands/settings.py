@@ -56,7 +56,7 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         if as_json:
             raise typer.BadParameter(f"it is only for {command_line('settings', '--json')}.", param_hint="--json")
         return
-    from protocol import NoHomeError
+    from protocol.storage.home import NoHomeError
 
     found = settled(ctx.ensure_object(Settings))
     try:

@@ -19,7 +19,8 @@ from cli.table.play import InterfaceOption, run
 from cli.text.tables_shown import Listed, changes, data, describe, listed
 
 if TYPE_CHECKING:
-    from protocol import Discovery, Sighting
+    from protocol.net.mdns import Discovery
+    from protocol.net.sightings import Sighting
 
 LISTEN: Final = 2.0
 """Seconds; tables on a LAN answer within a fraction of one."""
@@ -99,7 +100,7 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
 
     :raises Failure: if this machine cannot.
     """
-    from protocol import Discovery, DiscoveryUnavailable
+    from protocol.net.mdns import Discovery, DiscoveryUnavailable
 
     discovery = Discovery()
     try:

@@ -28,7 +28,8 @@ from cli.text.transcript_names import named_transcript, words_for
 from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
-    from protocol import Mismatch, Person, Verdict
+    from protocol.consensus.verifier import Verdict
+    from protocol.storage.people import Mismatch, Person
 
 EPILOG: Final = """\b
 Examples:
@@ -117,7 +118,7 @@ def _fingerprints(given: Iterable[str]) -> frozenset[str]:
     :raises typer.BadParameter: if one of them is not a fingerprint. Nor is an empty text: a script whose variable is
         unset must not trust everybody.
     """
-    from protocol import parse_fingerprint
+    from protocol.crypto.keys import parse_fingerprint
 
     try:
         return frozenset(parse_fingerprint(each) for text in given for each in text.split(","))
@@ -170,8 +171,9 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
 
     :param stack: keeps the store open.
     """
-    from protocol import Home, StoreError
     from protocol.storage import archive
+    from protocol.storage.home import Home
+    from protocol.storage.store import StoreError
 
     path = settings.home_if_any
     if path is None or not (home := Home(path)).store.exists():

@@ -23,7 +23,7 @@ from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
 from cli.text.tables_shown import Listed, listed
 
 if TYPE_CHECKING:
-    from protocol import Identity
+    from protocol.crypto.keys import Identity
 
 EPILOG: Final = """\b
 Examples:
@@ -61,7 +61,7 @@ def watch(
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """
-    from protocol import Home
+    from protocol.storage.home import Home
 
     settings = ctx.ensure_object(Settings)
     home = Home(settings.private_home())
@@ -87,7 +87,8 @@ async def look_on(
     """
     from cli.log import open_log
     from cli.table.spectator_table import SpectatorTable, report
-    from protocol import Node, NodeError
+    from protocol.errors import NodeError
+    from protocol.node.node import Node
 
     home = settings.private_home()
     open_log(home)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cli.render import shown
 
 if TYPE_CHECKING:
-    from protocol import Parts
+    from protocol.errors import Parts
 
 
 PEER: Final = "peer"

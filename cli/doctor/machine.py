@@ -18,7 +18,7 @@ from p2pdice.plurals import plural
 from p2pdice.version import VERSION
 
 if TYPE_CHECKING:
-    from protocol import Parts
+    from protocol.errors import Parts
 
 SPACE: Final = 64 * 2**20
 """Bytes: a long match of ten players with its transcript takes less than a tenth of it."""
@@ -35,7 +35,8 @@ _RESUME: Final = "Resume that match: its other players hand back what they have"
 
 def machine(home: Path | None) -> Iterator[Finding]:
     """Yield the findings, one at a time: some take a moment."""
-    from protocol import PROTOCOL_VERSION, NoHomeError
+    from protocol.storage.home import NoHomeError
+    from protocol.version import PROTOCOL_VERSION
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", State.OK, f"p2pdice {VERSION} for protocol {PROTOCOL_VERSION}, on Python {python}")
@@ -84,7 +85,7 @@ def _folder(home: Path) -> Iterator[Finding]:
 
 
 def _modes(home: Path) -> Finding:
-    from protocol import probe_openness
+    from protocol.files import probe_openness
 
     if not home.exists():
         return Finding("home", State.OK, (home, " will be made when you first play"))
@@ -99,7 +100,8 @@ def _modes(home: Path) -> Finding:
 
 
 def _key(home: Path) -> Finding:
-    from protocol import Home, Identity, KeyFileError, WrongPassphraseError
+    from protocol.crypto.keys import Identity, KeyFileError, WrongPassphraseError
+    from protocol.storage.home import Home
 
     if not os.path.lexists(Home(home).identity):
         return Finding("key", State.OK, "there is none yet; it will be made when you first play")
@@ -114,8 +116,9 @@ def _key(home: Path) -> Finding:
 
 
 def _store(home: Path) -> Finding:
-    from protocol import DamagedStoreError, Home, StoreError
     from protocol.storage import archive
+    from protocol.storage.home import Home
+    from protocol.storage.store import DamagedStoreError, StoreError
 
     path = Home(home).store
     # To open an empty file as a store would fill it.

@@ -13,7 +13,9 @@ from cli.doctor.finding import PEER, Finding, State
 from cli.render import command_line, listing
 
 if TYPE_CHECKING:
-    from protocol import Address, Heard, Interface
+    from protocol.net.addresses import Address
+    from protocol.net.interfaces import Interface
+    from protocol.net.survey import Heard
 
 _VPN: Final = re.compile(r"(tun|tap|utun|wg|ppp|ipsec|tailscale|zt|nordlynx|proton|cscotun)|.*(vpn|wireguard)", re.I)
 """Names that VPNs give their interfaces."""
@@ -31,7 +33,8 @@ async def network(interface: str | None, port: int, seconds: float, peers: Itera
     :param seconds: how long to listen for others.
     :param peers: addresses of one other machine.
     """
-    from protocol import check_port, interfaces
+    from protocol.net.interfaces import interfaces
+    from protocol.net.survey import check_port
 
     own = [each for each in interfaces(interface) if not each.is_loopback]
     found = _interfaces(own, interface)
@@ -83,7 +86,8 @@ def _interfaces(own: list[Interface], interface: str | None) -> list[Finding]:
 
 
 async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
-    from protocol import DiscoveryUnavailable, listen_around
+    from protocol.net.mdns import DiscoveryUnavailable
+    from protocol.net.survey import listen_around
 
     try:
         heard = await listen_around(seconds, interface)
@@ -119,7 +123,8 @@ def _others(heard: Heard) -> Finding:
 
 
 async def _peer(peers: Iterable[Address]) -> Finding:
-    from protocol import format_address, reach_host
+    from protocol.net.addresses import format_address
+    from protocol.net.survey import reach_host
 
     found = [await reach_host(each) for each in peers]
     for each in found:

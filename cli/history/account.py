@@ -11,8 +11,8 @@ from p2pdice.events import BidMade, ChallengeCalled
 from protocol.events import CupsSeen, Happened, MatchResult
 
 if TYPE_CHECKING:
-    from protocol import Replay
     from protocol.events import NodeEvent, PlayerInfo
+    from protocol.match.replay import Replay
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ from cli.text.recap import Round as Past
 from cli.text.recap import Row, fold, recap
 from cli.text.round_summary import Rounds
 from cli.text.seating import Seating
-from p2pdice import RoundStarted, StakesPaid
+from p2pdice.events import RoundStarted, StakesPaid
 from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
     from cli.table.board import Told
-    from p2pdice import Hand
-    from protocol import ClosedStep, Replay
+    from p2pdice.inputs import Hand
     from protocol.events import PlayerInfo
+    from protocol.match.replay import ClosedStep, Replay
 
 
 @dataclass(frozen=True, slots=True)

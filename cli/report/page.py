@@ -17,7 +17,7 @@ from cli.report.contents import Contents, contents
 from cli.text.chance import ENOUGH_DICE
 
 if TYPE_CHECKING:
-    from protocol import Replay
+    from protocol.match.replay import Replay
 
 STYLE: Final = "report.css"
 TEMPLATE: Final = "report.html.j2"

@@ -11,15 +11,15 @@ from cli.text.narrate_game import choosing, dice_by_player
 from cli.text.narrate_motes import graveyard, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
-from p2pdice import Expect
+from p2pdice.state import Expect
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from cli.table.board import Board
-    from p2pdice import State
-    from protocol import Clock
+    from p2pdice.state import State
     from protocol.events import PlayerInfo
+    from protocol.match.progress import Clock
 
 NOT_BEGUN = "the match has not begun."
 

@@ -13,10 +13,11 @@ from cli.table.seats import count_of_dice, counts_for, plate, tag
 from cli.table.theme import FACES
 from cli.text.narrate_game import choosing
 from cli.text.narrate_motes import WINDOWS
-from p2pdice import Bid, Crown, Expect, Lose, Pass, Power, Side
 from p2pdice import events as game
 from p2pdice.bids import count
+from p2pdice.moves import Bid, Crown, Lose, Pass, Power, Side
 from p2pdice.powers import POWERS
+from p2pdice.state import Expect
 from protocol.events import DiceRolled
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from cli.table.canvas import Canvas
     from cli.table.dice import Kind, Size
     from cli.table.scene import Scene
-    from p2pdice import StandingBid, State
+    from p2pdice.state import StandingBid, State
 
 EACH: Final = 2
 """The custom by which everybody may look at the odds."""

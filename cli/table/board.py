@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from cli.render import escape
 from cli.text.recap import Round, Row, fold, recap
 from cli.text.seating import Seating
-from p2pdice import Expect, Hand
 from p2pdice import events as game
 from p2pdice.changes import after
-from p2pdice.state import NOBODY
+from p2pdice.inputs import Hand
+from p2pdice.state import NOBODY, Expect
 from protocol.events import (
     AwaitingPlayers,
     Claimed,
@@ -50,7 +50,8 @@ from protocol.events import (
 )
 
 if TYPE_CHECKING:
-    from p2pdice import Ruleset, State
+    from p2pdice.rulesets import Ruleset
+    from p2pdice.state import State
 
 Consequence = game.DieLost | game.DieGained | game.PlayerOut
 

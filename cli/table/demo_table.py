@@ -18,7 +18,7 @@ from protocol.events import Happened
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.showing import Showing
-    from protocol import Replay
+    from protocol.match.replay import Replay
 
 _UNHURRIED: Final = 2
 """Rounds at a person's pace. The others share the rest of the time."""

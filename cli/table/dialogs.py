@@ -9,16 +9,15 @@ from cli.render import counted, listing, wrapped
 from cli.table.canvas import cut, width
 from cli.table.scene import Choice, Dialog
 from cli.text.narrate import time_left
-from p2pdice import Expect
-from p2pdice.state import NOBODY
+from p2pdice.state import NOBODY, Expect
 
 if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Area, Canvas
     from cli.table.scene import Page
-    from p2pdice import State
-    from protocol import Clock
+    from p2pdice.state import State
     from protocol.events import PlayerInfo
+    from protocol.match.progress import Clock
 
     _Row = tuple[str, Choice | None]
     """One row of a dialogue, and the choice that it names."""

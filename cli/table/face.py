@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.pace import Pace
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
-    from protocol import Clock, Progress
     from protocol.events import PlayerInfo
+    from protocol.match.progress import Clock, Progress
 
 
 HOST: Final = "host"

@@ -13,7 +13,11 @@ from cli.table.table import Table
 from cli.table.tasks import first_of
 from cli.text.coach import COACH, HANDS, LESSONS, spoken
 from cli.text.move_forms import offers
-from p2pdice import PRESETS, Bid, Hands, Input, Move, Play, Rolled, apply, new_match, view
+from p2pdice.engine import apply, new_match
+from p2pdice.inputs import Hands, Input, Play, Rolled
+from p2pdice.moves import Bid, Move
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import view
 from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, PlayerInfo, Said, YourTurn
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from cli.table.walking import Step, walk
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
 from cli.text.speech import NotUnderstoodError, hear
-from p2pdice import Bid, Exact, Liar, Move
+from p2pdice.moves import Bid, Exact, Liar, Move
 
 if TYPE_CHECKING:
     from cli.table.face import ShownTable

@@ -26,7 +26,6 @@ from cli.table.tasks import first_of
 from cli.text.narrate import narrate
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import display_names
-from protocol import is_marked_as_bot
 from protocol.events import (
     Claimed,
     Continued,
@@ -40,13 +39,16 @@ from protocol.events import (
     Suspended,
     TableClosed,
 )
+from protocol.wire.nicknames import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
     from cli.table.showing import Showing
-    from protocol import Clock, Node, NodeError, Progress
+    from protocol.errors import NodeError
     from protocol.events import PlayerInfo
+    from protocol.match.progress import Clock, Progress
+    from protocol.node.node import Node
 
 _LAG: Final = 0.25
 """The part of the patience by which the table may lag behind the match."""
@@ -314,7 +316,7 @@ class LiveTable(Table):
             self._say(f"Messages from {name} are shown again.")
 
     def _trust(self, rest: str) -> None:
-        from protocol import fingerprint_words
+        from protocol.crypto.fingerprint_words import fingerprint_words
 
         if (found := self._other("trust", rest)) is None:
             return
@@ -334,7 +336,7 @@ class LiveTable(Table):
 
     def _ask_node(self, do: Callable[[], object]) -> bool:
         """Let the node do something; tell whether it did, and the person why not."""
-        from protocol import NodeError
+        from protocol.errors import NodeError
 
         try:
             do()

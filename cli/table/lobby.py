@@ -17,13 +17,13 @@ from cli.text.qr_code import qr_code
 from cli.text.seating import display_names
 from p2pdice.plurals import plural
 from p2pdice.stakes import settlement
-from protocol import is_marked_as_bot
+from protocol.wire.nicknames import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas
     from cli.table.scene import Scene
-    from p2pdice import State
+    from p2pdice.state import State
     from protocol.events import PlayerInfo
 
 _SIDE: Final = 110

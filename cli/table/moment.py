@@ -19,8 +19,8 @@ from cli.text.narrate import question
 from cli.text.narrate_game import caught, narrate_game
 from cli.text.round_summary import round_in_one_line
 from cli.text.seating import display_names
-from p2pdice import Bid, Exact, Liar
 from p2pdice import events as game
+from p2pdice.moves import Bid, Exact, Liar
 from protocol.events import (
     CupsSeen,
     DiceRolled,
@@ -39,7 +39,7 @@ from protocol.events import (
 if TYPE_CHECKING:
     from cli.table.board import Board, Showdown, Told
     from cli.text.seating import Seating
-    from p2pdice import State
+    from p2pdice.state import State
 
 MOST_KEYS: Final = 8
 _ON_THE_TABLE: Final = (

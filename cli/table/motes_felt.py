@@ -12,11 +12,12 @@ from cli.table import bidding, dice
 from cli.table.canvas import Area, cut, width
 from cli.table.dialogs import rows as broken
 from cli.text.narrate_motes import WINDOWS, window
-from p2pdice import Expect, Power, Stake
 from p2pdice.inputs import Wager
+from p2pdice.moves import Power, Stake
 from p2pdice.plurals import plural
 from p2pdice.powers import POWERS
 from p2pdice.stakes import bonus
+from p2pdice.state import Expect
 
 if TYPE_CHECKING:
     from cli.table.board import Board

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from cli.bots.crew import Crew
     from cli.table.showing import Showing
     from cli.table.spectator_table import SpectatorTable
-    from protocol import Identity, Match, Node, TableSettings
+    from protocol.crypto.keys import Identity
+    from protocol.match.lobby import TableSettings
+    from protocol.match.match import Match
+    from protocol.node.node import Node
 
 PortOption = Annotated[
     int, typer.Option("--port", min=0, max=65535, metavar="P", help="Listen on this port (0: any free one).")
@@ -97,7 +100,7 @@ def table_of(match: Match, name: str, rules: str = "") -> TableSettings:
 
     :param rules: the name of its house rules.
     """
-    from protocol import TableSettings
+    from protocol.match.lobby import TableSettings
 
     genesis = match.history.genesis
     return TableSettings(name, genesis.ruleset, len(genesis.roster), genesis.patience, rules_name=rules)
@@ -168,7 +171,7 @@ def play(
     with curtained:
         with gc_paused():
             from cli.log import open_log
-            from protocol import Node
+            from protocol.node.node import Node
 
             if showing.ui is Ui.SCREEN:
                 import cli.table.screen
@@ -212,7 +215,7 @@ def run(main: Coroutine[Any, Any, _Result]) -> _Result:
 
     So do the other signals that ask a process to end: its children must not outlive it.
     """
-    from protocol import loop_factory
+    from protocol.net.loop import loop_factory
 
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:

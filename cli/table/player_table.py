@@ -25,9 +25,11 @@ from cli.text.qr_code import qr_code
 from cli.text.refusals import is_no_raise, refusal, rule_of_raises
 from cli.text.seating import display_names
 from cli.text.speech import doubt
-from p2pdice import Bid, Concede, Expect, Move, PlayerOut, RulesError, Stake
+from p2pdice.errors import RulesError
+from p2pdice.events import PlayerOut
+from p2pdice.moves import Bid, Concede, Move, Stake
 from p2pdice.plurals import plural
-from protocol import Home
+from p2pdice.state import Expect
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
@@ -47,6 +49,7 @@ from protocol.events import (
     TableOpened,
     YourTurn,
 )
+from protocol.storage.home import Home
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from cli.table.lesson_table import LessonTable
     from cli.table.scene import Dialog
     from cli.table.spectator_table import SpectatorTable
-    from protocol import Node
+    from protocol.node.node import Node
 
 IN_THE_LOBBY: Final = ("start", "link", "code", "qr", "seat", "watch", "refuse", "remove", "learn")
 """Words that are not offered once a match has begun."""
@@ -417,7 +420,7 @@ class PlayerTable(LiveTable):
             self._play(move, turn)
 
     def _play(self, move: Move, turn: YourTurn) -> None:
-        from protocol import NodeError
+        from protocol.errors import NodeError
 
         if move != self._doubted and (answer := doubt(move, turn.view)):
             self._doubted, self._may_enter = move, True
@@ -548,7 +551,7 @@ class PlayerTable(LiveTable):
 
         :param instead_of: an earlier way back, which still waits for somebody and is cancelled.
         """
-        from protocol import NamesakeError, NodeError
+        from protocol.errors import NamesakeError, NodeError
 
         assert self._again is not None
         if instead_of is not None:

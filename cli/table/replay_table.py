@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.face import Face
     from cli.table.showing import Showing
-    from protocol import Replay
     from protocol.events import NodeEvent
+    from protocol.match.replay import Replay
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
 """Keys whose names are more than a word."""

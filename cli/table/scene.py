@@ -15,7 +15,7 @@ from p2pdice import events as game
 from protocol.events import DiceRolled, Happened, YourTurn
 
 if TYPE_CHECKING:
-    from p2pdice import Move
+    from p2pdice.moves import Move
 
 ROLL: Final = (70,) * 6
 """One's own roll: six faces that are not the dice, then the dice."""

@@ -58,9 +58,9 @@ from cli.table.table import HIDDEN
 from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
 from cli.table.writer import PATIENCE
 from cli.text.seating import display_names
-from p2pdice import Bid
+from p2pdice.moves import Bid
 from p2pdice.state import NOBODY
-from protocol import Stage
+from protocol.consensus.position import Stage
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples

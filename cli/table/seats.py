@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 from cli.table.canvas import Area, cut, width
 from cli.table.dice import tile
 from cli.table.showdown import Cup
-from p2pdice import Expect
 from p2pdice.powers import POWERS
-from protocol import is_marked_as_bot
+from p2pdice.state import Expect
+from protocol.wire.nicknames import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas
     from cli.table.dice import Kind
     from cli.table.scene import Scene
-    from p2pdice import StandingBid, State
+    from p2pdice.state import StandingBid, State
 
 CARD: Final = 4
 """Rows of a card at least: a plate, a cup of two rows, and a note."""

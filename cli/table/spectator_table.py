@@ -18,7 +18,7 @@ from protocol.events import MatchResult, MatchStarted, Stopped, TableClosed
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.showing import Showing
-    from protocol import Node
+    from protocol.node.node import Node
 
 
 class SpectatorTable(LiveTable):

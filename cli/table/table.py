@@ -19,7 +19,7 @@ from cli.table.pace import Pace
 from cli.table.telling import tell
 from cli.text.explain import explain
 from cli.text.speech import NotUnderstoodError, hear, hear_word, is_like_a_move, nearest_word, quoted
-from p2pdice import MOTES
+from p2pdice.powers import MOTES
 from protocol.events import Claimed, MatchResult, Misbehaved
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from cli.table.face import Face
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from cli.table.showing import Showing
-    from p2pdice import Move, View
-    from protocol import Clock, Progress
+    from p2pdice.moves import Move
+    from p2pdice.views import View
     from protocol.events import PlayerInfo
+    from protocol.match.progress import Clock, Progress
 
 HIDDEN: Final = "Odds are hidden at this table."
 Word = tuple[str, Callable[[str], None]]

@@ -14,8 +14,8 @@ from cli.table.board import Board
 from protocol.events import CupsSeen
 
 if TYPE_CHECKING:
-    from protocol import Replay
     from protocol.events import NodeEvent
+    from protocol.match.replay import Replay
 
 
 class Place(NamedTuple):

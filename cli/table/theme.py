@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from prompt_toolkit.utils import get_cwidth
 
-from p2pdice import POWERS
+from p2pdice.powers import POWERS
 
 if TYPE_CHECKING:
     from prompt_toolkit.styles import Style

@@ -12,7 +12,8 @@ from typing import Final, Literal
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
 from cli.text.speech import hear_bid
-from p2pdice import Bid, View
+from p2pdice.moves import Bid
+from p2pdice.views import View
 
 Step = Literal["up", "down", "left", "right"]
 

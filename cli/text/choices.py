@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from p2pdice import Expect, Stake, View
+from p2pdice.moves import Stake
+from p2pdice.state import Expect
+from p2pdice.views import View
 
 
 def is_stake(view: View) -> bool:

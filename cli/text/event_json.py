@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.text.narrate import narrate
-from p2pdice import Ruleset
+from p2pdice.rulesets import Ruleset
 from protocol import events as node
 from protocol.events import Eviction, Happened, NodeEvent, PlayerInfo
 

@@ -12,7 +12,7 @@ from p2pdice.bids import RAISES_IN_WORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from p2pdice import Ruleset
+    from p2pdice.rulesets import Ruleset
 
 WIDTH: Final = 78
 """Columns of a page: two fewer than the narrowest usual terminal has."""

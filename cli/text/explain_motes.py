@@ -7,9 +7,12 @@ from typing import Final
 
 from cli.render import listing
 from cli.text.narrate_motes import ANSWERS
-from p2pdice import MOTES, NEWCOMER_COINS, POWERS, TWIN_SOULS, Die, Power, parse_move
-from p2pdice.powers import GROUP_OF
+from p2pdice.motes import Die
+from p2pdice.moves import Power, parse_move
+from p2pdice.powers import GROUP_OF, MOTES, POWERS
 from p2pdice.powers.power import MotePower, leave_game
+from p2pdice.souls import TWIN_SOULS
+from p2pdice.stakes import NEWCOMER_COINS
 
 Section = tuple[str, tuple[str, ...]]
 

@@ -14,7 +14,9 @@ from p2pdice.odds import at_least, exactly
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
-    from p2pdice import Event, Hand, State
+    from p2pdice.events import Event
+    from p2pdice.inputs import Hand
+    from p2pdice.state import State
 
 
 @dataclass(frozen=True, slots=True)

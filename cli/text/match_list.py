@@ -15,8 +15,10 @@ from cli.text.seating import display_names
 from cli.text.tables_shown import rules_shown
 
 if TYPE_CHECKING:
-    from protocol import Genesis, Home, StoredMatch
     from protocol.storage.archive import TranscriptFile
+    from protocol.storage.home import Home
+    from protocol.storage.store import StoredMatch
+    from protocol.wire.genesis import Genesis
 
 
 _OLD: Final = "old"
@@ -55,7 +57,7 @@ class Listed(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
-        from protocol import ruleset_label
+        from protocol.wire.rulesets import ruleset_label
 
         genesis = self.genesis
         players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
@@ -80,8 +82,8 @@ class Listed(NamedTuple):
 
         :param width: columns for the name.
         """
-        from protocol import ruleset_label
         from protocol.version import written_by
+        from protocol.wire.rulesets import ruleset_label
 
         time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
         start = f"{self.name.ljust(width)}  {self.state:10}"
@@ -105,7 +107,7 @@ class Listed(NamedTuple):
 
 
 def _names(genesis: Genesis) -> tuple[str, ...]:
-    from protocol import fingerprint
+    from protocol.crypto.keys import fingerprint
     from protocol.events import PlayerInfo
 
     return display_names(
@@ -142,8 +144,8 @@ def _of_store(
     files: Mapping[bytes, TranscriptFile],
     rules: Mapping[bytes, str],
 ) -> Iterator[Listed]:
-    from protocol import version_of
     from protocol.storage.archive import is_old, names_of, other_owners, unfinished
+    from protocol.wire.genesis import version_of
 
     names, open_ones = names_of(kept), {each.match for each in unfinished(kept)}
     other_keys = other_owners(home, [each for each in stored if each.match in open_ones])
@@ -171,8 +173,9 @@ def _of_store(
 def _of_files(
     files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch], rules: Mapping[bytes, str]
 ) -> Iterator[Listed]:
-    from protocol import PROTOCOL_VERSION, version_of
     from protocol.storage.archive import only_on_disk
+    from protocol.version import PROTOCOL_VERSION
+    from protocol.wire.genesis import version_of
 
     for name, (match, path, data) in only_on_disk(files, kept):
         genesis, version = _read(data), version_of(data)
@@ -190,7 +193,7 @@ def _state(stored: StoredMatch) -> str:
 
 
 def _read(data: bytes) -> Genesis | None:
-    from protocol import MalformedGenesisError, unchecked_genesis
+    from protocol.wire.genesis import MalformedGenesisError, unchecked_genesis
 
     try:
         return unchecked_genesis(data)
@@ -199,7 +202,7 @@ def _read(data: bytes) -> Genesis | None:
 
 
 def _rules_name(names: Mapping[bytes, str], genesis: Genesis | None) -> str:
-    from protocol import ruleset_hash
+    from protocol.wire.rulesets import ruleset_hash
 
     return names.get(ruleset_hash(genesis.ruleset), "") if names and genesis is not None else ""
 

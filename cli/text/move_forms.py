@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from cli.text.choices import choices, is_stake
-from p2pdice import Bid, Crown, Die, Lose, Move, Power, Side, View
+from p2pdice.motes import Die
+from p2pdice.moves import Bid, Crown, Lose, Move, Power, Side
 from p2pdice.powers import ALIASES, POWERS
+from p2pdice.views import View
 
 if TYPE_CHECKING:
     from p2pdice.motes import Mote

@@ -31,10 +31,11 @@ from cli.text.narrate_motes import funds, graveyard, play_first
 from cli.text.narrate_motes import question as question_of_motes
 from cli.text.seating import Seating, display_names
 from cli.text.transcript_names import words_for
-from p2pdice import Bid, Exact, Liar, View
 from p2pdice import events as game
-from protocol import RefuseCode
+from p2pdice.moves import Bid, Exact, Liar
+from p2pdice.views import View
 from protocol import events as node
+from protocol.errors import RefuseCode
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, dice_count, escape, faces, hand, initial, listing, number, ordinal
 from cli.text.narrate_motes import DILEMMAS, narrate_ending, narrate_opening, narrate_playing
-from p2pdice import Expect
 from p2pdice import events as game
 from p2pdice.moves import FACE_NAMES
+from p2pdice.state import Expect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cli.text.seating import Seating
-    from p2pdice import Hand, State
+    from p2pdice.inputs import Hand
+    from p2pdice.state import State
     from protocol.events import Eviction
 
 SPECIAL: Final = "Special round: ones aren't wild."

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Final, assert_never
 from cli.render import capital, counted, initial, listing
 from cli.text.choices import is_stake
 from cli.text.seating import Seating
-from p2pdice import POWERS, Die, Expect, Stake, State, View
 from p2pdice import events as game
-from p2pdice.moves import Power
+from p2pdice.motes import Die
+from p2pdice.moves import Power, Stake
 from p2pdice.plurals import plural
+from p2pdice.powers import POWERS
 from p2pdice.stakes import bonus
+from p2pdice.state import Expect, State
+from p2pdice.views import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ from protocol.events import Happened, MatchStarted, TakenBack
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
-    from p2pdice import State
+    from p2pdice.state import State
     from protocol.events import NodeEvent
 
 

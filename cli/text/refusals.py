@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Final
 from cli.render import number, sentence
 from cli.text.explain import RAISES
 from cli.text.move_forms import in_words
-from p2pdice import Bid, Exact, Liar
 from p2pdice.bidding import faces, order
 from p2pdice.bids import raises
-from p2pdice.moves import FACE_NAMES
+from p2pdice.moves import FACE_NAMES, Bid, Exact, Liar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from p2pdice import Move, RulesError, Ruleset, State, View
+    from p2pdice.errors import RulesError
+    from p2pdice.moves import Move
+    from p2pdice.rulesets import Ruleset
+    from p2pdice.state import State
+    from p2pdice.views import View
 
 _RAISES: Final = {
     "standard": "bid more dice, or {as_many} of a higher face",

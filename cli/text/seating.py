@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape, listing
-from protocol import is_marked_as_bot, outline, which_are_alike
+from protocol.wire.lookalikes import outline, which_are_alike
+from protocol.wire.nicknames import is_marked_as_bot
 
 if TYPE_CHECKING:
-    from p2pdice import Die
+    from p2pdice.motes import Die
     from protocol.events import PlayerInfo
 
 

@@ -16,21 +16,12 @@ from cli.render import columns, escape, listing
 from cli.text.choices import example_stake, is_stake
 from cli.text.move_forms import VERBS, begun_moves, offers, plain, short_forms
 from cli.text.spelled_bids import NUMBER_WORDS, named_faces, spelled_bids
-from p2pdice import (
-    MOTES,
-    Bid,
-    Exact,
-    Liar,
-    MalformedMove,
-    Move,
-    Play,
-    RulesError,
-    Stake,
-    View,
-    apply,
-    parse_move,
-)
-from p2pdice.moves import EXACT, FACE_NAMES, LIAR
+from p2pdice.engine import apply
+from p2pdice.errors import MalformedMove, RulesError
+from p2pdice.inputs import Play
+from p2pdice.moves import EXACT, FACE_NAMES, LIAR, Bid, Exact, Liar, Move, Stake, parse_move
+from p2pdice.powers import MOTES
+from p2pdice.views import View
 
 WIDTH: Final = 79
 """Columns of a complaint: one line of the narrowest usual terminal."""

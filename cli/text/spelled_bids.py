@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cli.render import NUMBERS
-from p2pdice import Bid
-from p2pdice.moves import FACE_NAMES, MAX_QUANTITY
+from p2pdice.moves import FACE_NAMES, MAX_QUANTITY, Bid
 
 _TEENS: Final = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cli.render import counted, escape
 
 if TYPE_CHECKING:
-    from protocol import Address, Advertisement, Sighting
+    from protocol.net.addresses import Address
+    from protocol.net.advertisement import Advertisement
+    from protocol.net.sightings import Sighting
 
 
 class Listed(NamedTuple):
@@ -34,7 +36,7 @@ def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
     All its players advertise it. A record that differs stands apart, so that nobody can hide a match behind a false
     record. An open table has one host: if there are two records of it, both are shown.
     """
-    from protocol import PLAYING
+    from protocol.net.advertisement import PLAYING
 
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
     for each in found:
@@ -69,7 +71,9 @@ def _have_a_node_in_common(one: Listed, other: Listed) -> bool:
 
 def describe(row: Listed) -> str:
     """Return a table in one line."""
-    from protocol import PLAYING, PROTOCOL_VERSION, format_address
+    from protocol.net.addresses import format_address
+    from protocol.net.advertisement import PLAYING
+    from protocol.version import PROTOCOL_VERSION
 
     table = row.advertisement
     version = "" if table.version == PROTOCOL_VERSION else f"version {table.version} of the protocol, "
@@ -88,8 +92,8 @@ def rules_shown(label: str) -> str:
 @cache
 def _with_stakes() -> dict[str, str]:
     """Return what to call the preset rules with stakes, by their labels, which only say that they are house rules."""
-    from p2pdice import PRESETS
-    from protocol import ruleset_label
+    from p2pdice.rulesets import PRESETS
+    from protocol.wire.rulesets import ruleset_label
 
     added = {name: each.with_options({"stakes": "yes"}) for name, each in PRESETS.items() if not each.stakes}
     return {ruleset_label(ruleset): f"{name} with stakes" for name, ruleset in added.items()}
@@ -97,7 +101,7 @@ def _with_stakes() -> dict[str, str]:
 
 def data(row: Listed) -> dict[str, Any]:
     """Return a table as JSON-able data."""
-    from protocol import format_address
+    from protocol.net.addresses import format_address
 
     table = row.advertisement
     return {

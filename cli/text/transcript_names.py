@@ -16,7 +16,7 @@ def words_for(path: Path, name: str) -> tuple[str | Path, ...]:
 
     :param name: of the file in its home.
     """
-    from protocol import home_of
+    from protocol.storage.home import home_of
 
     home = home_of(path)
     return (path,) if home is None else (name, *home_words(home))
@@ -40,8 +40,10 @@ def named_transcript(name: str, settings: Settings) -> Path:
                 raise
         else:
             return Path(name)
-    from protocol import Home, NodeError, StoreError
+    from protocol.errors import NodeError
     from protocol.storage.archive import transcript_named  # which takes long to import, and a file is judged without it
+    from protocol.storage.home import Home
+    from protocol.storage.store import StoreError
 
     try:
         return transcript_named(Home(settings.private_home()), name)

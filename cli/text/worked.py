@@ -12,37 +12,14 @@ from typing import Final
 from cli.text.narrate_game import narrate_game
 from cli.text.round_summary import Paragraphs
 from cli.text.seating import Seating
-from p2pdice import (
-    MOTES,
-    POWERS,
-    Bid,
-    Die,
-    Event,
-    Expect,
-    Group,
-    Hand,
-    Hands,
-    HandsShown,
-    Input,
-    LeadPassed,
-    Lose,
-    Move,
-    Play,
-    Pledges,
-    Power,
-    Roll,
-    Rolled,
-    RoundStarted,
-    Ruleset,
-    Side,
-    Stakes,
-    State,
-    Wager,
-    apply,
-    legal_moves,
-    new_match,
-)
-from p2pdice.moves import EXACT, LIAR, PASS
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.events import Event, HandsShown, LeadPassed, RoundStarted
+from p2pdice.inputs import Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes, Wager
+from p2pdice.motes import Die, Group
+from p2pdice.moves import EXACT, LIAR, PASS, Bid, Lose, Move, Power, Side
+from p2pdice.powers import MOTES, POWERS
+from p2pdice.rulesets import Ruleset
+from p2pdice.state import Expect, State
 
 NAMES: Final = ("Ada", "Ben", "Cleo")
 _PLEDGES: Final[tuple[Group, ...]] = ("redeemed", "cursed", "redeemed")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from p2pdice import TWIN_SOULS, State, Wager
+from p2pdice.inputs import Wager
 from p2pdice.moves import MAX_COINS
+from p2pdice.souls import TWIN_SOULS
 from p2pdice.stakes import paid_seats, pay, ticket_seats
+from p2pdice.state import State
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.canonical import NotCanonicalError, decode, encode
 from protocol.wire.genesis import Genesis

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from p2pdice import Concede, Event, Evict, Expect, Play, State, apply
-from p2pdice import Input as GameInput
+from p2pdice.engine import apply
+from p2pdice.events import Event
+from p2pdice.inputs import Evict, Play
+from p2pdice.inputs import Input as GameInput
+from p2pdice.moves import Concede
+from p2pdice.state import Expect, State
 from protocol.consensus.position import ROLLS, Position, Transition
 from protocol.crypto.joint_randomness import Context
 from protocol.wire.canonical import Value

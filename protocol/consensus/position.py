@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum
 from typing import Final, NamedTuple
 
-from p2pdice import Event, State
+from p2pdice.events import Event
+from p2pdice.state import State
 from protocol.crypto.joint_randomness import Context, hand
 from protocol.wire.messages import Kind, Signed
 

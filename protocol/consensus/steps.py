@@ -21,7 +21,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from p2pdice import Expect, Pledges, State, new_match
+from p2pdice.engine import new_match
+from p2pdice.inputs import Pledges
+from p2pdice.state import Expect, State
 from protocol.consensus.accounts import account_of, result_hash
 from protocol.consensus.closing import Closing
 from protocol.consensus.kinds import RULES, SCRIPTS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from p2pdice import Move
+from p2pdice.moves import Move
 from protocol.consensus.news import Learned, Replace
 from protocol.events import NodeEvent
 from protocol.wire.frames import Cut, Frame, Have, Need, Page

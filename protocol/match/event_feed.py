@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Final
 
-from p2pdice import Event, PlayerOut
+from p2pdice.events import Event, PlayerOut
 from protocol.consensus.departures import departure
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History

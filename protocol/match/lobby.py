@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from p2pdice import Ruleset
+from p2pdice.rulesets import Ruleset
 from protocol import limits
 from protocol.errors import PeerError, RefuseCode
 from protocol.rate_limit import Bucket

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from p2pdice import plain
+from p2pdice.state import plain
 from protocol import limits
 from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import RejectedMessageError

@@ -9,18 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from p2pdice import (
-    Concede,
-    IllegalMove,
-    Move,
-    Play,
-    RulesError,
-    Stake,
-    View,
-    apply,
-    parse_move,
-    view,
-)
+from p2pdice.engine import apply
+from p2pdice.errors import IllegalMove, RulesError
+from p2pdice.inputs import Play
+from p2pdice.moves import Concede, Move, Stake, parse_move
+from p2pdice.views import View, view
 from protocol.consensus.errors import RejectedMessageError
 from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.rule import LostStakeError

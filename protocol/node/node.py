@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from p2pdice import Move
+from p2pdice.moves import Move
 from protocol import limits
 from protocol.crypto.keys import Identity, KeyFileError, MatchKey
 from protocol.crypto.short_code import ShortCode, UnknownWordError, new_short_code, parse_short_code

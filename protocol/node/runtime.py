@@ -11,7 +11,7 @@ import logging
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
-from p2pdice import Ruleset
+from p2pdice.rulesets import Ruleset
 from protocol import limits
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import RefuseCode

@@ -48,7 +48,7 @@ from protocol.wire.purses import MalformedPurseError
 from protocol.wire.rulesets import ruleset_hash
 
 if TYPE_CHECKING:
-    from p2pdice import Ruleset
+    from p2pdice.rulesets import Ruleset
 
 
 def open_store(home: Home) -> Store:

@@ -18,7 +18,7 @@ from protocol.errors import SEE_MATCHES, ErrorCode, NodeError
 from protocol.storage.home import TRANSCRIPT_SUFFIX
 
 if TYPE_CHECKING:
-    from p2pdice import Ruleset
+    from p2pdice.rulesets import Ruleset
 
 LAST: Final = "last"
 """Names the newest match."""

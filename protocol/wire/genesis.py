@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, cast
 
-from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, RulesError, Ruleset
+from p2pdice.errors import RulesError
+from p2pdice.rulesets import Ruleset
+from p2pdice.stakes import NEWCOMER_COINS, NEWCOMER_TICKETS
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
 from protocol.errors import PeerError

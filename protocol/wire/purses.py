@@ -11,8 +11,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeGuard, cast
 
-from p2pdice import NEWCOMER_COINS
 from p2pdice.moves import MAX_COINS
+from p2pdice.stakes import NEWCOMER_COINS
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.errors import PeerError
 from protocol.limits import LEDGER, RECORDS, SOULS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from p2pdice import PRESETS, Ruleset
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.crypto.hashing import tagged_hash
 from protocol.limits import RULES_NAME_CHARACTERS
 from protocol.wire.canonical import encode
@@ -28,7 +28,7 @@ def ruleset_label(ruleset: Ruleset, name: str = "") -> str:
 
     :param name: as :func:`is_rules_name` has it; empty if these house rules have none.
 
-    >>> from p2pdice import PRESETS
+    >>> from p2pdice.rulesets import PRESETS
     >>> house = PRESETS["classic"].with_options({"dice": "3"})
     >>> ruleset_label(PRESETS["classic"]), ruleset_label(house)[:12], ruleset_label(house, "friday")[:7]
     ('classic', 'house rules ', 'friday ')

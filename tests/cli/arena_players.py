@@ -7,8 +7,10 @@ import sys
 from fractions import Fraction
 from random import Random
 
-from p2pdice import Bid, Move, Ruleset, View
+from p2pdice.moves import Bid, Move
 from p2pdice.players import Player
+from p2pdice.rulesets import Ruleset
+from p2pdice.views import View
 
 
 class Raises(Player):

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from p2pdice import (
-    POWERS,
-    PRESETS,
-    Bid,
-    Die,
-    Event,
-    Liar,
-    Play,
-    Power,
-    Rolled,
-    State,
-    Wager,
-    apply,
-    events,
-    new_match,
-    parse_move,
-    view,
-)
-from protocol import RefuseCode
+from p2pdice import events
+from p2pdice.engine import apply, new_match
+from p2pdice.events import Event
+from p2pdice.inputs import Play, Rolled, Wager
+from p2pdice.motes import Die
+from p2pdice.moves import Bid, Liar, Power, parse_move
+from p2pdice.powers import POWERS
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import State
+from p2pdice.views import view
 from protocol import events as node
+from protocol.errors import RefuseCode
 
 FINGERPRINT = "QZYM-KVHF-TQFB-G7RM-MHXD"
 MATCH = "0123456789abcdef" * 4

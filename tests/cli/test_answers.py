@@ -15,7 +15,11 @@ from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Scene
 from cli.table.theme import Theme
-from p2pdice import PRESETS, Concede, Play, Stake, apply, new_match, view
+from p2pdice.engine import apply, new_match
+from p2pdice.inputs import Play
+from p2pdice.moves import Concede, Stake
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import view
 from protocol import events as node
 from tests.cli.paper import Paper
 from tests.cli.test_line import BEN, Table

@@ -40,7 +40,7 @@ from cli.arena.worker import GIVEN_UP, Plan, close_all_programs, close_programs,
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
 from cli.exits import ExitCode, Failure
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from tests.cli import arena_players
 from tests.cli.conftest import Run
 from tests.programs import descendants

@@ -16,9 +16,9 @@ from cli.bots.local_match import SharedDice, rehearse
 from cli.bots.ndjson import LINE_BYTES
 from cli.bots.program_bot import HELLO_SECONDS, LATE_IN_A_ROW, MOVE_MS, STARTS, VERSION, ProgramBot
 from cli.bots.programs import _LOGGED_BYTES, GRACE
-from p2pdice import Move, View
-from p2pdice.moves import MAX_QUANTITY
+from p2pdice.moves import MAX_QUANTITY, Move
 from p2pdice.players import Player
+from p2pdice.views import View
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import rules
 from tests.programs import PATIENCE, ROOT

@@ -22,9 +22,14 @@ from cli.bots.ndjson import LINE_BYTES
 from cli.bots.program_bot import STARTS, Fault, ProgramBot, fault_sentence, fault_summary
 from cli.bots.program_reporter import ProgramReporter
 from cli.bots.programs import Program, ProgramError, split_command
-from p2pdice import PRESETS, Expect, Play, Stake, State, apply, new_match, view
+from p2pdice.engine import apply, new_match
+from p2pdice.inputs import Play
+from p2pdice.moves import Stake
 from p2pdice.players import OddsPlayer, Player
 from p2pdice.players.contest import DrawnDice, contest
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import Expect, State
+from p2pdice.views import view
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import dealt, play, random_play, rolled, rules, show
 from tests.programs import ROOT, wait_until_gone

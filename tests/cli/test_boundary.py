@@ -18,8 +18,8 @@ import typer
 import protocol
 from cli.boundary import _misused, as_failure, report
 from cli.exits import ExitCode, Failure
-from protocol import ErrorCode, PeerError, ProtocolError, RefuseCode
 from protocol.crypto.keys import KeyFileError
+from protocol.errors import ErrorCode, PeerError, ProtocolError, RefuseCode
 from protocol.events import PlayerInfo
 from protocol.node.node import NodeError
 from protocol.storage.archive import find

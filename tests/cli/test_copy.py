@@ -30,11 +30,18 @@ from cli.text.narrate import question
 from cli.text.narrate_game import narrate_game, verdict
 from cli.text.round_summary import Rounds
 from cli.text.seating import Seating
-from p2pdice import PRESETS, Bid, Concede, Die, Hands, Liar, Play, Rolled, Side, State, apply, events, new_match, view
+from p2pdice import events
+from p2pdice.engine import apply, new_match
+from p2pdice.inputs import Hands, Play, Rolled
+from p2pdice.motes import Die
+from p2pdice.moves import Bid, Concede, Liar, Side
 from p2pdice.powers.blue import PowerStopped
 from p2pdice.powers.dark import DieDestroyed
-from protocol import Clock
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import State
+from p2pdice.views import view
 from protocol import events as node
+from protocol.match.progress import Clock
 from tests.cli.paper import Paper
 from tests.cli.samples import FINGERPRINT
 from tests.cli.test_line import Table

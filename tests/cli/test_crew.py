@@ -28,8 +28,8 @@ from cli.commands.house_bot import house_bot
 from cli.exits import ExitCode
 from cli.levels import Level, dealt
 from cli.settings import Settings
-from p2pdice import PRESETS
 from p2pdice.players import LEVELS, Player
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import NodeError
 from protocol.events import MatchFormed

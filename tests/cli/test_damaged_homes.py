@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import NodeError
 from protocol.node.node import Node

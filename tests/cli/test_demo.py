@@ -23,7 +23,9 @@ from cli.levels import Level
 from cli.text.event_json import event_line
 from cli.text.round_summary import RoundSummary
 from cli.text.seating import Seating
-from p2pdice import Die, events, state_json
+from p2pdice import events
+from p2pdice.motes import Die
+from p2pdice.views import state_json
 from protocol import events as node
 from tests.cli.conftest import Run
 from tests.cli.samples import node_events

@@ -21,7 +21,7 @@ import typer
 from cli.front import COMMANDS, build
 from cli.table.terminal import output_of
 from cli.table.writer import Writer
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.storage.store import Store
 from protocol.wire.genesis import match_id

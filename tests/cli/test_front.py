@@ -60,7 +60,7 @@ def imported(tmp_path: Path, *arguments: str) -> set[str]:
 def test_the_version_costs_no_command_line_parser(tmp_path: Path) -> None:
     modules = imported(tmp_path, "--version")
     assert not modules & {"typer", "rich", "asyncio", "cryptography", "protocol", "argparse"}
-    assert of_the_game(modules) == {"p2pdice", "p2pdice.facade", "p2pdice.version"}
+    assert of_the_game(modules) == {"p2pdice", "p2pdice.version"}
 
 
 def of_the_game(modules: set[str]) -> set[str]:
@@ -70,7 +70,7 @@ def of_the_game(modules: set[str]) -> set[str]:
 def test_help_imports_no_command_and_no_floor_below_but_the_plural(tmp_path: Path) -> None:
     modules = imported(tmp_path, "--help")
     assert not [name for name in modules if name.startswith(("cli.commands", "protocol"))]
-    assert of_the_game(modules) == {"p2pdice", "p2pdice.facade", "p2pdice.version", "p2pdice.plurals"}
+    assert of_the_game(modules) == {"p2pdice", "p2pdice.version", "p2pdice.plurals"}
     assert not modules & {"asyncio", "rich", "cryptography", "prompt_toolkit", "zeroconf", "tomllib", "cli.preferences"}
 
 

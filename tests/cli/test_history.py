@@ -21,7 +21,7 @@ from cli.history.record import UNUSUAL, data, dice_lines, records, table
 from cli.render import columns
 from cli.text.chance import chi_square, holm, p_value, wilson
 from cli.text.hindsight import Weighed
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.events import PlayerInfo
 from tests.cli.conftest import Run
 from tests.cli.test_replay import play

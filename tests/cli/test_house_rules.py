@@ -8,7 +8,7 @@ from hypothesis import given
 
 from cli.foreign_text import LARGEST_FILE
 from cli.rulesets import chosen_ruleset, nearest_preset
-from p2pdice import PRESETS, Ruleset
+from p2pdice.rulesets import PRESETS, Ruleset
 from tests.p2pdice.rulesets import rulesets
 
 

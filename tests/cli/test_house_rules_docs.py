@@ -12,9 +12,8 @@ import typer
 from cli.front import build
 from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
-from p2pdice import OPTIONS, PRESETS
 from p2pdice.bids import raises
-from p2pdice.rulesets import _REFUSED
+from p2pdice.rulesets import _REFUSED, OPTIONS, PRESETS
 from protocol.consensus.verifier import verify
 from protocol.wire.rulesets import ruleset_label
 from tests.programs import ROOT

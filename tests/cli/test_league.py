@@ -28,9 +28,12 @@ from cli.exits import ExitCode, Failure
 from cli.table.play import run
 from cli.text.event_json import NAMES, NIGHT_OVER, OF_BOTS, STANDINGS
 from cli.text.seating import Seating
-from p2pdice import PRESETS, PlayerOut, new_match
+from p2pdice.engine import new_match
+from p2pdice.events import PlayerOut
 from p2pdice.players import OddsPlayer
-from protocol import Home, Identity, Node, TableSettings, verify
+from p2pdice.rulesets import PRESETS
+from protocol.consensus.verifier import verify
+from protocol.crypto.keys import Identity
 from protocol.events import (
     DiceRolled,
     Happened,
@@ -43,7 +46,10 @@ from protocol.events import (
     TableOpened,
     YourTurn,
 )
+from protocol.match.lobby import TableSettings
 from protocol.node.host import KEPT
+from protocol.node.node import Node
+from protocol.storage.home import Home
 from tests.cli.conftest import Run
 from tests.network.company import HOST, IMPATIENT, Company, company
 from tests.programs import MODULE, PATIENCE, ROOT, Program

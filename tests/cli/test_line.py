@@ -15,9 +15,15 @@ from cli.render import wrapped
 from cli.settings import Settings
 from cli.table.face import Face
 from cli.table.player_table import PlayerTable
-from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled, apply, events, new_match, view
-from protocol import ErrorCode
+from p2pdice import events
+from p2pdice.engine import apply, new_match
+from p2pdice.errors import IllegalMove
+from p2pdice.inputs import Play, Rolled
+from p2pdice.moves import Bid, Concede, Liar, Move
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import view
 from protocol import events as node
+from protocol.errors import ErrorCode
 from protocol.match.progress import Clock
 from protocol.node.node import NodeError
 from tests.cli.paper import Paper

@@ -16,7 +16,7 @@ from cli.exits import ExitCode
 from cli.front import build
 from cli.settings import Settings
 from cli.text.match_list import listed
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.files import write_whole

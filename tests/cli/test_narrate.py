@@ -15,8 +15,9 @@ from cli.table.telling import tell
 from cli.text.event_json import NAMES, OF_BOTS, VERDICT, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names
-from p2pdice import PRESETS, events
+from p2pdice import events
 from p2pdice.powers import EVENTS
+from p2pdice.rulesets import PRESETS
 from protocol import events as node
 from tests.cli.samples import FINGERPRINT, GAME, bidding, node_events
 

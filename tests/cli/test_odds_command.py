@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from tests.cli.conftest import Run
 
 
@@ -81,7 +81,7 @@ def test_every_question_about_odds_is_answered(
     quantity: int, face: int, hand: list[int], hidden: int, preset: str
 ) -> None:
     from cli.commands.odds import _chances, _standing
-    from p2pdice import Bid
+    from p2pdice.moves import Bid
 
     if not hand and not hidden:
         return

@@ -21,7 +21,7 @@ from cli.table.player_table import PlayerTable
 from cli.table.scene import Scene
 from cli.table.theme import Theme
 from cli.text.narrate import unfamiliar
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.fingerprint_words import fingerprint_words
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.events import LobbyChanged, PlayerInfo, Recognised, SeatAsked, Unfamiliar
@@ -46,7 +46,7 @@ OWN, ADA, EVE = (Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 3
 
 def meet(home: Home, number: int, *others: tuple[Identity, str]) -> None:
     """Store a formed match with others, as the store's owner has played it."""
-    from p2pdice import PRESETS
+    from p2pdice.rulesets import PRESETS
     from protocol.wire.genesis import Join, Patience, make_join_record, match_id
 
     table = join_record(b"people", 0).join.table

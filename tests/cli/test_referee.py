@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cli.bots.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.bots.referee import Referee
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from tests.cli.conftest import Run
 from tests.programs import MODULE, PATIENCE, Program, environment
 

@@ -20,8 +20,11 @@ from cli.settings import Settings
 from cli.text.hindsight import Weighed, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import Seating
-from p2pdice import PRESETS, BidMade, ChallengeCalled, Hand, HandsShown, Judged, Ruleset, State
+from p2pdice.events import BidMade, ChallengeCalled, HandsShown, Judged
+from p2pdice.inputs import Hand
 from p2pdice.odds import at_least
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.state import State
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened, PlayerInfo
@@ -211,7 +214,9 @@ def test_hindsight_in_words(weighed: Weighed, told: str) -> None:
 @pytest.mark.parametrize(("call", "right"), [("liar", (None, False, True)), ("exact", (None, None, False))])
 def test_nothing_is_claimed_about_dice_in_shut_cups(call: Any, right: tuple[bool | None, ...]) -> None:
     """Three dice of Ada's are known, two of Ben's are not: a bid of so many threes."""
-    from p2pdice import Bid, Play, Rolled, apply, new_match
+    from p2pdice.engine import apply, new_match
+    from p2pdice.inputs import Play, Rolled
+    from p2pdice.moves import Bid
 
     state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "3"}), 2), Rolled())
     state, _ = apply(state, Play(0, Bid(1, 3)))

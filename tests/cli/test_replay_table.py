@@ -23,7 +23,7 @@ from cli.table.scene import Scene
 from cli.table.showing import Showing
 from cli.table.tape import WATCHER, Place, Tape
 from cli.table.theme import Theme
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from p2pdice.stakes import settlement
 from protocol.consensus.verifier import examine
 from protocol.match.replay import Replay

@@ -11,21 +11,13 @@ from hypothesis import strategies as st
 from cli.text.choices import choices
 from cli.text.move_forms import offers
 from cli.text.speech import WIDTH, NotUnderstoodError, doubt, hear, hear_bid, is_possible
-from p2pdice import (
-    Bid,
-    Expect,
-    Liar,
-    Move,
-    Play,
-    RulesError,
-    Ruleset,
-    Stake,
-    View,
-    apply,
-    new_match,
-    parse_move,
-    view,
-)
+from p2pdice.engine import apply, new_match
+from p2pdice.errors import RulesError
+from p2pdice.inputs import Play
+from p2pdice.moves import Bid, Liar, Move, Stake, parse_move
+from p2pdice.rulesets import Ruleset
+from p2pdice.state import Expect
+from p2pdice.views import View, view
 from tests.p2pdice.rulesets import rulesets
 from tests.p2pdice.scripted import dealt, play, random_play, reach, rolled, rules, table
 

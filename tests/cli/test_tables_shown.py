@@ -17,7 +17,7 @@ from cli.commands.tables import Found
 from cli.commands.watch import choose as choose_to_watch
 from cli.exits import ExitCode, Failure
 from cli.text.tables_shown import changes, data, describe, listed
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.net.advertisement import LOBBY, PLAYING, Advertisement
 from protocol.net.sightings import Sighting
 from protocol.version import PROTOCOL_VERSION

@@ -20,7 +20,7 @@ from cli.commands import judging
 from cli.commands.judging import read_transcript
 from cli.commands.verify import CODES, LIMITS, WORST_FIRST, Report, describe
 from cli.exits import ExitCode
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.consensus.verifier import Judgement, Verdict, examine

@@ -20,7 +20,8 @@ from cli.table.face import Face
 from cli.table.player_table import PlayerTable
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
-from p2pdice import PRESETS, new_match
+from p2pdice.engine import new_match
+from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
 from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo
 from protocol.net.advertisement import PRIVATE, Advertisement

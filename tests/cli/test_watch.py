@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.exits import ExitCode
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import verify
 from tests.cli.conftest import Run
 from tests.cli.seat import OVER, SeatedPlayer, play_together, seated

@@ -7,7 +7,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from p2pdice import PRESETS, Ruleset
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from p2pdice import PRESETS, Ruleset
 from p2pdice.players import OddsPlayer
 from p2pdice.players import Player as Bot
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.verifier import verify
 from protocol.events import Happened, MatchResult, Misbehaved, NodeEvent, TableOpened, YourTurn
 from protocol.limits import Limits

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from p2pdice import PRESETS
 from p2pdice.events import BidMade, ChallengeCalled, PlayerOut
 from p2pdice.players import OddsPlayer
+from p2pdice.rulesets import PRESETS
 from protocol.events import (
     Continued,
     Happened,

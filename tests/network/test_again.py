@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cli.table.play import rejoin
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError

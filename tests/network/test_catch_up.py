@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import Purpose

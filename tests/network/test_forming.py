@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed

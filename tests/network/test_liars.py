@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from p2pdice import State
+from p2pdice.state import State
 from protocol import limits
 from protocol.consensus.position import Position
 from protocol.consensus.votes import read_vote

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from p2pdice import Ruleset
+from p2pdice.rulesets import Ruleset
 from protocol import limits
 from protocol.consensus.ends import Shown
 from protocol.consensus.verifier import verify

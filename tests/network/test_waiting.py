@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import PlayerOut, Ruleset, Stake
+from p2pdice.events import PlayerOut
+from p2pdice.moves import Stake
+from p2pdice.rulesets import Ruleset
 from protocol import limits
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError

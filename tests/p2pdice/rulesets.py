@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from p2pdice import OPTIONS, Option, Ruleset
+from p2pdice.rulesets import OPTIONS, Option, Ruleset
 
 
 def _values(option: Option) -> st.SearchStrategy[str | int]:

@@ -3,32 +3,15 @@
 from collections.abc import Iterator
 from random import Random
 
-from p2pdice import (
-    MOTES,
-    PRESETS,
-    Bid,
-    Die,
-    Event,
-    Evict,
-    Exact,
-    Expect,
-    Hand,
-    Hands,
-    Input,
-    Liar,
-    Play,
-    Pledges,
-    Roll,
-    Rolled,
-    Ruleset,
-    Stakes,
-    State,
-    apply,
-    new_match,
-    parse_move,
-)
-from p2pdice.engine import legal_moves
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.events import Event
+from p2pdice.inputs import Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
 from p2pdice.mischief import Buried
+from p2pdice.motes import Die
+from p2pdice.moves import Bid, Exact, Liar, parse_move
+from p2pdice.powers import MOTES
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.state import Expect, State
 
 
 def rules(preset: str = "classic", **options: str) -> Ruleset:

@@ -6,12 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS, Bid, Expect, Hand, Liar, Move, Rolled, Ruleset, State, apply, legal_moves, new_match, view
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.inputs import Hand, Rolled
+from p2pdice.moves import Bid, Liar, Move
 from p2pdice.players import CautiousPlayer, OddsPlayer, PressPlayer
 from p2pdice.players.bidders import BIDDERS, Presser, Safest
 from p2pdice.players.hands import Held, held
 from p2pdice.players.playouts import Standing, Thought, World
 from p2pdice.players.rounds import EXACT, LIAR, Action, Round, Turn
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.state import Expect, State
+from p2pdice.views import view
 
 from .scripted import random_play, roll
 

@@ -2,27 +2,15 @@
 
 import pytest
 
-from p2pdice import (
-    PRESETS,
-    DieLost,
-    Evict,
-    Expect,
-    Judged,
-    LeadPassed,
-    PlayerOut,
-    Pledges,
-    Roll,
-    RoundVoid,
-    Ruleset,
-    Stakes,
-    UnexpectedInput,
-    apply,
-    legal_moves,
-    new_match,
-    state_json,
-)
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.errors import UnexpectedInput
+from p2pdice.events import DieLost, Judged, LeadPassed, PlayerOut, RoundVoid
+from p2pdice.inputs import Evict, Pledges, Roll, Stakes
 from p2pdice.powers.grey import Immunity
 from p2pdice.powers.red import Block
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.state import Expect
+from p2pdice.views import state_json
 
 from .scripted import play, reach, rolled, rules, show, table
 

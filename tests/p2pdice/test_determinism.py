@@ -7,7 +7,9 @@ import sys
 from hashlib import sha256
 from random import Random
 
-from p2pdice import PRESETS, legal_moves, plain
+from p2pdice.engine import legal_moves
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import plain
 
 from .scripted import random_play
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pettingzoo.test import api_test, seed_test
 
-from p2pdice import RulesetError
 from p2pdice.environment import LiarsDice
+from p2pdice.errors import RulesetError
 from p2pdice.vector import SUPPORTED
 
 

@@ -4,37 +4,29 @@ from itertools import combinations
 
 import pytest
 
-from p2pdice import (
-    MOTES,
-    TWIN_SOULS,
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.errors import IllegalMove, UnexpectedInput
+from p2pdice.events import (
     AccusationVoid,
     DieGained,
     DieLost,
-    Expect,
-    IllegalMove,
     MatchOver,
-    Mischief,
     PhaseBegun,
-    Play,
     PlayerOut,
-    Pledges,
     PrizeDrawn,
-    Roll,
-    Rolled,
     RoundVoid,
-    State,
     TicketsEarned,
     TwinSoulJoined,
-    UnexpectedInput,
-    apply,
-    legal_moves,
-    new_match,
-    parse_move,
-    state_json,
-    twin_soul,
 )
+from p2pdice.inputs import Play, Pledges, Roll, Rolled
+from p2pdice.mischief import Mischief
 from p2pdice.motes import Group
+from p2pdice.moves import parse_move
+from p2pdice.powers import MOTES
 from p2pdice.powers.red import Block
+from p2pdice.souls import TWIN_SOULS, twin_soul
+from p2pdice.state import Expect, State
+from p2pdice.views import state_json
 
 from .scripted import dealt, die, listed, play, reach, rules, show, table
 

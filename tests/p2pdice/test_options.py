@@ -2,16 +2,11 @@
 
 import pytest
 
-from p2pdice import (
-    Bid,
-    Exact,
-    Expect,
-    IllegalMove,
-    PalificoBegins,
-    State,
-    legal_moves,
-    new_match,
-)
+from p2pdice.engine import legal_moves, new_match
+from p2pdice.errors import IllegalMove
+from p2pdice.events import PalificoBegins
+from p2pdice.moves import Bid, Exact
+from p2pdice.state import Expect, State
 
 from .scripted import play, rolled, rules, settle, show
 

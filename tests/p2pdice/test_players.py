@@ -8,30 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice import (
-    PRESETS,
-    Bid,
-    IllegalMove,
-    Liar,
-    Move,
-    Play,
-    Power,
-    Rolled,
-    Ruleset,
-    Stake,
-    State,
-    View,
-    apply,
-    check_wager,
-    new_match,
-    view,
-)
-from p2pdice.inputs import Input
+from p2pdice.engine import apply, new_match
+from p2pdice.errors import IllegalMove
+from p2pdice.inputs import Input, Play, Rolled
+from p2pdice.moves import Bid, Liar, Move, Power, Stake
 from p2pdice.odds import at_least
 from p2pdice.players import LEVELS, CautiousPlayer, MindPlayer, OddsPlayer, Player, PressPlayer
 from p2pdice.players.contest import Course, DrawnDice
 from p2pdice.players.contest import contest as play_out
 from p2pdice.players.shares import share
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.stakes import check_wager
+from p2pdice.state import State
+from p2pdice.views import View, view
 
 from .rulesets import rulesets
 from .scripted import play, reach, show, table

@@ -8,10 +8,12 @@ from typing import get_args
 import pytest
 
 import p2pdice.powers
-from p2pdice import GROUPS, MOTES, POWERS, TWIN_SOULS, Event, Power, PowerEvent, parse_move
-from p2pdice.motes import Die
-from p2pdice.powers import EVENTS
+from p2pdice.events import Event, PowerEvent
+from p2pdice.motes import GROUPS, Die
+from p2pdice.moves import Power, parse_move
+from p2pdice.powers import EVENTS, MOTES, POWERS
 from p2pdice.powers.power import MotePower
+from p2pdice.souls import TWIN_SOULS
 
 each_power = pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
 

@@ -8,48 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice import (
-    MOTES,
-    PRESETS,
-    Bid,
-    Concede,
-    Crown,
-    Die,
-    DieGained,
-    DieLost,
-    Exact,
-    Expect,
-    Hands,
-    HandsShown,
-    IllegalMove,
-    Liar,
-    Lose,
-    MalformedMove,
-    Move,
-    Pass,
-    Play,
-    Pledges,
-    Power,
-    Roll,
-    Rolled,
-    RoundStarted,
-    RulesError,
-    Ruleset,
-    Side,
-    Stake,
-    Stakes,
-    State,
-    UnexpectedInput,
-    apply,
-    legal_moves,
-    new_match,
-    parse_move,
-    plain,
-    settlement,
-    state_json,
-    view,
-)
-from p2pdice.powers import GROUP_OF
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.errors import IllegalMove, MalformedMove, RulesError, UnexpectedInput
+from p2pdice.events import DieGained, DieLost, HandsShown, RoundStarted
+from p2pdice.inputs import Hands, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.motes import Die
+from p2pdice.moves import Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side, Stake, parse_move
+from p2pdice.powers import GROUP_OF, MOTES
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.stakes import settlement
+from p2pdice.state import Expect, State, plain
+from p2pdice.views import state_json, view
 
 from .rulesets import rulesets
 from .scripted import play, random_play, roll, rolled, rules, show

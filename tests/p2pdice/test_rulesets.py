@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 
-from p2pdice import OPTIONS, PRESETS, Ruleset, RulesetError
+from p2pdice.errors import RulesetError
+from p2pdice.rulesets import OPTIONS, PRESETS, Ruleset
 
 from .rulesets import rulesets
 from .scripted import rules

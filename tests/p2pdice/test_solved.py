@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS, Bid, Hand, Hands, Move, Play, Rolled, Ruleset, State, View, apply, legal_moves, new_match
+from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.events import DieLost
-from p2pdice.moves import LIAR
+from p2pdice.inputs import Hand, Hands, Play, Rolled
+from p2pdice.moves import LIAR, Bid, Move
+from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.solved import SolvedPlayer, __main__, exploitability, solve, solved_move
 from p2pdice.solved.exploitability import BestResponse, bounds
 from p2pdice.solved.policy import Policy, pack, policy
 from p2pdice.solved.rounds import beginning, hands, sequences
+from p2pdice.state import State
+from p2pdice.views import View
 
 TABLES = list(product((1, 2, 3), repeat=2))
 SMALL = {(1, 1): 17 / 36, (1, 2): 13 / 27, (2, 1): 17 / 27}

@@ -6,29 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice import (
-    PRESETS,
-    Concede,
-    Expect,
-    MatchOver,
-    Play,
-    Pledges,
-    Rolled,
-    Ruleset,
-    Stake,
-    Stakes,
-    StakesOpened,
-    StakesPaid,
-    State,
-    UnexpectedInput,
-    Wager,
-    apply,
-    new_match,
-    plain,
-    settlement,
-    state_json,
-)
-from p2pdice.stakes import check_wager
+from p2pdice.engine import apply, new_match
+from p2pdice.errors import UnexpectedInput
+from p2pdice.events import MatchOver, StakesOpened, StakesPaid
+from p2pdice.inputs import Play, Pledges, Rolled, Stakes, Wager
+from p2pdice.moves import Concede, Stake
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.stakes import check_wager, settlement
+from p2pdice.state import Expect, State, plain
+from p2pdice.views import state_json
 
 from .scripted import play, random_play, rules, show
 

@@ -1,6 +1,9 @@
 """Canonical values that SPEC.md prints: whoever changes one of these changes the rules or the wire."""
 
-from p2pdice import PRESETS, Pledges, Roll, Rolled, Stakes, State, apply, new_match, plain
+from p2pdice.engine import apply, new_match
+from p2pdice.inputs import Pledges, Roll, Rolled, Stakes
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import State, plain
 
 from .scripted import play, rolled, show
 

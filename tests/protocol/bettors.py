@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.accounts import Account, result_hash
 from protocol.consensus.ends import End, Shown, read_evidence, read_shown, stake_in, void_message
 from protocol.crypto.hashing import tagged_hash

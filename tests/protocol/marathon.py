@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from p2pdice import PRESETS
 from p2pdice.moves import FACES, MAX_QUANTITY
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.history import History
 from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.wire.canonical import encode

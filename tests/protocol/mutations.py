@@ -15,7 +15,12 @@ from random import Random
 from typing import Any, Final, cast
 from unittest.mock import patch
 
-from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
+from p2pdice.engine import apply
+from p2pdice.errors import RulesError
+from p2pdice.inputs import Play
+from p2pdice.moves import parse_move
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.stakes import NEWCOMER_COINS
 from protocol import limits
 from protocol.consensus import verifier
 from protocol.consensus.branches import Outcome

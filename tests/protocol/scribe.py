@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from p2pdice import Bid, view
+from p2pdice.moves import Bid
+from p2pdice.views import view
 from protocol.consensus.history import History
 from protocol.consensus.kinds.commit import COMMITMENTS
 from protocol.consensus.position import Purpose

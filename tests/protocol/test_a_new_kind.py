@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import PRESETS
 from p2pdice.events import PlayerOut
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError

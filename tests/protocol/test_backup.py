@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
 from protocol.limits import BACKUP
 from protocol.node.purse import PurseKeeper

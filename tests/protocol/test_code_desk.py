@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.short_code import ShortCode
 from protocol.errors import RefuseCode

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.errors import RejectedMessageError
 from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.commit import COMMITMENTS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.errors import NodeError
 from protocol.node.node import Node

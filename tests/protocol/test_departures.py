@@ -7,7 +7,8 @@ from itertools import chain, combinations
 
 import pytest
 
-from p2pdice import PRESETS, PlayerOut
+from p2pdice.events import PlayerOut
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.departures import departure
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.votes import elect

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from p2pdice import PRESETS, Ruleset
 from p2pdice.moves import MAX_COINS
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
 from protocol.consensus.ends import end_of, gather, read_evidence, stakes_of, void_evidence, void_message
 from protocol.crypto.keys import MatchKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.position import Purpose
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.verifier import Judgement, verify

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.history import History
 from protocol.consensus.position import FORMED
 from protocol.consensus.transcript import write_transcript

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import protocol
-from p2pdice import NEWCOMER_COINS, PRESETS, Ruleset, Stake
+from p2pdice.moves import Stake
 from p2pdice.players import OddsPlayer
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.stakes import NEWCOMER_COINS
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.wire.genesis import Patience
@@ -97,7 +99,7 @@ def test_in_a_match_without_purses_everybody_is_a_newcomer() -> None:
 
 
 def state_payout(world: World) -> tuple[int, ...]:
-    from p2pdice import state_json
+    from p2pdice.views import state_json
 
     state = world.machines[0].match.history.position.state
     assert state is not None

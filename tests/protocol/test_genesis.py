@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SMALL_ORDER, Identity, MatchKey
 from protocol.limits import JOIN_ADDRESSES, NICKNAME_CHARACTERS, PATIENCE_BOUNDS

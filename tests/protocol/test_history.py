@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from p2pdice import PRESETS, Expect
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import Expect
 from protocol.consensus import history as history_module
 from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import MisconductError, RejectedMessageError

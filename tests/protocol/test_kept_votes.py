@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from p2pdice import PRESETS, Bid, view
+from p2pdice.moves import Bid
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import view
 from protocol import limits
 from protocol.consensus.branches import Outcome
 from protocol.consensus.position import Purpose

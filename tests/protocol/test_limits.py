@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.branches import Outcome
 from protocol.consensus.replica import Replica

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.limits import UNSIGNED

@@ -5,8 +5,11 @@ from unittest.mock import patch
 
 import pytest
 
-from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, events
+from p2pdice import events
+from p2pdice.errors import IllegalMove
+from p2pdice.moves import Bid, Concede, Liar
 from p2pdice.players import OddsPlayer
+from p2pdice.rulesets import PRESETS
 from p2pdice.state import Exit
 from protocol import limits
 from protocol.consensus.kinds import parse_signed

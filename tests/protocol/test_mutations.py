@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement, verify
 from protocol.wire.messages import Kind
 from tests.protocol.mutations import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.position import Purpose
 from protocol.consensus.votes import read_vote
 from protocol.crypto.keys import MatchKey

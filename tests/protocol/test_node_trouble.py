@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from p2pdice import Liar, RulesError
+from p2pdice.errors import RulesError
+from p2pdice.moves import Liar
 from protocol import limits
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.verifier import verify

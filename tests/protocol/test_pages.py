@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from p2pdice import PRESETS, view
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import view
 from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
 from protocol.consensus.replica import Replica

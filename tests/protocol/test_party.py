@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.events import ConcedeAccepted, Continued, Overdue, Suspended
 from protocol.match.effects import Conceded, Ticked
 from protocol.match.match import Match

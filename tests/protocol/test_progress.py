@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.kinds import stage_of
 from protocol.consensus.position import Purpose, Stage
 from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerInfo, Suspended, YourTurn

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS
 from p2pdice.moves import MAX_COINS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.hashing import tagged_hash
 from protocol.limits import LEDGER, RECORDS, SOULS
 from protocol.wire import purses

@@ -6,8 +6,9 @@ others sent before: the best moment for whoever wants to profit by it. The other
 
 import pytest
 
-from p2pdice import PRESETS, settlement
 from p2pdice.events import HandsShown, PlayerOut, RoundVoid
+from p2pdice.rulesets import PRESETS
+from p2pdice.stakes import settlement
 from protocol.consensus.kinds import RULES, SCRIPTS, parse_signed
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.verifier import Judgement, verify

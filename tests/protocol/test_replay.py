@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from p2pdice import PRESETS, HandsShown, PlayerOut, RoundStarted, Ruleset
+from p2pdice.events import HandsShown, PlayerOut, RoundStarted
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, examine

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS, Ruleset
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.net.advertisement import LOBBY, Advertisement
 from protocol.wire.genesis import parse_ruleset
 from protocol.wire.nicknames import is_table_name

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import MatchKey
 from protocol.node.node import Node, NodeError
 from protocol.storage.home import Home

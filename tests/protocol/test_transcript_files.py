@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
 from protocol.files import write_whole
 from protocol.storage.archive import transcript_named

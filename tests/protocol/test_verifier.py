@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.history import History
 from protocol.consensus.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify

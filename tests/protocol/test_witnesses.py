@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.branches import Outcome
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History

@@ -15,7 +15,7 @@ from itertools import count, product
 from pathlib import Path
 from typing import NamedTuple
 
-from p2pdice import PRESETS, Ruleset
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.transcript import TRANSCRIPT_TAG, MalformedTranscriptError, write_transcript
 from protocol.match.effects import Conceded
 from protocol.wire.canonical import encode

@@ -17,7 +17,8 @@ from typing import Any, Final, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from p2pdice import PRESETS, legal_moves
+from p2pdice.engine import legal_moves
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import FORMED, Position
 from protocol.consensus.proofs import contradiction

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement
 from tests.cli.test_replay import play
 from tests.protocol.mutations import play as small

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import Judgement, verify
 from tests.cli.test_replay import play

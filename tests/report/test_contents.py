@@ -11,8 +11,9 @@ from cli.render import percent
 from cli.report.charts import BOTTOM, HEIGHT, LEFT, TOP, bars, dice_over_time
 from cli.report.contents import Contents, contents
 from cli.text.chance import chi_square, p_value
-from p2pdice import PRESETS, BidMade, ChallengeCalled, RoundStarted, StakesPaid
+from p2pdice.events import BidMade, ChallengeCalled, RoundStarted, StakesPaid
 from p2pdice.odds import at_least, exactly
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened, MatchResult
 from protocol.match.replay import Replay

@@ -17,7 +17,8 @@ from cli.render import columns
 from cli.report.charts import COLUMN, HEIGHT, WIDTH, bars, dice_over_time
 from cli.report.page import page, scripts
 from cli.text.hindsight import weigh
-from p2pdice import PRESETS, DieLost
+from p2pdice.events import DieLost
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.consensus.verifier import Judgement

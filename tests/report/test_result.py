@@ -11,7 +11,7 @@ import pytest
 
 from cli.commands.verify import CODES
 from cli.exits import ExitCode
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement, verify
 from tests.cli.conftest import Run, here
 from tests.cli.test_replay import play

@@ -9,8 +9,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
+from p2pdice.stakes import settlement
+from p2pdice.state import Expect, State
 from protocol import limits
 from protocol.consensus.kinds import RULES, parse_signed
 from protocol.consensus.kinds.witness import CARRIED

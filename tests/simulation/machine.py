@@ -12,7 +12,8 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Final
 
-from p2pdice import Concede, RulesError
+from p2pdice.errors import RulesError
+from p2pdice.moves import Concede
 from p2pdice.players import Player
 from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript

@@ -10,7 +10,13 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from p2pdice import NEWCOMER_COINS, Bid, Play, RulesError, Ruleset, apply, view
+from p2pdice.engine import apply
+from p2pdice.errors import RulesError
+from p2pdice.inputs import Play
+from p2pdice.moves import Bid
+from p2pdice.rulesets import Ruleset
+from p2pdice.stakes import NEWCOMER_COINS
+from p2pdice.views import view
 from protocol import limits
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.kinds import parse_signed
@@ -328,7 +334,7 @@ class IllegalMove(_WrongOnce):
 
 
 def _move(text: str) -> Any:
-    from p2pdice import parse_move
+    from p2pdice.moves import parse_move
 
     return parse_move(text)
 

@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
-from p2pdice import RulesError, State, Wager, check_wager, stakes
+from p2pdice import stakes
+from p2pdice.errors import RulesError
+from p2pdice.inputs import Wager
+from p2pdice.stakes import check_wager
+from p2pdice.state import State
 from protocol import limits
 from protocol.consensus import ballot as ballot_module
 from protocol.consensus import history as history_module

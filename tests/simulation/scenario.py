@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from p2pdice import PRESETS, Ruleset
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.wire.genesis import Patience
 from tests.simulation.cores import CORES
 from tests.simulation.faults import DISK, NETWORK, Fault, plan_faults

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from random import Random
 from typing import NamedTuple
 
-from p2pdice import Move, View
-from p2pdice.moves import Stake
+from p2pdice.moves import Move, Stake
 from p2pdice.players import Player
+from p2pdice.views import View
 from protocol.consensus.kinds import commit as commit_module
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import tagged_hash

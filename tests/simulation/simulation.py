@@ -11,8 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from p2pdice import Concede, Move, View
+from p2pdice.moves import Concede, Move
 from p2pdice.players import OddsPlayer, Player
+from p2pdice.views import View
 from protocol.consensus.branches import Outcome
 from protocol.consensus.kinds import RULES, parse_signed
 from protocol.consensus.replica import Replica

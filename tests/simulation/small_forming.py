@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History

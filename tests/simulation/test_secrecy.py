@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.crypto.hashing import tagged_hash
 from protocol.match.match import Match
 from tests.simulation.faults import plan_faults

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.wire.genesis import Patience
 from tests.simulation.campaign import as_markdown, replay_command, run_plan, shrink
 from tests.simulation.cores import CORES

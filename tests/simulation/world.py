@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from p2pdice import Concede, Ruleset
+from p2pdice.moves import Concede
 from p2pdice.players import OddsPlayer, Player
+from p2pdice.rulesets import Ruleset
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript

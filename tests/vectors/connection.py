@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.crypto.tls import ALPN, authority_certificate, issue

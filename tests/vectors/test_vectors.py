@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdice import State
+from p2pdice.state import State
 from protocol.consensus.history import History
 from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.verifier import examine

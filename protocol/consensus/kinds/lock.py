@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p2pdice import State, plain
+from p2pdice.state import State, plain
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import OtherStateError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, is_hash, short

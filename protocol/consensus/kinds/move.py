@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from p2pdice import Bid, Concede, Play, RulesError, State, apply, parse_move
+from p2pdice.engine import apply
+from p2pdice.errors import RulesError
+from p2pdice.inputs import Play
+from p2pdice.moves import Bid, Concede, parse_move
+from p2pdice.state import State
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from p2pdice import Expect, Hands
+from p2pdice.inputs import Hands
+from p2pdice.state import Expect
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.commit import COMMITMENTS, dice_commitments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p2pdice import Roll, Rolled
+from p2pdice.inputs import Roll, Rolled
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, short

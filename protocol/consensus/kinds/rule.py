@@ -7,7 +7,8 @@ from collections.abc import Collection
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeGuard
 
-from p2pdice import Stake, State
+from p2pdice.moves import Stake
+from p2pdice.state import State
 from protocol.consensus.closing import Body, Closing
 from protocol.consensus.position import Position, Purpose, Stage, Transition
 from protocol.crypto.hashing import HASH_BYTES

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from p2pdice import Expect, RulesError, Stakes, Wager, check_wager
+from p2pdice.errors import RulesError
+from p2pdice.inputs import Stakes, Wager
 from p2pdice.plurals import plural
+from p2pdice.stakes import check_wager
+from p2pdice.state import Expect
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, LostStakeError, Rule, Secrets, is_hash, short

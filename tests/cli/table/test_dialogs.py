@@ -28,8 +28,7 @@ from cli.table.dialogs import (
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, Page
 from cli.table.theme import Theme
-from p2pdice import PRESETS
-from protocol import Clock
+from p2pdice.rulesets import PRESETS
 from protocol.events import (
     Continued,
     LobbyChanged,
@@ -40,6 +39,7 @@ from protocol.events import (
     SeatAsked,
     Suspended,
 )
+from protocol.match.progress import Clock
 from tests.cli.paper import Paper
 from tests.cli.table.boards import Sample, people
 

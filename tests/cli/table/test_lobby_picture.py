@@ -18,7 +18,7 @@ from cli.table.theme import Theme
 from cli.text.qr_code import qr_code
 from cli.text.recap import Round, Row, recap
 from cli.text.seating import Seating
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.events import (
     AwaitingPlayers,
     Claimed,

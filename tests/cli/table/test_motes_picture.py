@@ -17,10 +17,13 @@ from cli.table.theme import Theme
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
 from cli.text.narrate_motes import window
-from p2pdice import PRESETS, Bid, Die, Stake, view
 from p2pdice.mischief import Buried, Effect
+from p2pdice.motes import Die
+from p2pdice.moves import Bid, Stake
 from p2pdice.powers.grey import Immunity
 from p2pdice.powers.red import Block
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import view
 from protocol.events import CupsSeen, YourTurn
 from tests.cli.table.boards import Sample, match_of
 

@@ -12,9 +12,12 @@ import pytest
 from cli.table.board import Board, CupOpened, Told
 from cli.table.pace import Pace
 from cli.table.scene import Motion, spans
-from p2pdice import PRESETS, Hand, State, new_match, view
 from p2pdice import events as game
-from p2pdice.state import Call
+from p2pdice.engine import new_match
+from p2pdice.inputs import Hand
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import Call, State
+from p2pdice.views import view
 from protocol.events import Happened, MatchStarted, NodeEvent, PlayerInfo, YourTurn
 
 STATE = new_match(PRESETS["classic"], 3, 0)

@@ -28,9 +28,12 @@ from cli.table.picture import picture
 from cli.table.scene import Band, Gauge, Motion, Scene, Talk
 from cli.table.theme import MARKS, Depth, Ground, Theme, luminance
 from cli.text.move_forms import offers
-from p2pdice import PRESETS, Bid, Hand, Play, Rolled, apply, new_match, parse_move, view
+from p2pdice.engine import apply, new_match
 from p2pdice.events import BidMade
-from p2pdice.inputs import Evict
+from p2pdice.inputs import Evict, Hand, Play, Rolled
+from p2pdice.moves import Bid, parse_move
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import view
 from protocol.events import DiceRolled, MatchStarted, Misbehaved, PeerLost, YourTurn
 from tests.cli.table.boards import match_of, people, told
 

@@ -16,7 +16,7 @@ from prompt_toolkit.input import create_pipe_input
 from cli.settings import Settings
 from cli.table.player_table import PlayerTable
 from cli.table.screen import Screen
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from protocol.events import LobbyChanged, PlayerInfo, TableOpened
 from tests.cli.table.boards import JOIN_LINE, Sample
 

@@ -16,7 +16,8 @@ from cli.table.moment import band, title
 from cli.table.picture import picture
 from cli.table.scene import Motion, Scene
 from cli.table.theme import Theme
-from p2pdice import PRESETS, Hand
+from p2pdice.inputs import Hand
+from p2pdice.rulesets import PRESETS
 from tests.cli.table.boards import Sample, match_of
 
 PICTURES, ASCII = Theme(), Theme("none", "unknown", is_ascii=True)

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from cli.table.walking import Step, walk
 from cli.text.move_forms import offers
 from cli.text.speech import is_possible
-from p2pdice import PRESETS, Bid, Pledges, Rolled, View, apply, new_match, parse_move, view
+from p2pdice.engine import apply, new_match
+from p2pdice.inputs import Pledges, Rolled
+from p2pdice.moves import Bid, parse_move
+from p2pdice.rulesets import PRESETS
+from p2pdice.views import View, view
 from tests.p2pdice.scripted import play
 
 NAMES = ("Ada", "Ben", "Cleo")

@@ -11,7 +11,12 @@ from cli.bots import program_bot as bots
 from cli.bots.ndjson import LineBuffer
 from cli.bots.program_bot import Fault, ProgramBot, fault_sentence, fault_summary
 from cli.text.choices import is_stake
-from p2pdice import PRESETS, Expect, Play, Stake, View, apply, view
+from p2pdice.engine import apply
+from p2pdice.inputs import Play
+from p2pdice.moves import Stake
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import Expect
+from p2pdice.views import View, view
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 from tests.p2pdice.scripted import dealt, play, rolled, rules

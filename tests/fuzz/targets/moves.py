@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from p2pdice import MalformedMove, Move, parse_move
+from p2pdice.errors import MalformedMove
+from p2pdice.moves import Move, parse_move
 from tests.fuzz.target import Target
 
 

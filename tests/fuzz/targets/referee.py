@@ -6,7 +6,7 @@ import json
 
 from cli.bots.ndjson import LineBuffer, OverlongLineError
 from cli.bots.referee import Referee
-from p2pdice import PRESETS
+from p2pdice.rulesets import PRESETS
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from cli.rulesets import chosen_ruleset
-from p2pdice import PRESETS, Ruleset
+from p2pdice.rulesets import PRESETS, Ruleset
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 
