@@ -58,7 +58,14 @@ def sections() -> dict[str, tuple[str, str]]:
     return found
 
 
+def shown_by() -> dict[str, str]:
+    """Return the tests of each section, by title, from the last part of the page."""
+    _, _, last = PAGE.partition("\n## Which tests show it\n")
+    return dict(re.findall(r"^\*\*(.+)\*\*\n((?:.+\n)+)", last, flags=re.MULTILINE))
+
+
 SECTIONS = sections()
+SHOWN_BY = shown_by()
 
 
 def functions_of(path: Path) -> set[str]:
@@ -80,23 +87,32 @@ def test_every_test_that_is_named_exists(path: str) -> None:
 
 def test_every_mention_of_a_test_is_one_that_is_looked_up() -> None:
     assert len(REFERENCE.findall(PAGE)) == PAGE.count("`tests/") > 100
-    assert PAGE.count("::test_") == PAGE.count("`tests/") + 1  # the introduction says how to run one
+    assert PAGE.count("::test_") == PAGE.count("`tests/") + 1  # the last part says how to run one
 
 
 @pytest.mark.parametrize("title", SECTIONS)
 def test_every_section_says_what_an_attacker_gets_and_which_test_shows_it(title: str) -> None:
     _, text = SECTIONS[title]
     assert re.search(r"\*\*An attacker( gets)?\*\*", text)
-    shown, reason = text.partition("**Shown by**")[2], text.partition("**No test**:")[2].strip()
-    assert bool(shown) != bool(reason), "either tests, or a reason why none is possible"
-    assert REFERENCE.search(shown) or len(reason) >= LEAST_REASON
+    reason = text.partition("**No test**:")[2].strip()
+    assert (title in SHOWN_BY) != bool(reason), "either tests, or a reason why none is possible"
+    assert REFERENCE.search(SHOWN_BY.get(title, "")) or len(reason) >= LEAST_REASON
+
+
+def test_tests_are_listed_for_sections_only() -> None:
+    assert SHOWN_BY.keys() <= SECTIONS.keys()
+
+
+def test_the_first_page_has_a_row_for_every_section_in_their_order() -> None:
+    first, _, _ = PAGE.partition("\n## Who attacks\n")
+    rows = re.findall(r"^\| ([^|]+?) \|", first, flags=re.MULTILINE)
+    assert [row for row in rows if row not in {"promise", "not promised", "---"}] == [*SECTIONS]
 
 
 @pytest.mark.parametrize("title", [title for title, (part, _) in SECTIONS.items() if part == "Promised"])
 def test_every_promise_has_its_condition_and_a_test(title: str) -> None:
-    _, text = SECTIONS[title]
-    assert text.lstrip().startswith("Holds ")
-    assert REFERENCE.search(text)
+    assert SECTIONS[title][1].lstrip().startswith("Holds ")
+    assert title in SHOWN_BY
 
 
 def test_every_claim_has_its_section_where_it_belongs() -> None:
