@@ -130,7 +130,7 @@ async def screen_of(player: Player, home: Path) -> AsyncIterator[tuple[PlayerTab
         table.take(event)
     with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
         async with Screen(table, None, bell="off", color="none") as screen:
-            table._face = screen
+            table.face = screen
             yield table, keys
 
 

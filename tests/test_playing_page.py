@@ -13,11 +13,11 @@ from cli.front import build
 from cli.preferences import SETTINGS
 from cli.settings import Settings
 from cli.table.line_editor import LineEditor
+from cli.table.live_table import SpectatorTable
 from cli.table.picture import CLASSES
 from cli.table.player_table import IN_THE_LOBBY, PlayerTable
 from cli.table.screen import Screen
 from cli.table.showing import Showing
-from cli.table.spectator_table import SpectatorTable
 from cli.table.table import IN_FULL
 from cli.table.terminal import ASCII_VARIABLE, SMALLEST
 from cli.text.speech import hear

@@ -21,7 +21,7 @@ from cli.levels import LevelsOption, dealt
 from cli.render import command_line, counted, escape, shown_path, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings, is_interactive
-from cli.table.play import run
+from cli.table.play import run, show
 from cli.table.showing import PaceOption, Ui, UiOption, showing
 from cli.text.event_json import NAMES
 from cli.text.round_summary import RoundSummary
@@ -160,11 +160,11 @@ def _show(path: Path, settings: Settings, ui: Ui | None, pace: float | None) -> 
     """Show the match at the table."""
     from cli.commands.replay import opened
     from cli.commands.verify import Report, describe
-    from cli.table.demo_table import DemoTable
+    from cli.table.replay_table import DemoTable
 
     _, _, replay = opened(str(path), settings, as_json=False)
     verdict = "\n".join(describe(Report(path, replay.verdict))[:2])
-    run(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict).run())
+    run(show(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict)))
 
 
 def _print(summary: dict[str, Any], ending: str) -> None:

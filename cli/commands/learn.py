@@ -10,7 +10,7 @@ from cli.commands.nickname import NameOption, nickname
 from cli.exits import Failure
 from cli.front import application
 from cli.settings import Settings, is_interactive
-from cli.table.play import run
+from cli.table.play import run, show
 from cli.table.showing import PaceOption, UiOption, showing
 
 EPILOG: Final = """\b
@@ -34,4 +34,4 @@ def learn(ctx: typer.Context, name: NameOption = None, ui: UiOption = None, pace
     if not is_interactive():
         raise Failure("A lesson needs a terminal.", hint="The rules in words: p2pdice rules classic")
     settings = ctx.ensure_object(Settings)
-    run(LessonTable(settings, showing(settings, ui, pace, None), nickname(name)).run())
+    run(show(LessonTable(settings, showing(settings, ui, pace, None), nickname(name))))

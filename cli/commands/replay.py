@@ -15,7 +15,7 @@ from cli.front import application
 from cli.output import complain, say
 from cli.render import command_line, escape, sentence, shown_path
 from cli.settings import Settings, is_interactive
-from cli.table.play import run
+from cli.table.play import run, show
 from cli.table.showing import PaceOption, UiOption, showing
 from cli.text.transcript_names import named_transcript
 
@@ -78,7 +78,7 @@ def replay(
         from cli.table.replay_table import ReplayTable
 
         how = showing(settings, ui, pace, bell=False)
-        run(ReplayTable(replayed, settings, how, seat, "\n".join(verdict)).run())
+        run(show(ReplayTable(replayed, settings, how, seat, "\n".join(verdict))))
     else:
         for line in story(replayed, seat, verdict):
             say(line)

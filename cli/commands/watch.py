@@ -18,7 +18,7 @@ from cli.front import application
 from cli.passphrases import unlocked
 from cli.render import command_line
 from cli.settings import Settings
-from cli.table.play import InterfaceOption, alone, rejoin, run, sit
+from cli.table.play import InterfaceOption, alone, rejoin, run, show, sit
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
 from cli.text.tables_shown import Listed, listed
 
@@ -86,7 +86,7 @@ async def look_on(
     :param identity: that of the home, if it is unlocked already.
     """
     from cli.log import open_log
-    from cli.table.spectator_table import SpectatorTable, report
+    from cli.table.live_table import SpectatorTable, report
     from protocol.errors import NodeError
     from protocol.node.node import Node
 
@@ -104,7 +104,7 @@ async def look_on(
             await report(node)
             return
         gallery = SpectatorTable(node, settings, how, target)
-        await gallery.run()
+        await show(gallery)
         if gallery.wants_seat:
             await sit(node, settings, how, alone, rejoin, watched=gallery)
     finally:

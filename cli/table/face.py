@@ -6,16 +6,15 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from weakref import WeakKeyDictionary
 
 from cli.render import harmless, wrapped
 from cli.table.coloring import painter
-from cli.table.overheard import overheard
 from cli.table.suspending import noticing
-from cli.table.writer import PATIENCE, Writer
+from cli.table.writer import PATIENCE, Writer, overheard
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -269,3 +268,16 @@ class TerminalLines(PipedInput):
 
     def show(self, table: ShownTable) -> None:
         self._table = table
+
+
+async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
+    """Run coroutines side by side until one of them ends; the others are cancelled. Its exception is raised."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()

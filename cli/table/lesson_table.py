@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from cli.table import answers
 from cli.table.board import Told
-from cli.table.open_face import open_face
+from cli.table.face import first_of
 from cli.table.table import Table
-from cli.table.tasks import first_of
 from cli.text.coach import COACH, HANDS, LESSONS, spoken
 from cli.text.move_forms import offers
 from p2pdice.engine import apply, new_match
@@ -66,9 +65,7 @@ class LessonTable(Table):
 
         :raises InterruptedByUserError: on Ctrl-C at the prompt.
         """
-        async with open_face(self, self._showing) as face:
-            self._face = face
-            await first_of(self.teach(), self._listen())
+        await first_of(self.teach(), self._listen())
 
     async def teach(self) -> None:
         """Go through the steps, and take the learner's moves from :meth:`obey`."""

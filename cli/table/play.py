@@ -1,32 +1,47 @@
-"""Sitting at a table as a person: the common part of hosting, joining and resuming."""
+"""Sitting at a table as a person: the node, the bots that come along, and the face that suits this process."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, nullcontext, suppress
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from io import StringIO
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeVar, cast
 
 import typer
 
 from cli.exits import ExitCode, Failure
-from cli.output import complain
+from cli.output import complain, say, unguarded
 from cli.passphrases import unlocked
-from cli.render import sentence
+from cli.render import harmless, sentence
 from cli.rulesets import chosen_ruleset, rules_name
-from cli.settings import Settings
+from cli.settings import Settings, is_interactive
 from cli.starting import gc_paused
-from cli.table.curtain import curtain
-from cli.table.face import HOST, InterruptedByUserError
-from cli.table.showing import Ui
+from cli.table.face import HOST, InterruptedByUserError, PipedLines, TerminalLines
+from cli.table.showing import Showing, Ui
+from cli.table.suspending import leaving
+from cli.table.writer import Writer, drained
 
 if TYPE_CHECKING:
     from cli.bots.crew import Crew
-    from cli.table.showing import Showing
-    from cli.table.spectator_table import SpectatorTable
+    from cli.table.face import Face
+    from cli.table.live_table import SpectatorTable
+    from cli.table.table import Table
     from protocol.crypto.keys import Identity
     from protocol.match.lobby import TableSettings
     from protocol.match.match import Match
@@ -58,6 +73,8 @@ PledgeOption = Annotated[
     ),
 ]
 
+_RAISE: Final = "\x1b[?1049h\x1b[2J\x1b[H"
+_LOWER: Final = "\x1b[?1049l"
 _Result = TypeVar("_Result")
 Enter = Callable[["Node"], Awaitable[None]]
 """Hosts, joins or resumes."""
@@ -155,7 +172,7 @@ def play(
 
     me = identity or unlocked(settings.private_home())
     curtained = curtained if curtained is not None else ExitStack()
-    curtained.enter_context(curtain(first, showing))
+    curtained.enter_context(_curtain(first, showing))
 
     async def attend() -> None:
         node = await Node.open(home, name, port=port, interface=interface, identity=me)
@@ -206,6 +223,15 @@ async def sit(
 
         crew = await at_table.enter_async_context(company(node))
         table = PlayerTable(node, settings, showing, bots=crew.fingerprints, again=go_again, watched=watched)
+        await show(table)
+
+
+async def show(table: Table) -> None:
+    """Show a table until the person leaves.
+
+    :raises InterruptedByUserError: on Ctrl-C at the prompt.
+    """
+    async with _face_of(table) as table.face:
         await table.run()
 
 
@@ -233,3 +259,52 @@ async def _stoppable(main: Coroutine[Any, Any, _Result]) -> _Result:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
                 asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     return await main
+
+
+@contextmanager
+def _curtain(text: str, showing: Showing) -> Iterator[None]:
+    """Show a line on the full screen while modules and the network take their time. Complaints are printed at its end.
+
+    :param text: safe to print.
+    """
+    if showing.ui is not Ui.SCREEN or sys.platform == "win32":  # whose consoles may have to be prepared first
+        yield
+        return
+    width = get_terminal_size().columns - 2
+    raised = f"{_RAISE} {harmless(text if len(text) < width else text[: width - 1] + '…')}"
+    screen = unguarded(sys.stdout)
+    screen.write(raised)
+    screen.flush()
+    complaints = StringIO()
+    try:
+        with redirect_stderr(complaints), leaving(screen, _LOWER, raised):
+            yield
+    finally:
+        screen.write(_LOWER)
+        screen.flush()
+        if told := complaints.getvalue().rstrip("\n"):
+            say(told, sys.stderr)
+
+
+@asynccontextmanager
+async def _face_of(table: Table) -> AsyncIterator[Face]:
+    """Open the face that suits this process: a terminal's if both ends are terminals, else pipes.
+
+    A thread writes the output of any face, and the table does not wait for it before the end.
+    """
+    showing = table.showing
+    if not is_interactive():
+        pipe = Writer(sys.stdout, limit=None)
+        with redirect_stdout(cast("TextIO", pipe)):
+            async with drained(pipe, None):
+                yield PipedLines(pipe)
+    elif showing.ui is Ui.SCREEN:
+        from cli.table.screen import Screen
+
+        # prompt_toolkit writes to a Windows console by calls of its own.
+        writer = Writer(sys.stdout) if sys.platform != "win32" else None
+        async with Screen(table, writer, bell=showing.bell, color=showing.color) as screen:
+            yield screen
+    else:
+        async with TerminalLines(table, Writer(sys.stdout), bell=showing.bell, color=showing.color) as lines:
+            yield lines

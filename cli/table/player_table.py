@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
     from cli.table.lesson_table import LessonTable
+    from cli.table.live_table import SpectatorTable
     from cli.table.scene import Dialog
-    from cli.table.spectator_table import SpectatorTable
     from protocol.node.node import Node
 
 IN_THE_LOBBY: Final = ("start", "link", "code", "qr", "seat", "watch", "refuse", "remove", "learn")
@@ -511,7 +511,7 @@ class PlayerTable(LiveTable):
         elif "learn" not in self._offered:
             self._say(f"Learn before a match begins, or later with:\n    {command_line('learn')}")
         elif self._lesson is None:
-            self._lesson = LessonTable(self._settings, self._showing, self._node.name, self.face, self)
+            self._lesson = LessonTable(self._settings, self.showing, self._node.name, self.face, self)
             self._teaching = asyncio.create_task(self._teach(self._lesson))
             self.face.show(self._lesson)
 
@@ -589,7 +589,7 @@ class PlayerTable(LiveTable):
         """Return the background for which a QR code is drawn."""
         if is_ascii(sys.stdout):
             return "ascii"
-        return "light" if self._showing.color == "light" else "dark"
+        return "light" if self.showing.color == "light" else "dark"
 
     def _qr_code(self) -> list[str]:
         """Return the rows of the QR code, indented so that they stay whole."""

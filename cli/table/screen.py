@@ -50,13 +50,12 @@ from cli.table.canvas import cut, width
 from cli.table.dialogs import page_rows, page_size, rows
 from cli.table.face import InterruptedByUserError
 from cli.table.line_editor import LineEditor
-from cli.table.overheard import overheard
 from cli.table.picture import picture
 from cli.table.scene import Band, Dialog, Gauge, Page, ReplayStrip, Scene, Talk
 from cli.table.suspending import ask_to_stop, suspending
 from cli.table.table import HIDDEN
 from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
-from cli.table.writer import PATIENCE
+from cli.table.writer import PATIENCE, overheard
 from cli.text.seating import display_names
 from p2pdice.moves import Bid
 from p2pdice.state import NOBODY

@@ -2,7 +2,7 @@
 
 A face shows it, in plain lines or as a full screen. The keys of the screen type lines, so a table knows only lines, and
 keys can do nothing that words cannot. There are three kinds: :class:`~cli.table.player_table.PlayerTable`,
-:class:`~cli.table.spectator_table.SpectatorTable` and :class:`~cli.table.replay_table.ReplayTable`.
+:class:`~cli.table.live_table.SpectatorTable` and :class:`~cli.table.replay_table.ReplayTable`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Table(ABC):
     :attr:`keys`.
 
     :param showing: how it is shown.
-    :param face: shows it, and reads lines. If none is given, one is opened that suits this process.
+    :param face: shows it, and reads lines.
     """
 
     keys: Mapping[str, str] = {}
@@ -61,6 +61,8 @@ class Table(ABC):
     """Coach's words, in a lesson."""
     lesson = ""
     """How far a lesson is."""
+    face: Face
+    """The person's end of the table. :func:`cli.table.play.show` opens one that suits this process."""
 
     def __init__(self, settings: Settings, showing: Showing, face: Face | None = None) -> None:
         self.board = Board()
@@ -74,8 +76,9 @@ class Table(ABC):
         self.words: dict[str, Word] = {}
         """The words that can be typed at any time, in the order of the help."""
         self._settings = settings
-        self._showing = showing
-        self._face = face
+        self.showing = showing
+        if face is not None:
+            self.face = face
         self._has_left = False
 
     @abstractmethod
@@ -84,12 +87,6 @@ class Table(ABC):
 
         :raises InterruptedByUserError: on Ctrl-C at the prompt.
         """
-
-    @property
-    def face(self) -> Face:
-        """The person's end of the table."""
-        assert self._face is not None
-        return self._face
 
     def _say(self, text: str) -> None:
         self.face.say(text)

@@ -2,7 +2,8 @@
 
 A terminal stops taking output when its owner presses Ctrl-S, looks back through its history, or puts the program that
 shows it to sleep; a pipe does so while its reader sleeps. A node that tried to write would wait, and the others would
-believe that it has left. So a table gives all output to a :class:`Writer`, which never waits.
+believe that it has left. So a table gives all output to a :class:`Writer`, which never waits. What others print
+meanwhile, such as bots' complaints and warnings of libraries, is :func:`overheard` and told at the table.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Final, TextIO
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextvars import copy_context
+from typing import Final, TextIO, cast
 
 from cli.output import unguarded
 
@@ -171,3 +173,43 @@ async def drained(writer: Writer | None, patience: float | None) -> AsyncIterato
 
 
 LOST: Final = "\r\n(Some lines were lost: this terminal stopped taking output for too long.)\r\n"
+
+
+class Overheard:
+    """Takes the place of an output stream, and tells each line. Any thread may print. Made inside a running loop.
+
+    :param say: tells a line; it is called in the loop.
+    :param encoding: of the terminal, for libraries that ask for it.
+    """
+
+    errors = "backslashreplace"
+
+    def __init__(self, say: Callable[[str], None], encoding: str) -> None:
+        self.encoding = encoding
+        self._say = say
+        self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        """Tell each line that is complete now."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            if line.strip():
+                self._loop.call_soon_threadsafe(self._say, line.rstrip(), context=self._context.copy())
+        return len(text)
+
+    def flush(self) -> None:
+        """Incomplete lines wait for their end."""
+
+    def isatty(self) -> bool:
+        """No: lines are broken where they are shown."""
+        return False
+
+
+@contextmanager
+def overheard(say: Callable[[str], None], encoding: str) -> Iterator[None]:
+    """Tell all that is printed inside the block, on standard output or standard error."""
+    stream = cast("TextIO", Overheard(say, encoding))
+    with redirect_stdout(stream), redirect_stderr(stream):
+        yield

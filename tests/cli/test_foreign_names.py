@@ -285,7 +285,7 @@ def test_nobody_goes_around_the_outlet() -> None:
         ("cli/commands/arena.py", "painting"),
         ("cli/commands/referee.py", "unguarded"),
         ("cli/commands/settings.py", "unguarded"),
-        ("cli/table/curtain.py", "unguarded"),
+        ("cli/table/play.py", "unguarded"),
         ("cli/table/screen.py", "unguarded"),
         ("cli/table/terminal.py", "unguarded"),
         ("cli/table/writer.py", "unguarded"),

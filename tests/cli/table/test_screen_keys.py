@@ -53,7 +53,7 @@ async def lobby(*guests: PlayerInfo) -> AsyncIterator[Keyboard]:
     with create_pipe_input() as pipe, create_app_session(input=pipe):
         table = PlayerTable(cast("Any", node), Settings(Path("home")))
         async with Screen(table, None, bell="off", color="none") as screen:
-            table._face = screen
+            table.face = screen
             table.take(TableOpened("Friday", JOIN_LINE, (), True, seats=4, ruleset=PRESETS["classic"]))
             table.take(LobbyChanged((ADA, *guests), 4))
             await asyncio.sleep(0.1)  # painted: the keys of the key bar are known

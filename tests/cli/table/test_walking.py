@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.table.walking import Step, walk
+from cli.table.line_editor import Step, walk
 from cli.text.move_forms import offers
 from cli.text.speech import is_possible
 from p2pdice.engine import apply, new_match
