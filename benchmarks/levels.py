@@ -19,7 +19,7 @@ from functools import partial
 from itertools import product
 from typing import NamedTuple
 
-from cli.text.chance import wilson
+from cli.history import wilson
 from p2pdice.events import Event
 from p2pdice.moves import Move, Stake
 from p2pdice.players import LEVELS, Player

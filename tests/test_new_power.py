@@ -218,9 +218,8 @@ class ClaimsOnAmber:
         assert getattr(p2pdice, PlayerCaught.__name__) is PlayerCaught
 
     def test_the_house_plays_it_in_an_arena(self) -> None:
-        from cli.arena.entrants import named
-        from cli.arena.fixtures import fixtures, round_robin
-        from cli.arena.worker import Plan, play_games
+        from cli.arena.fixtures import fixtures, named, round_robin
+        from cli.arena.game import Plan, play_games
         from p2pdice.players import LEVELS
         from p2pdice.rulesets import PRESETS
 

@@ -1,19 +1,23 @@
-"""The standings of an arena: who wins how much more than a fair share, and how sure that is.
+"""The standings of an arena: who wins how much more than a fair share, how sure that is, and how it is printed.
 
-A victory is one point, shared by all who win together. A deal is one score: its games have the same dice.
+A victory is one point, shared by all who win together. A deal is one score, between 0 and 1: its games have the same
+dice, so they are not independent. Both kinds of confidence intervals here are for the mean of such scores.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from statistics import NormalDist, fmean
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from math import inf, log, log1p, sqrt
+from statistics import NormalDist, fmean, stdev
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cli.arena.confidence import ConfidenceSequence, Interval, interval
-from cli.arena.fixtures import Fixture, Table, seated
-from cli.arena.game import Game
-from cli.arena.worker import Plan
+from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
+from cli.arena.game import Game, Plan
+from cli.bots.names import program_name
+from cli.bots.programs import split_command
+from cli.render import columns, escape, listing
+from p2pdice.players import LEVELS
 
 if TYPE_CHECKING:
     from openskill.models import PlackettLuceRating
@@ -46,7 +50,7 @@ class Share(NamedTuple):
         return self.bounds.high < self.fair
 
 
-class Standing(NamedTuple):
+class EntrantResult(NamedTuple):
     """How an entrant did in all games."""
 
     entrant: int
@@ -70,7 +74,7 @@ class Standing(NamedTuple):
 class Scores:
     """The scores of deals, from games in the order of their fixtures."""
 
-    def __init__(self, tables: Sequence[Table]) -> None:
+    def __init__(self, tables: Sequence[ArenaTable]) -> None:
         self.deals: dict[tuple[int, int], list[float]] = defaultdict(list)
         """For table and entrant the score of each whole deal, 0 to 1."""
         self._tables = tables
@@ -119,7 +123,7 @@ class Decision:
     :param error: the chance that any of these answers is wrong is at most this, whenever one stops.
     """
 
-    def __init__(self, tables: Sequence[Table], error: float) -> None:
+    def __init__(self, tables: Sequence[ArenaTable], error: float) -> None:
         self.error = error
         self._tables = tables
         self._scores = Scores(tables)
@@ -175,7 +179,7 @@ class Summary:
         self.standings = sorted(_standings(plan, played), key=lambda standing: (-standing.rating, standing.entrant))
 
 
-def _standings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Standing]:
+def _standings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[EntrantResult]:
     seats_taken: Counter[int] = Counter()
     won: dict[int, float] = defaultdict(float)
     fair: dict[int, float] = defaultdict(float)
@@ -191,7 +195,7 @@ def _standings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Stand
             ms[entrant].extend(game.ms[seat])
     ratings = _ratings(plan, played)
     return [
-        Standing(
+        EntrantResult(
             entrant,
             seats_taken[entrant],
             won[entrant],
@@ -222,3 +226,204 @@ def _ratings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Placket
             own = [rated[seat][0] for seat, each in enumerate(seats) if each == entrant]
             ratings[entrant] = model.rating(fmean(each.mu for each in own), fmean(each.sigma for each in own))
     return ratings
+
+
+class Interval(NamedTuple):
+    """Bounds of an average."""
+
+    low: float
+    high: float
+
+    def excludes(self, value: float) -> bool:
+        """Tell whether the value is outside."""
+        return not self.low <= value <= self.high
+
+
+def interval(scores: list[float], confidence: float) -> Interval:
+    """Return bounds of the mean for a number of deals that was fixed before, by the normal approximation.
+
+    A deal that was lost and one that was won are added, in the manner of Agresti and Coull (1998): a few deals that are
+    alike by chance would have no variance, and look certain.
+
+    >>> interval([0.0, 1.0] * 49, 0.95)
+    Interval(low=0.4015..., high=0.5984...)
+    >>> interval([0.0, 0.0], 0.99).excludes(0.5)
+    False
+    """
+    deals = [*scores, 0.0, 1.0]
+    radius = NormalDist().inv_cdf((1 + confidence) / 2) * stdev(deals) / sqrt(len(deals))
+    mean = fmean(deals)
+    return Interval(max(0.0, mean - radius), min(1.0, mean + radius))
+
+
+class ConfidenceSequence:
+    """Bounds that hold after all deals at once, so one may look after each, and stop as soon as they say enough.
+
+    Source: the predictable plug-in empirical Bernstein confidence sequence of Waudby-Smith and Ramdas, "Estimating
+    means of bounded random variables by betting" (2023), theorem 2. It holds for every distribution on [0, 1].
+
+    :param error: the chance that the mean is ever outside is at most this.
+    """
+
+    def __init__(self, error: float) -> None:
+        self._log = log(2 / error)
+        self._count = 0
+        self._sum = 0.0
+        self._squares = 0.0
+        self._weights = 0.0
+        self._weighted = 0.0
+        self._spread = 0.0
+        self.interval = Interval(-inf, inf)
+        """The bounds now. They never widen: as all of them hold at once, so does what they have in common."""
+
+    def add(self, scores: Iterable[float]) -> None:
+        """Take the scores of further deals, in their order."""
+        for score in scores:
+            count = self._count + 1
+            variance = (0.25 + self._squares) / count
+            weight = min(0.5, sqrt(2 * self._log / (variance * count * log1p(count))))
+            before = (0.5 + self._sum) / count
+            self._spread += (score - before) ** 2 * (-log1p(-weight) - weight)
+            self._weighted += weight * score
+            self._weights += weight
+            self._sum += score
+            self._squares += (score - (0.5 + self._sum) / (count + 1)) ** 2
+            self._count = count
+            centre, radius = self._weighted / self._weights, (self._log + self._spread) / self._weights
+            low, high = self.interval
+            self.interval = Interval(max(low, 0.0, centre - radius), min(high, 1.0, centre + radius))
+
+
+def summary_text(summary: Summary) -> str:
+    """Return both tables and the faults."""
+    names = short_names(summary.plan.entrants)
+    standings = [
+        [
+            names[each.entrant],
+            f"{each.rating:.1f} ± {each.uncertainty:.1f}",
+            f"{each.games}",
+            _percent(each.won / each.games) if each.games else "-",
+            _percent(each.fair / each.games) if each.games else "-",
+            f"{each.move_ms:.1f}",
+            f"{each.slow_ms:.1f}",
+        ]
+        for each in summary.standings
+    ]
+    shares = [
+        [
+            summary.plan.tables[share.table].rules,
+            names[share.entrant],
+            _others(names, summary.plan.tables[share.table].seats, share.entrant),
+            f"{share.games}",
+            _percent(share.won),
+            f"{100 * share.bounds.low:.1f} to {100 * share.bounds.high:.1f}",
+            _percent(share.fair),
+            _result(share),
+        ]
+        for share in summary.shares
+    ]
+    faults = [
+        f"{names[each.entrant]} made {sum(each.faults.values())} faults: "
+        + listing([f"{count} {kind}" for kind, count in each.faults.items()])
+        + "."
+        for each in summary.standings
+        if each.faults
+    ]
+    return "\n".join(
+        [
+            *_markdown(("bot", "rating", "games", "won %", "fair %", "ms/move", "99th pct. ms"), standings, left=1),
+            "",
+            *_markdown(
+                (
+                    "rules",
+                    "bot",
+                    "against",
+                    "games",
+                    "won %",
+                    f"{100 * summary.confidence:g} % bounds",
+                    "fair %",
+                    "result",
+                ),
+                shares,
+                left=3,
+            ),
+            *(["", *faults] if faults else []),
+        ]
+    )
+
+
+def short_names(entrants: Sequence[Entrant]) -> list[str]:
+    """Return names that leave room for the figures: a program is named after its file, if no other has that name."""
+    files = [
+        escape(program_name(split_command(entrant.text))) if entrant.kind == "program" else entrant.name
+        for entrant in entrants
+    ]
+    return [
+        entrant.name if file in LEVELS or files.count(file) > 1 else file
+        for entrant, file in zip(entrants, files, strict=True)
+    ]
+
+
+def _others(names: Sequence[str], seats: Sequence[int], entrant: int) -> str:
+    """Return whom an entrant plays against at a table: ``3 odds``."""
+    others = {each: count for each, count in Counter(seats).items() if each != entrant}
+    return ", ".join(names[each] if count == 1 else f"{count} {names[each]}" for each, count in others.items())
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """Return the standings as JSON-able data."""
+    names = [entrant.name for entrant in summary.plan.entrants]
+    return {
+        "bots": [
+            {
+                "bot": names[each.entrant],
+                "rating": round(each.rating, 3),
+                "uncertainty": round(each.uncertainty, 3),
+                "games": each.games,
+                "wins": round(each.won, 3),
+                "fair_wins": round(each.fair, 3),
+                "faults": each.faults,
+                "move_ms": round(each.move_ms, 3),
+                "move_ms_99": round(each.slow_ms, 3),
+            }
+            for each in summary.standings
+        ],
+        "tables": [
+            {
+                "rules": summary.plan.tables[share.table].rules,
+                "seats": [names[entrant] for entrant in summary.plan.tables[share.table].seats],
+                "bot": names[share.entrant],
+                "games": share.games,
+                "won": round(share.won, 5),
+                "low": round(share.bounds.low, 5),
+                "high": round(share.bounds.high, 5),
+                "fair": round(share.fair, 5),
+                "result": _result(share),
+            }
+            for share in summary.shares
+        ],
+        "confidence": summary.confidence,
+    }
+
+
+def _result(share: Share) -> str:
+    return "better" if share.is_better else "worse" if share.is_worse else "open"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Return a table whose first ``left`` columns are aligned to the left, the others to the right."""
+    widths = [max(3, columns(head), *(columns(row[index]) for row in rows)) for index, head in enumerate(heads)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (
+            cell + " " * (width - columns(cell)) if index < left else " " * (width - columns(cell)) + cell
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return f"| {' | '.join(cell.replace('|', '/') for cell in padded)} |"
+
+    rule = ["-" * width if index < left else "-" * (width - 1) + ":" for index, width in enumerate(widths)]
+    return [line(heads), line(rule), *map(line, rows)]

@@ -1,23 +1,34 @@
-"""An arena from its first game to its last: what is played, resumed, counted and ended early."""
+"""An arena from its first game to its last: what is played, resumed, counted and ended early, and its file.
+
+The file has a heading, and a line for each game, written as the game ends. A process that is killed can leave half a
+line behind: a resumed arena takes the whole lines, and plays the other games.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
+from hashlib import sha256
+from pathlib import Path
+from sqlite3 import Connection
+from types import TracebackType
+from typing import Any, Final, NamedTuple
 
-from cli.arena.fixtures import Fixture, fixtures
-from cli.arena.game import Game
-from cli.arena.journal import Journal
+from cli.arena.fixtures import Fixture, fixtures, table_of
+from cli.arena.game import Game, Plan
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
-from cli.arena.worker import Plan
+from cli.render import shown_path
+from p2pdice.version import VERSION as PROGRAM
+from protocol.files import check_own
+from protocol.storage.store import HomeInUseError, hold_file
 
 Played = list[tuple[Fixture, Game]]
 
 
-class Progress(NamedTuple):
+class ArenaProgress(NamedTuple):
     """How far an arena is."""
 
     games: int
@@ -35,7 +46,7 @@ def run(
     workers: int,
     *,
     decision: Decision | None,
-    told: Callable[[Progress], None],
+    told: Callable[[ArenaProgress], None],
 ) -> Played:
     """Play the games that the file does not have yet; return those that count, in the order of the fixtures.
 
@@ -66,7 +77,138 @@ def run(
         for games in batches:
             journal.add(games)
             waiting.update((game.number, replace(game, lines=())) for game in games)  # the file has the moves
-            told(Progress(len(waiting), len(every), resumed))
+            told(ArenaProgress(len(waiting), len(every), resumed))
             if is_over():
                 break
     return counted
+
+
+VERSION: Final = 1
+
+
+class JournalError(Exception):
+    """The file is not one of this arena. The text can be printed as it is."""
+
+
+class JournalInUseError(Exception):
+    """Another arena writes to the file. The text can be printed as it is."""
+
+
+def heading(plan: Plan) -> dict[str, Any]:
+    """Return the heading as JSON-able data. It leaves out the number of games, so that an arena can be made longer.
+
+    House bots may play otherwise in another version, and a command means another program in another folder.
+    """
+    is_anywhere = all(entrant.kind == "house" for entrant in plan.entrants)
+    return {
+        "type": "arena",
+        "version": VERSION,
+        "p2pdice": PROGRAM,
+        "folder": "" if is_anywhere else str(Path.cwd()),
+        "bots": [entrant.text for entrant in plan.entrants],
+        "tables": [
+            {"rules": table.rules, "options": dict(ruleset.options()), "seats": list(table.seats)}
+            for table, ruleset in zip(plan.tables, plan.rulesets, strict=True)
+        ],
+        "seed": plan.seed,
+        "move_ms": plan.move_ms,
+    }
+
+
+def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
+    """Return the file for these games if nobody names one: the latest one of this arena, or the next.
+
+    No arena takes the place of an earlier one: a program may have changed meanwhile.
+
+    :raises OSError: if the file is there, and is not the owner's own.
+    """
+    name = sha256(_line(heading(plan))).hexdigest()[:12]
+    latest = max((int(path.stem.partition("-")[2]) for path in folder.glob(f"{name}-*.ndjson")), default=0)
+    path = folder / f"{name}-{max(1, latest) if is_resumed else latest + 1}.ndjson"
+    check_own(path)
+    return path
+
+
+class Journal:
+    """The games that were played, on the disk.
+
+    :param is_resumed: take the games that are in the file, if there is one; else there must be none.
+    :raises JournalError: if the file to be resumed is one of another arena.
+    :raises JournalInUseError: if another arena writes to it.
+    :raises FileExistsError: if there is a file, and it is not resumed.
+    :raises OSError: if it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, plan: Plan, *, is_resumed: bool) -> None:
+        self.games: list[Game] = []
+        """Those of the file, without their moves: the results of a million games fit into memory."""
+        begun = _line(heading(plan))
+        path = path.resolve()  # the lock is beside the file, not beside a link to it
+        self._held = _hold(path)
+        try:
+            is_there = is_resumed and path.exists()
+            whole = self._read(path, begun, plan) if is_there else 0
+            self._file = path.open("r+b" if is_there else "xb")
+        except BaseException:
+            self._held.close()
+            raise
+        self._file.truncate(whole)
+        self._file.seek(whole)
+        if not whole:
+            self._file.write(begun)
+            self._file.flush()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._held.close()
+
+    def add(self, games: Iterable[Game]) -> None:
+        """Write games."""
+        self._file.write(b"".join(_line(game.to_json()) for game in games))
+        self._file.flush()
+
+    def _read(self, path: Path, begun: bytes, plan: Plan) -> int:
+        """Take the games of the whole lines; return how many bytes those lines have."""
+        with path.open("rb") as file:
+            first = file.readline(2 * len(begun))
+            if first != begun:
+                if begun.startswith(first):  # killed before it was written
+                    return 0
+                raise JournalError(f"{shown_path(path)} is the file of another arena, or of none")
+            whole = len(first)
+            for line in file:
+                if not line.endswith(b"\n"):  # killed before the end of it was written
+                    break
+                try:
+                    self.games.append(_game(json.loads(line), plan))
+                except (ValueError, RecursionError):
+                    raise JournalError(f"{shown_path(path)} has a line that is not a game of this arena") from None
+                whole += len(line)
+        return whole
+
+
+def _game(data: object, plan: Plan) -> Game:
+    if not isinstance(data, dict):
+        raise ValueError("this is not an object")
+    game = Game.from_json({**data, "lines": ()})
+    table = table_of(plan.tables, game.number)
+    if game.number < 0 or game.rules != table.rules or len(game.faults) != len(table.seats):
+        raise ValueError(f"game {game.number} is played at another table")
+    return game
+
+
+def _hold(path: Path) -> Connection:
+    """Keep the file from every other arena, until the connection is closed or the process dies."""
+    try:
+        return hold_file(path)
+    except HomeInUseError:
+        raise JournalInUseError(f"{shown_path(path)} is in use by another arena") from None
+
+
+def _line(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"

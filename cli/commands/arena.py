@@ -31,9 +31,9 @@ from cli.table.suspending import hiding_cursor
 from p2pdice.plurals import plural
 
 if TYPE_CHECKING:
+    from cli.arena.game import Plan
     from cli.arena.standings import Decision
-    from cli.arena.tournament import Progress
-    from cli.arena.worker import Plan
+    from cli.arena.tournament import ArenaProgress
 
 EPILOG: Final = """\b
 Examples:
@@ -134,13 +134,11 @@ def arena(
 
     Nothing is sent or signed. Every bot meets every other one, in all seats, with the same dice.
     """
-    from cli.arena.cluster import cluster as connected
-    from cli.arena.entrants import EntrantError
-    from cli.arena.journal import Journal, JournalError, JournalInUseError, kept
+    from cli.arena.fixtures import EntrantError
+    from cli.arena.pool import cluster as connected
     from cli.arena.pool import local
-    from cli.arena.standings import Decision, Summary
-    from cli.arena.table import summary_json, summary_text
-    from cli.arena.tournament import run
+    from cli.arena.standings import Decision, Summary, summary_json, summary_text
+    from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
     from cli.bots.programs import ProgramError
     from cli.log import open_log
     from protocol.storage.home import Home
@@ -213,9 +211,8 @@ def _plan(
     move_ms: int,
     is_gauntlet: bool,
 ) -> Plan:
-    from cli.arena.entrants import named
-    from cli.arena.fixtures import gauntlet, round_robin
-    from cli.arena.worker import Plan
+    from cli.arena.fixtures import gauntlet, named, round_robin
+    from cli.arena.game import Plan
 
     names, sizes = tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(players))
     pairings = sum(len(texts) - 1 if is_gauntlet else comb(len(texts), min(size, len(texts))) for size in sizes)
@@ -248,7 +245,7 @@ def _ended_like_ctrl_c() -> Iterator[None]:
 
 def _try_out(plan: Plan) -> None:
     """Make every player once and start every program once, so that a bad one is named before any game."""
-    from cli.arena.entrants import EntrantError
+    from cli.arena.fixtures import EntrantError
     from cli.bots.program_reporter import introduced
     from cli.bots.programs import ProgramError, split_command
 
@@ -283,7 +280,7 @@ def _told(decision: Decision, games: int) -> str:
 
 
 @contextmanager
-def _progress(games: int) -> Iterator[Callable[[Progress], None]]:
+def _progress(games: int) -> Iterator[Callable[[ArenaProgress], None]]:
     """Show how many games are played and the time that is left: a bar at a terminal, else a line now and then."""
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with _bar(games) as told:
@@ -292,7 +289,7 @@ def _progress(games: int) -> Iterator[Callable[[Progress], None]]:
     begun = time.monotonic()
     slices = 0
 
-    def line(now: Progress) -> None:
+    def line(now: ArenaProgress) -> None:
         nonlocal slices
         if now.games * _SLICES // now.of > slices:
             slices = now.games * _SLICES // now.of
@@ -304,7 +301,7 @@ def _progress(games: int) -> Iterator[Callable[[Progress], None]]:
 
 
 @contextmanager
-def _bar(games: int) -> Iterator[Callable[[Progress], None]]:
+def _bar(games: int) -> Iterator[Callable[[ArenaProgress], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
@@ -313,7 +310,7 @@ def _bar(games: int) -> Iterator[Callable[[Progress], None]]:
     with hiding_cursor(sys.stderr), bar:
         task = bar.add_task("games", total=games)
 
-        def told(now: Progress) -> None:
+        def told(now: ArenaProgress) -> None:
             bar.update(task, total=now.of, completed=now.games)
 
         yield told

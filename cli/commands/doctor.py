@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from cli.commands.waiting import place_in
-from cli.doctor.finding import PEER, Finding, State
+from cli.doctor import PEER, Finding, Severity
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
@@ -61,9 +61,7 @@ def doctor(
             say(finding.line())
 
     async def examine() -> None:
-        from cli.doctor.firewall import firewall
-        from cli.doctor.machine import machine
-        from cli.doctor.network import network
+        from cli.doctor import firewall, machine, network
 
         for finding in machine(home):
             note(finding)
@@ -74,8 +72,8 @@ def doctor(
             note(finding)
 
     run(examine())
-    problems = [each for each in findings if each.state is State.PROBLEM]
-    is_far = any(each.check == PEER and each.state is not State.OK for each in findings)
+    problems = [each for each in findings if each.state is Severity.PROBLEM]
+    is_far = any(each.check == PEER and each.state is not Severity.OK for each in findings)
     if as_json:
         print(json.dumps({"playable": not problems, "findings": [each.data() for each in findings]}))
     elif problems:

@@ -21,7 +21,7 @@ from cli.text.match_list import Listed, listed_with_files
 from p2pdice.rulesets import PRESETS
 
 if TYPE_CHECKING:
-    from cli.history.account import Account
+    from cli.history import MatchFigures
     from protocol.storage.home import Home
 
 EPILOG: Final = """\b
@@ -136,26 +136,26 @@ def stats(
     Each transcript is verified first. Matches without one, and those that are not fair and finished, are left out, and
     named.
     """
-    from cli.history.record import WARNING, WIDTH, data, dice_lines, heading, records, table
+    from cli.history import WARNING, WIDTH, data, dice_lines, heading, records, table
 
     meant, unread = _chosen(ctx, player, rules, since, until)
     chosen = [each for each in meant if each.transcript is not None]
     paths = [each.transcript for each in chosen if each.transcript is not None]
-    accounts: list[Account] = []
+    matches: list[MatchFigures] = []
     left_out = [escape(each.name) for each in (*(one for one in meant if one.transcript is None), *unread)]
-    with on_all_cores(read_account, paths) as judged, progress_over(paths, as_json) as tell:
+    with on_all_cores(read_figures, paths) as judged, progress_over(paths, as_json) as tell:
         for place, (each, path) in enumerate(zip(chosen, paths, strict=True), 1):
             tell(f"verifying match {place} of {len(chosen)}")
-            account = judged(path)
-            if account is None:
+            match = judged(path)
+            if match is None:
                 left_out.append(escape(each.name))
             else:
-                accounts.append(account)
-    found = records(reversed(accounts))
+                matches.append(match)
+    found = records(reversed(matches))
     if as_json:
-        print(json.dumps({"matches": len(accounts), "left_out": left_out, "players": data(found)}))
+        print(json.dumps({"matches": len(matches), "left_out": left_out, "players": data(found)}))
         return
-    say(heading(len(accounts), found, left_out))
+    say(heading(len(matches), found, left_out))
     if not found:
         return
     print()
@@ -168,9 +168,9 @@ def stats(
     say(WARNING)
 
 
-def read_account(path: Path) -> Account | None:
-    """Verify a transcript; return the account of its match if it is fair and finished, and can be read."""
-    from cli.history.account import account
+def read_figures(path: Path) -> MatchFigures | None:
+    """Verify a transcript; return the figures of its match if it is fair and finished, and can be read."""
+    from cli.history import figures
     from protocol.consensus.verifier import Judgement, examine
     from protocol.match.replay import Replay
 
@@ -179,7 +179,7 @@ def read_account(path: Path) -> Account | None:
     except OSError:
         return None
     fair = (Judgement.FAIR, Judgement.UNPROVEN)
-    return account(Replay(examined, path)) if examined.verdict.verdict in fair else None
+    return figures(Replay(examined, path)) if examined.verdict.verdict in fair else None
 
 
 def _chosen(

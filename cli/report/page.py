@@ -1,23 +1,36 @@
 """The page of a report: one HTML file that fetches nothing, under a policy that forbids every fetch.
 
 Names and all other texts of players are escaped by the template engine. Scripts and styles run only if their hashes
-stand in the policy, so no text of a player can become either.
+stand in the policy, so no text of a player can become either. Charts are coordinates of inline SVG: the template writes
+the elements.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cli.render import listing
-from cli.report.charts import HEIGHT, SMALL, WIDTH, bars, dice_over_time
-from cli.report.contents import Contents, contents
-from cli.text.chance import ENOUGH_DICE
+from cli.history import ENOUGH_DICE, chi_square, no_figures, p_value
+from cli.render import FACES, columns, listing, percent
+from cli.table.board import Board
+from cli.table.telling import tell
+from cli.text.hindsight import Weighed, weigh
+from cli.text.recap import Round, Row, fold, recap
+from cli.text.round_summary import Rounds
+from cli.text.seating import Seating
+from p2pdice.events import RoundStarted, StakesPaid
+from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
-    from protocol.match.replay import Replay
+    from cli.table.board import Told
+    from p2pdice.inputs import Hand
+    from protocol.events import PlayerInfo
+    from protocol.match.replay import ClosedStep, Replay
 
 STYLE: Final = "report.css"
 TEMPLATE: Final = "report.html.j2"
@@ -93,3 +106,231 @@ def _text(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a round."""
+
+    text: str
+    percent: str = ""
+    """How likely a bid was to be true, or a call to be right, for its player; empty for anything else."""
+    share: float = 0.0
+    """The same, from 0 to 1."""
+    outcome: str = ""
+    """``true``, ``false``, ``right``, ``wrong``, or ``unknown``; empty for anything else."""
+
+
+@dataclass(slots=True)
+class Chapter:
+    """A part of the match under one heading."""
+
+    title: str
+    heading: str
+    """The sentence with which it begins, or the title."""
+    hands: list[tuple[str, str]] = field(default_factory=list)
+    """Name and dice of each player."""
+    lines: list[Sentence] = field(default_factory=list)
+    dice: tuple[int, ...] = ()
+    """Dice in play at its start, by seat; empty before the first round."""
+    ending: str = ""
+    """The call, the count and what it cost, in a clause; empty if the round did not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """The coins of one player."""
+
+    name: str
+    payout: int
+    delta: int
+
+
+@dataclass(slots=True)
+class Contents:
+    """All that a page shows."""
+
+    seating: Seating = field(default_factory=Seating)
+    places: tuple[tuple[int, ...], ...] = ()
+    """Seats by place; empty for an unfinished match."""
+    rounds: list[Chapter] = field(default_factory=list)
+    dealt: list[list[int]] = field(default_factory=list)
+    """By seat: how often each face was dealt, ones first."""
+    payments: list[Payment] = field(default_factory=list)
+    steps: list[ClosedStep] = field(default_factory=list)
+    recap: tuple[Row, ...] = ()
+    """The best bluff, the worst call, the luckiest roll; those that there were."""
+
+    @property
+    def winners(self) -> list[str]:
+        """Names of those who share the first place; empty for an unfinished match."""
+        return [self.seating.names[seat] for seat in self.places[0]] if self.places else []
+
+    @property
+    def standings(self) -> list[int]:
+        """All seats, those of the winners first."""
+        return [*chain(*self.places)] or [*range(len(self.seating.names))]
+
+    def place(self, seat: int) -> int | None:
+        """Return the place of a player, from 1."""
+        return next((place for place, seats in enumerate(self.places, 1) if seat in seats), None)
+
+    def name(self, player: PlayerInfo) -> str:
+        """Return what a player is called on the page, which no other is."""
+        return self.seating.names[self.seating.players.index(player)]
+
+    def evenness(self, seat: int) -> float:
+        """Return how likely fair dice are to be at least as uneven as a player's."""
+        return p_value(chi_square(self.dealt[seat]))
+
+
+def contents(replayed: Replay) -> Contents:
+    """Return the contents of the report on a match."""
+    found = Contents(Seating.of(replayed.players, None), steps=[*replayed.steps()])
+    counted = no_figures(replayed)
+    board = Board()
+    part = Chapter(*2 * ("Before the first round",))
+    found.rounds.append(part)
+    past: tuple[Round, ...] = ()
+    rounds = Rounds(found.seating)
+    for _, event in replayed.tell():
+        past = fold(past, event)
+        if isinstance(event, Happened) and (ended := rounds.take(event.event)):
+            part.ending = ended.removeprefix(f"{part.title}: ")
+        board.take(event)
+        counted.take(event, board)
+        match event:
+            case Happened(event=RoundStarted() as started):
+                part = Chapter(f"Round {started.round}", "", dice=started.dice)
+                found.rounds.append(part)
+                (part.heading,) = tell(event, board)
+                continue
+            case CupsSeen():
+                cups = zip(found.seating.names, event.hands, strict=True)
+                part.hands = [(name, _cup(cup)) for name, cup in cups if cup != ()]
+                continue
+            case Happened(event=StakesPaid() as paid):
+                each = zip(found.seating.names, paid.payout, paid.delta, strict=True)
+                found.payments = [Payment(*values) for values in each]
+            case MatchStarted():
+                rounds = Rounds(found.seating, keeps_wrong=event.ruleset.verdict == "right-side-discards")
+                continue
+        part.lines.extend(_lines(event, board))
+    found.recap = recap(past, found.seating)
+    found.places, found.dealt = counted.places, counted.dice
+    found.rounds = [each for each in found.rounds if each.lines or each.hands]
+    return found
+
+
+def _cup(cup: Hand | None) -> str:
+    return "stayed down" if cup is None else "  ".join(f"{FACES[face - 1]} {face}" for face in cup)
+
+
+def _lines(event: Told, board: Board) -> Iterator[Sentence]:
+    if isinstance(event, MatchResult):
+        return
+    sentences = [*tell(event, board)]
+    if not sentences:
+        return
+    *before, last = sentences
+    yield from map(Sentence, before)
+    weighed = weigh(event.event, event.state, board.hands, None) if isinstance(event, Happened) else None
+    yield Sentence(last) if weighed is None else _weighed(last, weighed)
+
+
+def _weighed(text: str, weighed: Weighed) -> Sentence:
+    right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
+    outcome = "unknown" if weighed.is_right is None else right if weighed.is_right else wrong
+    return Sentence(text, percent(weighed.chance), float(weighed.chance), outcome)
+
+
+WIDTH: Final = 640
+SMALL: Final = 320
+"""Width of a chart for a phone, which has no names in it."""
+HEIGHT: Final = 220
+LEFT, TOP, BOTTOM = 32, 12, 28
+"""Room for the labels around a chart, in the units of its view box. How much the names at its right need, they say."""
+COLUMN: Final = 6.5
+"""Width of a letter, about."""
+ROW: Final = 13
+"""Height of a label."""
+
+
+class Track(NamedTuple):
+    """The line of one player, with a step at each round."""
+
+    name: str
+    number: int
+    """Which of the ten styles of lines: colour and dashes."""
+    points: str
+    label_at: tuple[float, float]
+
+
+class Tick(NamedTuple):
+    """A mark on an axis."""
+
+    text: str
+    at: float
+
+
+class Chart(NamedTuple):
+    """Dice left over the rounds."""
+
+    right: float
+    """Where the lines end and the labels begin."""
+    tracks: tuple[Track, ...]
+    rounds: tuple[Tick, ...]
+    dice: tuple[Tick, ...]
+
+
+def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]], width: int = WIDTH) -> Chart:
+    """Return the chart of dice left.
+
+    :param rounds: dice by seat, at the start of each round and at the end of the match.
+    """
+    right = width - min(16 + COLUMN * max(map(columns, names), default=0), width / 2)
+    most = max((count for each in rounds for count in each), default=1) or 1
+    across = (right - LEFT) / max(len(rounds) - 1, 1)
+
+    def x(number: int) -> float:
+        return round(LEFT + number * across, 1)
+
+    def y(count: float) -> float:
+        return round(HEIGHT - BOTTOM - count * (HEIGHT - TOP - BOTTOM) / most, 1)
+
+    tracks = []
+    for seat, name in enumerate(names):
+        # Lines of players with equally many dice lie beside each other, not on each other.
+        aside = (seat - (len(names) - 1) / 2) * 2.5
+        points = " ".join(f"{x(number)},{y(each[seat]) + aside}" for number, each in enumerate(rounds))
+        tracks.append(Track(name, seat, points, (x(len(rounds) - 1) + 6, y(rounds[-1][seat]) + aside)))
+    every = max(1, -(-len(rounds) * WIDTH // (12 * width)))
+    ticks = tuple(Tick(str(number + 1), x(number)) for number in range(0, max(len(rounds) - 1, 1), every))
+    dice = tuple(Tick(str(count), y(count)) for count in range(0, most + 1, -(-most // 6)))
+    return Chart(round(right, 1), _apart(tracks), ticks, dice)
+
+
+def _apart(tracks: list[Track]) -> tuple[Track, ...]:
+    """Move labels up until none covers another: most lines end at the bottom."""
+    placed: dict[int, float] = {}
+    at = float(HEIGHT)
+    for track in sorted(tracks, key=lambda each: (-each.label_at[1], -each.number)):
+        at = min(track.label_at[1], at - ROW)
+        placed[track.number] = at
+    return tuple(each._replace(label_at=(each.label_at[0], round(placed[each.number], 1))) for each in tracks)
+
+
+class Bar(NamedTuple):
+    """How often one face was dealt to one player."""
+
+    face: int
+    x: float
+    height: float
+
+
+def bars(counts: Sequence[int]) -> tuple[tuple[Bar, ...], float]:
+    """Return six bars in a box of 120 by 60, and the height of an even share."""
+    even = sum(counts) / 6
+    most = max(*counts, even, 1)
+    found = (Bar(face, 4 + (face - 1) * 19, round(48 * count / most, 1)) for face, count in enumerate(counts, 1))
+    return tuple(found), round(48 * even / most, 1)

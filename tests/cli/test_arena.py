@@ -26,17 +26,11 @@ from distributed import KilledWorker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.arena.cluster import _pass_on, cluster
-from cli.arena.confidence import ConfidenceSequence, interval
-from cli.arena.entrants import named
-from cli.arena.fixtures import Fixture, Table, fixtures, gauntlet, round_robin, seated, table_of
-from cli.arena.game import Game
-from cli.arena.journal import Journal, JournalError, JournalInUseError, kept
-from cli.arena.pool import WorkersDied, local, play_all
-from cli.arena.standings import Decision, Summary
-from cli.arena.table import short_names, summary_text
-from cli.arena.tournament import run
-from cli.arena.worker import GIVEN_UP, Plan, close_all_programs, close_programs, play_games
+from cli.arena.fixtures import ArenaTable, Fixture, fixtures, gauntlet, named, round_robin, seated, table_of
+from cli.arena.game import GIVEN_UP, Game, Plan, close_all_programs, close_programs, play_games
+from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
+from cli.arena.standings import ConfidenceSequence, Decision, Summary, interval, short_names, summary_text
+from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
 from cli.exits import ExitCode, Failure
@@ -272,7 +266,7 @@ class TestStandings:
     """The standings say what the games say."""
 
     def summary(self, size: int, *places: tuple[tuple[int, ...], ...], ms: tuple[float, ...] = (1.0,)) -> Summary:
-        table = Table("classic", (0, *(1,) * (size - 1)))
+        table = ArenaTable("classic", (0, *(1,) * (size - 1)))
         arena = Plan(named(["odds", "press"]), (table,), (PRESETS["classic"],), len(places), "1", 1)
         games = [Game(i, "classic", 0, each, ({},) * size, (ms,) * size, ()) for i, each in enumerate(places)]
         return Summary(arena, list(zip(fixtures(arena.tables, len(places)), games, strict=True)))
@@ -300,7 +294,7 @@ class TestStandings:
         assert low < high
 
     def test_nothing_is_decided_while_one_of_three_is_open(self) -> None:
-        table = Table("classic", (0, 1, 2))
+        table = ArenaTable("classic", (0, 1, 2))
         decision = Decision((table,), 0.5)
         for deal in range(300):  # the second wins one of three games, as is fair; the first all others
             for rotation in range(3):
@@ -326,7 +320,7 @@ class TestStandings:
 
     def test_the_chance_of_an_error_is_shared_by_all_answers(self) -> None:
         def deals(tables: int) -> int:
-            decision = Decision((Table("classic", (0, 1)),) * tables, 0.01)
+            decision = Decision((ArenaTable("classic", (0, 1)),) * tables, 0.01)
             for deal in range(1_000):
                 for table in range(tables):
                     for rotation in (0, 1):
@@ -341,7 +335,7 @@ class TestStandings:
     @pytest.mark.parametrize("seats", [(0, 1), (0, 1, 1), (0, 1, 2)])
     @pytest.mark.parametrize("deals", [2, 40])
     def test_the_table_says_what_was_decided(self, seats: tuple[int, ...], deals: int) -> None:
-        table, size = Table("classic", seats), len(seats)
+        table, size = ArenaTable("classic", seats), len(seats)
         arena = Plan(named(["odds", "press", "random"][: max(seats) + 1]), (table,), (), deals * size, "1", 1)
         decision, results = Decision((table,), 0.3), []
         for fixture in fixtures(arena.tables, arena.games):
@@ -509,7 +503,7 @@ class TestJournal:
     ) -> None:
         with Journal(tmp_path / "games", plan("odds", "odds"), is_resumed=False):
             pass
-        monkeypatch.setattr("cli.arena.journal.PROGRAM", "99")
+        monkeypatch.setattr("cli.arena.tournament.PROGRAM", "99")
         with pytest.raises(JournalError):
             Journal(tmp_path / "games", plan("odds", "odds"), is_resumed=True)
 

@@ -20,10 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor import firewall as firewalls
-from cli.doctor import network as networks
-from cli.doctor.finding import Finding, State
-from cli.doctor.machine import machine
+from cli import doctor
+from cli.doctor import Finding, Severity
 from cli.exits import ExitCode
 from protocol.crypto.keys import Identity
 from protocol.net.interfaces import Interface
@@ -56,8 +54,8 @@ def test_a_machine_on_a_lan_can_play_and_nothing_is_made(here: Run, tmp_path: Pa
     code, found = examined(here)
     assert code == ExitCode.DONE
     assert [name for name in CHECKS if name not in found] == []
-    assert {each["state"] for each in found.values()} <= {State.OK, State.WARNING}
-    assert found["multicast"]["state"] == State.OK
+    assert {each["state"] for each in found.values()} <= {Severity.OK, Severity.WARNING}
+    assert found["multicast"]["state"] == Severity.OK
     assert not (tmp_path / "home").exists()
 
 
@@ -77,13 +75,13 @@ def test_a_key_that_others_can_read_makes_play_impossible(here: Run, tmp_path: P
     home.identity.chmod(0o644)
     code, found = examined(here)
     assert code == ExitCode.UNREACHABLE
-    assert found["key"]["state"] == State.PROBLEM
+    assert found["key"]["state"] == Severity.PROBLEM
     assert "chmod 600" in found["key"]["says"]
 
 
 def test_a_key_with_a_passphrase_is_no_problem(here: Run, tmp_path: Path) -> None:
     Identity.load_or_create(tmp_path / "home", "secret")
-    assert examined(here)[1]["key"]["state"] == State.OK
+    assert examined(here)[1]["key"]["state"] == Severity.OK
 
 
 def test_matches_that_are_kept_are_counted_in_words(here: Run, tmp_path: Path) -> None:
@@ -98,7 +96,7 @@ def test_an_empty_store_stays_empty(here: Run, tmp_path: Path) -> None:
     home.path.mkdir(mode=0o700)
     home.store.touch(0o600)
     _, found = examined(here)
-    assert found["store"]["state"] == State.OK
+    assert found["store"]["state"] == Severity.OK
     assert [path.name for path in home.path.iterdir()] == [home.store.name]
     assert home.store.stat().st_size == 0
 
@@ -108,26 +106,26 @@ def test_a_damaged_store_makes_play_impossible(here: Run, tmp_path: Path) -> Non
     home.path.mkdir(mode=0o700)
     home.store.write_bytes(b"no database at all" * 100)
     code, found = examined(here)
-    assert (code, found["store"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["store"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="every folder can be written here")
 def test_a_folder_that_cannot_be_written_makes_play_impossible(here: Run, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o500)
     code, found = examined(here)
-    assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
 def test_a_home_that_is_no_folder_makes_play_impossible(here: Run, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file")
     code, found = examined(here)
-    assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
 def test_a_full_disk_makes_play_impossible(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(100, 99, 1))
     code, found = examined(here)
-    assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
 def test_a_disk_without_any_room_is_no_matter_of_rights(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +134,7 @@ def test_a_disk_without_any_room_is_no_matter_of_rights(here: Run, monkeypatch: 
 
     monkeypatch.setattr(os, "fsync", full)
     code, found = examined(here)
-    assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
     assert "home" not in found
     assert found["disk"]["remedy"].startswith("Make room")
 
@@ -144,56 +142,57 @@ def test_a_disk_without_any_room_is_no_matter_of_rights(here: Run, monkeypatch: 
 @pytest.mark.parametrize(
     ("now", "state"),
     [
-        ("2019-01-01", State.WARNING),
-        ("2026-11-22", State.WARNING),
-        ("2026-11-25", State.OK),
-        ("2077-01-01", State.WARNING),
+        ("2019-01-01", Severity.WARNING),
+        ("2026-11-22", Severity.WARNING),
+        ("2026-11-25", Severity.OK),
+        ("2077-01-01", Severity.WARNING),
     ],
 )
 def test_a_clock_that_is_far_off_or_was_put_back_is_seen(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: State
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: Severity
 ) -> None:
     """The last match was played on the 24th."""
     (tmp_path / "store").write_text("")
     os.utime(tmp_path / "store", (moment("2026-11-24"),) * 2)
     monkeypatch.setattr(time, "time", lambda: moment(now))
-    assert {each.check: each.state for each in machine(tmp_path)}["clock"] == state
+    assert {each.check: each.state for each in doctor.machine(tmp_path)}["clock"] == state
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no file system takes such a date")
 def test_a_date_beyond_all_calendars_on_a_file_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("")
     os.utime(tmp_path / "store", (2**56,) * 2)
-    assert {each.check: each.state for each in machine(tmp_path)}["clock"] == State.WARNING
+    assert {each.check: each.state for each in doctor.machine(tmp_path)}["clock"] == Severity.WARNING
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="access lists decide there")
 @pytest.mark.parametrize(
-    ("mode", "state"), [(0o700, State.OK), (0o750, State.WARNING), (0o701, State.WARNING), (0o720, State.WARNING)]
+    ("mode", "state"),
+    [(0o700, Severity.OK), (0o750, Severity.WARNING), (0o701, Severity.WARNING), (0o720, Severity.WARNING)],
 )
-def test_a_home_that_any_other_account_may_enter_is_seen(tmp_path: Path, mode: int, state: State) -> None:
+def test_a_home_that_any_other_account_may_enter_is_seen(tmp_path: Path, mode: int, state: Severity) -> None:
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(mode)
-    assert {each.check: each.state for each in machine(home)}["home"] == state
+    assert {each.check: each.state for each in doctor.machine(home)}["home"] == state
 
 
-@pytest.mark.parametrize(("seconds", "state"), [(0.2, State.OK), (0.3, State.WARNING)])
-def test_a_slow_disk_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: float, state: State) -> None:
+@pytest.mark.parametrize(("seconds", "state"), [(0.2, Severity.OK), (0.3, Severity.WARNING)])
+def test_a_slow_disk_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: float, state: Severity) -> None:
     times = count(100.0, seconds)
     monkeypatch.setattr(time, "perf_counter", lambda: next(times))
-    assert {each.check: each.state for each in machine(tmp_path)}["disk"] == state
+    assert {each.check: each.state for each in doctor.machine(tmp_path)}["disk"] == state
 
 
 @pytest.mark.parametrize(
-    ("size", "state"), [((40, 12), State.OK), ((39, 24), State.WARNING), ((80, 11), State.WARNING)]
+    ("size", "state"), [((40, 12), Severity.OK), ((39, 24), Severity.WARNING), ((80, 11), Severity.WARNING)]
 )
 def test_a_small_terminal_is_seen(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int], state: State
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int], state: Severity
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size(size))
-    assert {each.check: each.state for each in machine(tmp_path)}["terminal"] == state
+    assert {each.check: each.state for each in doctor.machine(tmp_path)}["terminal"] == state
 
 
 NEARBY = Interface("here0", 2, (ip_address("192.168.1.2"),), is_connected=True)
@@ -213,40 +212,46 @@ NEARBY = Interface("here0", 2, (ip_address("192.168.1.2"),), is_connected=True)
     ],
 )
 def test_a_vpn_and_a_missing_router_are_seen(name: str, address: str, check: str | None) -> None:
-    found = networks._interfaces([Interface(name, 3, (ip_address(address),), is_connected=True)], None)
+    found = doctor._interfaces([Interface(name, 3, (ip_address(address),), is_connected=True)], None)
     assert [(each.check, each.state) for each in found] == [
-        ("network", State.OK),
-        *([(check, State.WARNING)] if check else []),
+        ("network", Severity.OK),
+        *([(check, Severity.WARNING)] if check else []),
     ]
-    beside = networks._interfaces([NEARBY, Interface(name, 3, (ip_address(address),), is_connected=True)], None)
+    beside = doctor._interfaces([NEARBY, Interface(name, 3, (ip_address(address),), is_connected=True)], None)
     assert [each.check for each in beside] == ["network", *(["vpn"] if check == "vpn" else [])]
 
 
 @pytest.mark.parametrize(
     ("hosts", "met", "one_way", "state", "says"),
     [
-        ((), (), (), State.WARNING, "no other machine was heard"),
-        (("192.0.2.1",), (), (), State.OK, "multicast comes from 192.0.2.1"),
-        (("192.0.2.1",), (), ("192.0.2.1",), State.WARNING, "192.0.2.1 is heard here, but does not hear this machine"),
-        (("192.0.2.1",), ("192.0.2.1",), (), State.OK, "192.0.2.1 and this machine hear each other"),
+        ((), (), (), Severity.WARNING, "no other machine was heard"),
+        (("192.0.2.1",), (), (), Severity.OK, "multicast comes from 192.0.2.1"),
+        (
+            ("192.0.2.1",),
+            (),
+            ("192.0.2.1",),
+            Severity.WARNING,
+            "192.0.2.1 is heard here, but does not hear this machine",
+        ),
+        (("192.0.2.1",), ("192.0.2.1",), (), Severity.OK, "192.0.2.1 and this machine hear each other"),
     ],
 )
 def test_who_hears_whom_is_said(
-    hosts: tuple[str, ...], met: tuple[str, ...], one_way: tuple[str, ...], state: State, says: str
+    hosts: tuple[str, ...], met: tuple[str, ...], one_way: tuple[str, ...], state: Severity, says: str
 ) -> None:
-    found = networks._others(Heard(True, hosts, met, one_way))
+    found = doctor._others(Heard(True, hosts, met, one_way))
     assert (found.state, found.says) == (state, says)
 
 
-@pytest.mark.parametrize(("itself", "state"), [(True, State.OK), (False, State.WARNING)])
+@pytest.mark.parametrize(("itself", "state"), [(True, Severity.OK), (False, Severity.WARNING)])
 def test_a_machine_that_does_not_hear_itself_is_seen(
-    monkeypatch: pytest.MonkeyPatch, itself: bool, state: State
+    monkeypatch: pytest.MonkeyPatch, itself: bool, state: Severity
 ) -> None:
     async def listened(*_: object) -> Heard:
         return Heard(itself, (), (), ())
 
-    monkeypatch.setattr("protocol.listen_around", listened)
-    first, _ = asyncio.run(networks._multicast(None, 0))
+    monkeypatch.setattr("cli.doctor.listen_around", listened)
+    first, _ = asyncio.run(doctor._multicast(None, 0))
     assert (first.check, first.state) == ("multicast", state)
 
 
@@ -254,8 +259,8 @@ def test_an_interface_without_multicast_does_not_hide_a_firewall(monkeypatch: py
     async def listened(*_: object) -> Heard:
         return Heard(False, (), (), (), ("docker0",))
 
-    monkeypatch.setattr("protocol.listen_around", listened)
-    left_out, stopped, _ = asyncio.run(networks._multicast(None, 0))
+    monkeypatch.setattr("cli.doctor.listen_around", listened)
+    left_out, stopped, _ = asyncio.run(doctor._multicast(None, 0))
     assert left_out.says == "docker0 does not support multicast"
     assert str(stopped.remedy).startswith("A firewall stops UDP port 5353")
 
@@ -264,26 +269,26 @@ def test_an_interface_without_multicast_does_not_hide_a_firewall(monkeypatch: py
 def test_the_state_of_ufw_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "ufw.conf").write_text(text)
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(firewalls, "_UFW", tmp_path / "ufw.conf")
-    monkeypatch.setattr(firewalls, "_said", lambda *_: "")
-    assert str(firewalls.firewall("7000").says).startswith(says)
+    monkeypatch.setattr(doctor, "_UFW", tmp_path / "ufw.conf")
+    monkeypatch.setattr(doctor, "_said", lambda *_: "")
+    assert str(doctor.firewall("7000").says).startswith(says)
 
 
 def test_a_line_ends_with_the_remedy() -> None:
     assert (
-        Finding("disk", State.PROBLEM, "nothing is free", "Make room").line()
+        Finding("disk", Severity.PROBLEM, "nothing is free", "Make room").line()
         == "FIX   disk: nothing is free. Make room."
     )
-    assert Finding("disk", State.WARNING, "it is slow", "Wait").line() == "note  disk: it is slow. Wait."
-    assert Finding("disk", State.OK, "all is well").line() == "ok    disk: all is well."
+    assert Finding("disk", Severity.WARNING, "it is slow", "Wait").line() == "note  disk: it is slow. Wait."
+    assert Finding("disk", Severity.OK, "all is well").line() == "ok    disk: all is well."
 
 
-@pytest.mark.parametrize(("now", "state"), [("2024-12-30", State.WARNING), ("2025-01-02", State.OK)])
+@pytest.mark.parametrize(("now", "state"), [("2024-12-30", Severity.WARNING), ("2025-01-02", Severity.OK)])
 def test_a_clock_before_this_program_is_seen_in_an_empty_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: State
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: Severity
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: moment(now))
-    assert {each.check: each.state for each in machine(tmp_path)}["clock"] == state
+    assert {each.check: each.state for each in doctor.machine(tmp_path)}["clock"] == state
 
 
 def moment(day: str) -> float:
@@ -296,7 +301,7 @@ def test_a_port_of_the_administrator_is_not_said_to_be_in_use(here: Run, monkeyp
 
     monkeypatch.setattr(socket, "create_server", forbidden)
     code, found = examined(here, "--port", "80")
-    assert (code, found["port"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["port"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
     assert found["port"]["says"] == "cannot listen at port 80: Permission denied"
     assert "1023" in found["port"]["remedy"]
 
@@ -304,12 +309,12 @@ def test_a_port_of_the_administrator_is_not_said_to_be_in_use(here: Run, monkeyp
 def test_a_port_in_use_makes_play_there_impossible(here: Run) -> None:
     with socket.create_server(("", 0)) as taken:
         code, found = examined(here, "--port", str(taken.getsockname()[1]))
-    assert (code, found["port"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["port"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
 def test_an_unknown_interface_is_named(here: Run) -> None:
     code, found = examined(here, "--interface", "nothing0")
-    assert (code, found["network"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert (code, found["network"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
     assert "nothing0" in found["network"]["says"]
 
 
@@ -317,7 +322,7 @@ def test_a_table_that_listens_is_reached_and_one_that_is_closed_is_not(here: Run
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         code, found = examined(here, f"{address}/T4Z5-WFHY-2XDW-PX45-WP3P")
-        assert (code, found["peer"]["state"]) == (ExitCode.DONE, State.OK)
+        assert (code, found["peer"]["state"]) == (ExitCode.DONE, Severity.OK)
     done = here(*QUICK, address)
     assert done.returncode == ExitCode.UNREACHABLE
     assert "no program listens there" in findings(done.stdout)["peer"]["says"]
@@ -337,14 +342,14 @@ def test_a_text_that_is_no_address_is_a_usage_error(here: Run) -> None:
 
 
 def test_whatever_others_wrote_is_escaped() -> None:
-    assert "\x1b" not in Finding("others", State.OK, "\x1b[2J came", "\x1b[2J").line()
+    assert "\x1b" not in Finding("others", Severity.OK, "\x1b[2J came", "\x1b[2J").line()
 
 
 @pytest.mark.parametrize(
     ("platform", "says", "named"),
     [
         ("linux", {"firewall-cmd": "running\n"}, "firewalld"),
-        ("darwin", {firewalls._MAC_TOOL: "Firewall is enabled. (State = 1)"}, "macOS"),
+        ("darwin", {doctor._MAC_TOOL: "Firewall is enabled. (State = 1)"}, "macOS"),
         ("win32", {"netsh": "State ON"}, "Windows Defender"),
         ("linux", {}, "others are not looked for"),
         ("sunos5", {}, "not looked for"),
@@ -354,20 +359,20 @@ def test_the_firewall_of_each_system_is_named_with_what_opens_it(
     monkeypatch: pytest.MonkeyPatch, platform: str, says: dict[str, str], named: str
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(firewalls, "_UFW", Path("/nowhere"))
-    monkeypatch.setattr(firewalls, "_said", lambda *command: says.get(command[0], ""))
-    found = firewalls.firewall("40312")
+    monkeypatch.setattr(doctor, "_UFW", Path("/nowhere"))
+    monkeypatch.setattr(doctor, "_said", lambda *command: says.get(command[0], ""))
+    found = doctor.firewall("40312")
     assert named in found.says
     assert bool(found.remedy) == bool(says)
 
 
-@pytest.mark.parametrize(("platform", "tool"), [("darwin", firewalls._MAC_TOOL), ("win32", "netsh")])
+@pytest.mark.parametrize(("platform", "tool"), [("darwin", doctor._MAC_TOOL), ("win32", "netsh")])
 def test_the_command_for_a_firewall_can_be_copied(monkeypatch: pytest.MonkeyPatch, platform: str, tool: str) -> None:
     """It is what comes last, and stands a folder with a space in its name."""
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(sys, "executable", "/Applications/My Games/python")
-    monkeypatch.setattr(firewalls, "_said", lambda *command: "enabled" if command[0] == tool else "")
-    found = firewalls.firewall("PORT")
+    monkeypatch.setattr(doctor, "_said", lambda *command: "enabled" if command[0] == tool else "")
+    found = doctor.firewall("PORT")
     command = shlex.split(str(found.remedy)[str(found.remedy).index(tool) :])
     assert any(word in ("/Applications/My Games/python", "program=/Applications/My Games/python") for word in command)
     assert command[-1] in ("/Applications/My Games/python", "enable=yes")
@@ -426,7 +431,7 @@ def test_a_guest_network_that_keeps_machines_apart_is_suspected(tmp_path: Path) 
     with lan(2) as wire:
         wire.keep_apart(1, 2)
         for found in examined_at_once(wire, tmp_path, "2"):
-            assert found["others"]["state"] == State.WARNING
+            assert found["others"]["state"] == Severity.WARNING
             assert "guests apart" in found["others"]["remedy"]
 
 

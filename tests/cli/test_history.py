@@ -16,10 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.exits import ExitCode
-from cli.history.account import Account, Claim
-from cli.history.record import UNUSUAL, data, dice_lines, records, table
+from cli.history import (
+    UNUSUAL,
+    MatchFigures,
+    WeighedMove,
+    chi_square,
+    data,
+    dice_lines,
+    holm,
+    p_value,
+    records,
+    table,
+    wilson,
+)
 from cli.render import columns
-from cli.text.chance import chi_square, holm, p_value, wilson
 from cli.text.hindsight import Weighed
 from p2pdice.rulesets import PRESETS
 from protocol.events import PlayerInfo
@@ -208,19 +218,19 @@ def test_the_tables_fit_a_terminal_and_say_what_the_test_of_dice_is_worth(here: 
 
 
 def test_names_of_peers_are_escaped(here: Run, tmp_path: Path) -> None:
-    from cli.history.account import Account
+    from cli.history import MatchFigures
     from protocol.events import PlayerInfo
 
-    hostile = Account("", (PlayerInfo("\x1b[2J", "K7QF-2M3A"),), ((0,),), [[1] * 6])
+    hostile = MatchFigures("", (PlayerInfo("\x1b[2J", "K7QF-2M3A"),), ((0,),), [[1] * 6])
     assert "\x1b" not in "\n".join(dice_lines(records([hostile])))
 
 
 def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
-    from cli.history.account import Account
+    from cli.history import MatchFigures
     from protocol.events import PlayerInfo
 
     players = [PlayerInfo(name, key) for name, key in (("五" * 20, "AAAA-1"), ("五" * 20, "BBBB-1"), ("Ada", "CCCC-1"))]
-    found = records([Account("", tuple(players), ((0,), (1,), (2,)), [[1] * 6] * 3)])
+    found = records([MatchFigures("", tuple(players), ((0,), (1,), (2,)), [[1] * 6] * 3)])
     lines = [*table(found)]
     assert len({columns(line) for line in lines}) == 1
     assert all(columns(line) <= 80 for line in lines)
@@ -232,21 +242,21 @@ def test_records_are_counted_as_written_down_here() -> None:
     ada, ben, cleo = PlayerInfo("Ada", "AAAA-1"), PlayerInfo("Ben", "BBBB-1"), PlayerInfo("Cleo", "CCCC-1")
     namesake = PlayerInfo("Ada", "DDDD-1")
 
-    def bid(seat: int, chance: Fraction, is_true: bool | None) -> Claim:
-        return Claim(seat, Weighed(False, 5, seat, chance, is_right=is_true))
+    def bid(seat: int, chance: Fraction, is_true: bool | None) -> WeighedMove:
+        return WeighedMove(seat, Weighed(False, 5, seat, chance, is_right=is_true))
 
-    def called(seat: int, is_right: bool | None) -> Claim:
-        return Claim(seat, Weighed(True, 5, seat, Fraction(1, 3), is_right=is_right))
+    def called(seat: int, is_right: bool | None) -> WeighedMove:
+        return WeighedMove(seat, Weighed(True, 5, seat, Fraction(1, 3), is_right=is_right))
 
     half, less = Fraction(1, 2), Fraction(499, 1000)
-    shared = Account(
+    shared = MatchFigures(
         "1", (ada, ben, cleo), ((0, 2), (1,)), [[1, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0], [0, 0, 3, 0, 0, 0]]
     )
-    shared.claims = [bid(0, half, True), bid(0, less, False), bid(1, less, None), called(2, True), called(0, False)]
-    unfinished = Account(
+    shared.moves = [bid(0, half, True), bid(0, less, False), bid(1, less, None), called(2, True), called(0, False)]
+    unfinished = MatchFigures(
         "2", (ben, ada), (), [[0, 0, 0, 4, 0, 0], [0, 0, 0, 0, 5, 0]], [called(0, True), called(0, None)]
     )
-    last = Account("3", (PlayerInfo("Adele", "AAAA-1"), namesake), ((1,), (0,)), [[0] * 6, [0] * 6])
+    last = MatchFigures("3", (PlayerInfo("Adele", "AAAA-1"), namesake), ((1,), (0,)), [[0] * 6, [0] * 6])
     found = records([shared, unfinished, last])
     assert [
         (each["fingerprint"], each["names"], each["matches"], each["won"]["hits"], each["fair_wins"])

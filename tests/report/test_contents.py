@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.history import chi_square, p_value
 from cli.render import percent
-from cli.report.charts import BOTTOM, HEIGHT, LEFT, TOP, bars, dice_over_time
-from cli.report.contents import Contents, contents
-from cli.text.chance import chi_square, p_value
+from cli.report.page import BOTTOM, HEIGHT, LEFT, TOP, Contents, bars, contents, dice_over_time
 from p2pdice.events import BidMade, ChallengeCalled, RoundStarted, StakesPaid
 from p2pdice.odds import at_least, exactly
 from p2pdice.rulesets import PRESETS

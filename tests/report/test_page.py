@@ -14,8 +14,7 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.render import columns
-from cli.report.charts import COLUMN, HEIGHT, WIDTH, bars, dice_over_time
-from cli.report.page import page, scripts
+from cli.report.page import COLUMN, HEIGHT, WIDTH, bars, dice_over_time, page, scripts
 from cli.text.hindsight import weigh
 from p2pdice.events import DieLost
 from p2pdice.rulesets import PRESETS

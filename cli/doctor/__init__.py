@@ -1,1 +1,0 @@
-"""The doctor: finds faults of this machine and its network that keep people from playing, and says how to mend them."""
