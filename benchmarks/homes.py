@@ -25,8 +25,8 @@ from protocol.storage.purses import OwnPurse
 from protocol.storage.store import Store
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import match_id
-from protocol.wire.lookalikes import outline
 from protocol.wire.messages import Kind, Message, sign
+from protocol.wire.names import outline
 from protocol.wire.purses import Purse, loss
 from tests.simulation.world import genesis, identity_of, played
 

@@ -26,13 +26,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from cli.table.play import loop_factory
 from p2pdice.events import HandsShown
 from p2pdice.moves import Bid
 from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS
 from protocol.events import Happened, MatchResult, MatchStarted, TableOpened, YourTurn
 from protocol.net.link import Link
-from protocol.net.loop import loop_factory
 from protocol.node.node import Node, TableSettings
 from protocol.wire.messages import MESSAGE_TAG
 

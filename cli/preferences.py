@@ -80,7 +80,7 @@ class Settled(NamedTuple):
 
 
 def _nickname(value: object) -> str:
-    from protocol.wire.nicknames import check_nickname
+    from protocol.wire.names import check_nickname
 
     if not isinstance(value, str):
         raise ValueError("it is not a text")
@@ -321,7 +321,7 @@ def typed(key: str, text: str) -> Value:
 
 
 def _wrong(key: str, error: ValueError, path: Path | None = None, line: int | None = None) -> Failure:
-    from protocol.wire.nicknames import NicknameError
+    from protocol.wire.names import NicknameError
 
     setting = SETTINGS[key]
     why = f" ({escape(str(error))})" if isinstance(error, NicknameError) else ""

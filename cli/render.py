@@ -61,7 +61,7 @@ def harmless(text: str) -> str:
 
 
 def _is_seen(character: str) -> bool:
-    from protocol.wire.nicknames import is_shown  # not needed for help, which is to come at once
+    from protocol.wire.names import is_shown  # not needed for help, which is to come at once
 
     return character.isprintable() and is_shown(character)
 

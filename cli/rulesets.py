@@ -62,7 +62,7 @@ def rules_name(name: str, changes: list[str] | None) -> str:
 
     It is empty for a preset, and if a table cannot tell it, as it is too long, or a preset's name.
     """
-    from protocol.wire.rulesets import is_rules_name
+    from protocol.wire.names import is_rules_name
 
     if not is_file_name(name):
         return ""

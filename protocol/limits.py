@@ -76,7 +76,7 @@ BACKLOG: Final = 64
 KEYS_REMEMBERED: Final = 4096
 """Keys that are remembered as admissible or not, as a look-up is faster than the check. Enforced by crypto/keys.py."""
 
-# Bytes and messages. Enforced by net/pace.py for each peer, and by net/link.py and net/channel.py for each link.
+# Bytes and messages. Enforced by net/link.py for each peer, and by net/link.py and net/channel.py for each link.
 
 FRAME: Final = 64 * KIB
 """The longest frame. The largest message is a page of history for catch-up, and pages are cut to fit."""
@@ -227,7 +227,7 @@ WASTE_BURST: Final = 1500
 WASTE_KNOWN: Final = 0.1
 """How much of a useless message a known one counts: nobody checks its signature."""
 
-# Patience. Enforced by match/timeouts.py, match/match.py and net/network_changes.py. The genesis holds the patience of
+# Patience. Enforced by match/timeouts.py, match/match.py and net/interfaces.py. The genesis holds the patience of
 # a match; PATIENCE_HUMAN and PATIENCE_AUTOMATIC are the defaults.
 
 PATIENCE_HUMAN: Final = 120
@@ -280,7 +280,7 @@ SPECTATOR_PAGE_RATE: Final = 2.0
 SPECTATOR_LINKS: Final = 3
 """Players that a spectator follows side by side. Each relays everything, so that any one of them would do."""
 
-# Lengths of texts, in characters. Enforced by wire/, match/words.py and net/advertisement.py.
+# Lengths of texts, in characters. Enforced by wire/, match/words.py and net/discovery.py.
 
 TEXT_CHARACTERS: Final = 200
 """Names, reasons and versions in frames."""
@@ -370,7 +370,7 @@ CODE_BREAKS: Final = 5
 CODE_SEARCH: Final = 20.0
 """Seconds for which a guest tries those who say that they have the number, all together."""
 
-# Discovery by multicast DNS. Enforced by net/multicast.py, net/mdns.py, net/sightings.py and node/locator.py.
+# Discovery by multicast DNS. Enforced by net/mdns.py, net/mdns.py, net/discovery.py and node/locator.py.
 
 DATAGRAM: Final = 1472
 """Bytes of a multicast packet that is read, as many as fit into one Ethernet frame. One table takes some 500; a sender

@@ -20,9 +20,7 @@ from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
 from protocol.consensus.ends import void_message
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.kinds.lock import state_hash
-from protocol.crypto.code_exchange import CodeExchange
-from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.joint_randomness import (
+from protocol.crypto.hashing import (
     Context,
     beacon,
     derive_secret,
@@ -30,16 +28,17 @@ from protocol.crypto.joint_randomness import (
     hand_commitment,
     seating,
     share_commitment,
+    tagged_hash,
 )
 from protocol.crypto.keys import Identity, MatchKey, PublicKey, fingerprint
-from protocol.crypto.short_code import parse_short_code
+from protocol.crypto.short_code import CodeExchange, parse_short_code
 from protocol.crypto.tls import authority_key
 from protocol.errors import ErrorCode, RefuseCode
 from protocol.match.words import parse_word, sign_word
 from protocol.wire.canonical import decode, encode
 from protocol.wire.frames import encode_frame
 from protocol.wire.messages import Kind, Message, message_id, sign
-from protocol.wire.nicknames import UNSEEN
+from protocol.wire.names import UNSEEN
 from protocol.wire.purses import Purse, Record, parse_purse
 
 TEXT = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")

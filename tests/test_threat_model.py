@@ -11,7 +11,7 @@ import pytest
 from p2pdice.stakes import NEWCOMER_COINS
 from protocol import limits
 from protocol.match import match as match_module
-from protocol.net import join_line
+from protocol.net import addresses
 from tests.programs import ROOT
 
 PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
@@ -173,7 +173,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"more than {limits.LOBBY_RATE:.0f} changes and proposals a second, {limits.LOBBY_BURST} at once",
         f"{limits.PROPOSALS} proposals are kept",
         f"once in {limits.REPLACEMENT:.0f} seconds",
-        f"a secret of {join_line._TOKEN_BYTES * 8} bits",
+        f"a secret of {addresses._TOKEN_BYTES * 8} bits",
         f"unconfirmed at the others after {match_module.RESULT_WAIT:.0f} seconds",
         f"{NEWCOMER_COINS:,} coins",
     )

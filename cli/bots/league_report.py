@@ -182,7 +182,7 @@ class LeagueReport:
             if stored is None or stored.over:
                 return None
             data = archive.transcript(store, stored)
-            path = archive.transcript_path(self._home, store, stored)
+            path = archive.path_for(self._home, store, stored)
         write_whole(path, data)
         return self._kept(path)
 

@@ -9,8 +9,7 @@ from itertools import dropwhile
 from pathlib import Path, PurePath
 from typing import Final
 
-from protocol.wire.lookalikes import outline
-from protocol.wire.nicknames import BOT_MARKS
+from protocol.wire.names import BOT_MARKS, outline
 
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
 """One for each seat of the largest table."""
@@ -85,7 +84,7 @@ def _fitting(name: str, room: int, end: str) -> str | None:
 
 
 def _is_nickname(name: str) -> bool:
-    from protocol.wire.nicknames import NicknameError, check_nickname
+    from protocol.wire.names import NicknameError, check_nickname
 
     try:
         return check_nickname(name) == name

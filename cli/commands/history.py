@@ -231,7 +231,7 @@ def _moment(match: Listed) -> float:
 def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool | None:
     """Tell whether a match has such a player and such rules; None if it is old or damaged, so that nobody can tell."""
     from protocol.crypto.keys import fingerprint
-    from protocol.wire.rulesets import ruleset_label
+    from protocol.wire.names import ruleset_label
 
     if player is None and rules is None:
         return True

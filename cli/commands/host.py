@@ -290,7 +290,7 @@ def table_name(name: str) -> str:
     """
     from protocol.crypto.short_code import looks_like_a_code
     from protocol.net.addresses import parse_address
-    from protocol.wire.nicknames import table_name_flaw
+    from protocol.wire.names import table_name_flaw
 
     name = unicodedata.normalize("NFC", name).strip()
     if problem := table_name_flaw(name):

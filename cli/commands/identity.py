@@ -68,8 +68,8 @@ def show(
     Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other. The words say
     the same as the letters.
     """
-    from protocol.crypto.fingerprint_words import fingerprint_words
     from protocol.crypto.keys import is_protected, read_private
+    from protocol.crypto.words import fingerprint_words
     from protocol.storage.home import Home
 
     home = ctx.ensure_object(Settings).private_home()

@@ -30,7 +30,7 @@ from cli.text.tables_shown import Listed, listed
 if TYPE_CHECKING:
     from protocol.errors import NodeError
     from protocol.events import PlayerInfo
-    from protocol.net.sightings import Sighting
+    from protocol.net.discovery import Sighting
     from protocol.node.node import Node
 
 EPILOG: Final = """\b
@@ -216,7 +216,7 @@ async def find_open(interface: str | None, *, is_patient: bool) -> Found:
 
 
 def _open_ones(found: Iterable[Sighting]) -> list[Listed]:
-    from protocol.net.advertisement import LOBBY
+    from protocol.net.discovery import LOBBY
 
     return [each for each in listed(found) if each.advertisement.status == LOBBY]
 

@@ -112,7 +112,7 @@ def save(
     with read(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         data = archive.transcript(store, stored)
-        kept_at = archive.transcript_path(home, store, stored)
+        kept_at = archive.path_for(home, store, stored)
     if out is not None and out.exists():
         raise Failure(f"{shown_path(out)} exists already.", hint="Give a file that does not exist yet.")
     if out is not None and not out.absolute().parent.is_dir():
@@ -153,7 +153,7 @@ def forget(
         store.forget(stored.match)
         tidy(home, archive.unfinished(store.matches()))
     print(f"{name} is forgotten.")
-    if files := archive.files_about(home, stored):
+    if files := archive.files_about(home, stored.match):
         stay, them = ("stays", "it") if len(files) == 1 else ("stay", "them")
         print(f"{counted(len(files), 'file').capitalize()} about it {stay}. Delete {them} if you want no trace of it:")
         for path in files:

@@ -30,7 +30,7 @@ def nickname(wanted: str | None) -> str:
     :raises Failure: if it is not told, and the settings cannot be read.
     """
     from cli.preferences import preferences
-    from protocol.wire.nicknames import NicknameError, check_nickname
+    from protocol.wire.names import NicknameError, check_nickname
 
     if wanted is not None:
         try:
@@ -44,7 +44,7 @@ def nickname(wanted: str | None) -> str:
 
 def login_name() -> str:
     """Return the name of this user of this machine, if it can be a nickname; else one that fits anybody."""
-    from protocol.wire.nicknames import NicknameError, check_nickname
+    from protocol.wire.names import NicknameError, check_nickname
 
     try:
         return check_nickname(getpass.getuser())

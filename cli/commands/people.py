@@ -73,7 +73,7 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _line(person: Person) -> str:
-    from protocol.crypto.fingerprint_words import fingerprint_words
+    from protocol.crypto.words import fingerprint_words
 
     names = ", ".join(escape(name) for name in _names(person)) or "(no name yet)"
     met = "" if person.met is None else f", last on {datetime.fromtimestamp(person.met):%Y-%m-%d}"
@@ -88,7 +88,7 @@ def _names(person: Person) -> tuple[str, ...]:
 
 
 def _json(person: Person) -> dict[str, Any]:
-    from protocol.crypto.fingerprint_words import fingerprint_words
+    from protocol.crypto.words import fingerprint_words
 
     def date(met: int | None) -> str | None:
         return None if met is None else datetime.fromtimestamp(met, UTC).isoformat(timespec="seconds")
@@ -129,7 +129,7 @@ def untrust(ctx: typer.Context, who: WhoArgument) -> None:
 
 
 def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
-    from protocol.crypto.fingerprint_words import fingerprint_words
+    from protocol.crypto.words import fingerprint_words
     from protocol.storage import archive
     from protocol.storage.home import Home
 
@@ -169,9 +169,9 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
     :param home: where the people are known, for the hint.
     :raises Failure: if it means nobody, or more than one.
     """
-    from protocol.crypto.fingerprint_words import parse_typed_fingerprint
+    from protocol.crypto.words import parse_typed_fingerprint
     from protocol.storage.people import Person
-    from protocol.wire.lookalikes import outline
+    from protocol.wire.names import outline
 
     if not who.strip():
         raise typer.BadParameter("it is empty", param_hint="NAME|FINGERPRINT")

@@ -95,7 +95,7 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
     from protocol.match.replay import Replay
     from protocol.storage import archive
     from protocol.storage.home import Home
-    from protocol.wire.rulesets import ruleset_hash
+    from protocol.wire.names import ruleset_hash
 
     try:
         path = named_transcript(name, settings)

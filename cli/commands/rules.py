@@ -62,7 +62,7 @@ def _list(as_json: bool) -> None:
 
 
 def _data(ruleset: Any) -> dict[str, Any]:
-    from protocol.wire.rulesets import ruleset_hash
+    from protocol.wire.names import ruleset_hash
 
     return {
         "name": ruleset.name,

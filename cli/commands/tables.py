@@ -19,8 +19,8 @@ from cli.table.play import InterfaceOption, run
 from cli.text.tables_shown import Listed, changes, data, describe, listed
 
 if TYPE_CHECKING:
+    from protocol.net.discovery import Sighting
     from protocol.net.mdns import Discovery
-    from protocol.net.sightings import Sighting
 
 LISTEN: Final = 2.0
 """Seconds; tables on a LAN answer within a fraction of one."""

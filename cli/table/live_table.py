@@ -38,7 +38,7 @@ from protocol.events import (
     Suspended,
     TableClosed,
 )
-from protocol.wire.nicknames import is_marked_as_bot
+from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -313,7 +313,7 @@ class LiveTable(Table):
             self._say(f"Messages from {name} are shown again.")
 
     def _trust(self, rest: str) -> None:
-        from protocol.crypto.fingerprint_words import fingerprint_words
+        from protocol.crypto.words import fingerprint_words
 
         if (found := self._other("trust", rest)) is None:
             return

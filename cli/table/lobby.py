@@ -17,7 +17,7 @@ from cli.text.qr_code import qr_code
 from cli.text.seating import display_names
 from p2pdice.plurals import plural
 from p2pdice.stakes import settlement
-from protocol.wire.nicknames import is_marked_as_bot
+from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board

@@ -235,14 +235,22 @@ async def show(table: Table) -> None:
         await table.run()
 
 
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's factory of event loops, which are faster, if it is installed; None for asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
 def run(main: Coroutine[Any, Any, _Result]) -> _Result:
     """Run a coroutine and return its result. Ctrl-C ends the command with its exit code, however the terminal reports
     it.
 
     So do the other signals that ask a process to end: its children must not outlive it.
     """
-    from protocol.net.loop import loop_factory
-
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(_stoppable(main))

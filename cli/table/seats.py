@@ -10,7 +10,7 @@ from cli.table.dice import tile
 from cli.table.showdown import Cup
 from p2pdice.powers import POWERS
 from p2pdice.state import Expect
-from protocol.wire.nicknames import is_marked_as_bot
+from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board

@@ -57,7 +57,7 @@ class Listed(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
-        from protocol.wire.rulesets import ruleset_label
+        from protocol.wire.names import ruleset_label
 
         genesis = self.genesis
         players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
@@ -83,7 +83,7 @@ class Listed(NamedTuple):
         :param width: columns for the name.
         """
         from protocol.version import written_by
-        from protocol.wire.rulesets import ruleset_label
+        from protocol.wire.names import ruleset_label
 
         time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
         start = f"{self.name.ljust(width)}  {self.state:10}"
@@ -202,7 +202,7 @@ def _read(data: bytes) -> Genesis | None:
 
 
 def _rules_name(names: Mapping[bytes, str], genesis: Genesis | None) -> str:
-    from protocol.wire.rulesets import ruleset_hash
+    from protocol.wire.names import ruleset_hash
 
     return names.get(ruleset_hash(genesis.ruleset), "") if names and genesis is not None else ""
 

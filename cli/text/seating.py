@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape, listing
-from protocol.wire.lookalikes import outline, which_are_alike
-from protocol.wire.nicknames import is_marked_as_bot
+from protocol.wire.names import is_marked_as_bot, outline, which_are_alike
 
 if TYPE_CHECKING:
     from p2pdice.motes import Die

@@ -11,8 +11,7 @@ from cli.render import counted, escape
 
 if TYPE_CHECKING:
     from protocol.net.addresses import Address
-    from protocol.net.advertisement import Advertisement
-    from protocol.net.sightings import Sighting
+    from protocol.net.discovery import Advertisement, Sighting
 
 
 class Listed(NamedTuple):
@@ -36,7 +35,7 @@ def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
     All its players advertise it. A record that differs stands apart, so that nobody can hide a match behind a false
     record. An open table has one host: if there are two records of it, both are shown.
     """
-    from protocol.net.advertisement import PLAYING
+    from protocol.net.discovery import PLAYING
 
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
     for each in found:
@@ -72,7 +71,7 @@ def _have_a_node_in_common(one: Listed, other: Listed) -> bool:
 def describe(row: Listed) -> str:
     """Return a table in one line."""
     from protocol.net.addresses import format_address
-    from protocol.net.advertisement import PLAYING
+    from protocol.net.discovery import PLAYING
     from protocol.version import PROTOCOL_VERSION
 
     table = row.advertisement
@@ -93,7 +92,7 @@ def rules_shown(label: str) -> str:
 def _with_stakes() -> dict[str, str]:
     """Return what to call the preset rules with stakes, by their labels, which only say that they are house rules."""
     from p2pdice.rulesets import PRESETS
-    from protocol.wire.rulesets import ruleset_label
+    from protocol.wire.names import ruleset_label
 
     added = {name: each.with_options({"stakes": "yes"}) for name, each in PRESETS.items() if not each.stakes}
     return {ruleset_label(ruleset): f"{name} with stakes" for name, ruleset in added.items()}

@@ -12,7 +12,7 @@ from p2pdice.inputs import Input as GameInput
 from p2pdice.moves import Concede
 from p2pdice.state import Expect, State
 from protocol.consensus.position import ROLLS, Position, Transition
-from protocol.crypto.joint_randomness import Context
+from protocol.crypto.hashing import Context
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed

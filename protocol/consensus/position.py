@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from p2pdice.events import Event
 from p2pdice.state import State
-from protocol.crypto.joint_randomness import Context, hand
+from protocol.crypto.hashing import Context, hand
 from protocol.wire.messages import Kind, Signed
 
 Transition = tuple[State, tuple[Event, ...]]

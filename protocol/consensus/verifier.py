@@ -26,9 +26,8 @@ from protocol.consensus.votes import read_vote
 from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import MalformedGenesisError
-from protocol.wire.lookalikes import which_are_alike
 from protocol.wire.messages import VOTES, Kind, Signed
-from protocol.wire.rulesets import ruleset_label
+from protocol.wire.names import ruleset_label, which_are_alike
 
 
 class Judgement(StrEnum):

@@ -1,19 +1,27 @@
-"""Short codes: a number and two words, which a host says aloud and a guest types.
+"""Short codes: a number and two words that a host says aloud, a guest types, and both programs prove to each other.
 
 The number finds the table and is not secret. The two words are the secret: 22 bits. That is too little against a
-program that may guess freely, so :mod:`protocol.crypto.code_exchange` allows one guess in each exchange, and the host
-three in all.
+program that may guess freely, so each :class:`CodeExchange` allows one guess, and the host three in all.
+
+The exchange is SPAKE2 over the Ed25519 group, with confirmation. A side that knows the code learns whether the other
+knows it too. A side that does not can check one guess in each exchange, and an eavesdropper none. Both identity keys
+and the table are confirmed with the code, so somebody who relays an exchange between two links under a key of their own
+fails on both. The guest confirms first: a host that counts wrong tries knows then whether there was one, before it says
+anything that depends on the code.
 """
 
 from __future__ import annotations
 
+import hmac
+import os
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
-from protocol.crypto.word_list import spelling_hint, word_list
-from protocol.errors import LocalError
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.words import spelling_hint, word_list
+from protocol.errors import LocalError, PeerError
 
 NUMBERS: Final = range(1, 1000)
 """Enough that two tables of one evening hardly ever draw the same, and easy to say."""
@@ -75,3 +83,68 @@ def looks_like_a_part_of_a_code(text: str) -> bool:
     [True, True, True, False]
     """
     return _PART.fullmatch(text.strip().lower()) is not None
+
+
+ELEMENT_BYTES: Final = 32
+_GUEST, _HOST = b"A", b"B"
+"""The sides of SPAKE2. The library marks its messages with them; frames have no need of it."""
+
+
+class CodeExchangeError(PeerError, ValueError):
+    """The peer sent no element of the group, or our own."""
+
+
+class CodeExchange:
+    """One side of one exchange.
+
+    :param guest: identity key of the guest.
+    :param host: identity key of the host.
+    :param table: id of the table.
+    :param is_host: which side this is.
+    :param randomness: returns this many random bytes.
+    """
+
+    def __init__(
+        self,
+        code: ShortCode,
+        guest: bytes,
+        host: bytes,
+        table: bytes,
+        *,
+        is_host: bool,
+        randomness: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        from spake2 import SPAKE2_A, SPAKE2_B  # late: hardly any command needs it
+
+        self._context = guest, host, table
+        self._is_host = is_host
+        self._side = (SPAKE2_B if is_host else SPAKE2_A)(str(code).encode(), guest, host, entropy_f=randomness)
+        self._key = b""
+        self.element: bytes = self._side.start()[1:]
+        """To be sent to the other side."""
+
+    def take(self, element: bytes) -> None:
+        """Take the element of the other side, once.
+
+        :raises CodeExchangeError: if it is none.
+        """
+        from spake2 import SPAKEError
+        from spake2.ed25519_basic import NotOnCurve
+
+        try:
+            self._key = self._side.finish((_GUEST if self._is_host else _HOST) + element)
+        except (SPAKEError, NotOnCurve, ValueError):
+            raise CodeExchangeError("it sent no element of the group") from None
+
+    @property
+    def proof(self) -> bytes:
+        """Shows the other side that this one knows the code."""
+        return self._proof(is_host=self._is_host)
+
+    def is_proven_by(self, proof: bytes) -> bool:
+        """Tell whether the other side knows the code."""
+        return hmac.compare_digest(proof, self._proof(is_host=not self._is_host))
+
+    def _proof(self, *, is_host: bool) -> bytes:
+        assert self._key
+        return tagged_hash("code-proof", self._key, int(is_host), *self._context)

@@ -24,15 +24,14 @@ from protocol.wire.genesis import (
     MalformedGenesisError,
     Patience,
     UnknownRulesError,
+    admits,
     check_keys,
     parse_genesis,
     parse_join_record,
     parse_patience,
     parse_ruleset,
 )
-from protocol.wire.nicknames import NicknameError, check_nickname, is_table_name
-from protocol.wire.rulesets import is_rules_name
-from protocol.wire.table_id import admits
+from protocol.wire.names import NicknameError, check_nickname, is_rules_name, is_table_name
 
 Asks = Literal["never", "strangers", "always"]
 NO_TABLE: Final = "no table is open at this address"
@@ -72,7 +71,7 @@ class TableSettings:
     private: bool = False
     """Only players with the short code or the join line are admitted. Only the code's number is advertised."""
     rules_name: str = ""
-    """The host's name for house rules, as :func:`protocol.wire.rulesets.is_rules_name` has it; empty if there is none.
+    """The host's name for house rules, as :func:`protocol.wire.names.is_rules_name` has it; empty if there is none.
     It is for people, and nobody signs it."""
     customs: Customs = field(default_factory=Customs)
     asks: Asks = "strangers"
@@ -85,7 +84,7 @@ class TableSettings:
 class HostedTable:
     """The host's side of a lobby.
 
-    :param table_id: its id, from :mod:`protocol.wire.table_id`.
+    :param table_id: its id, from :mod:`protocol.wire.genesis`.
     :param own: the host's own join record.
     :param token: the secret behind the id of a private table, for its join line; empty for an open one.
     """

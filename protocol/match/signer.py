@@ -20,7 +20,7 @@ from protocol.consensus.kinds.rule import LostStakeError
 from protocol.consensus.position import FORMED, ROLLS, Position, Purpose, Stage
 from protocol.consensus.replica import Replica
 from protocol.consensus.votes import Vote, spell_vote
-from protocol.crypto.joint_randomness import Context, derive_secret
+from protocol.crypto.hashing import Context, derive_secret
 from protocol.crypto.keys import MatchKey
 from protocol.errors import LocalError
 from protocol.events import YourTurn

@@ -4,7 +4,7 @@ An author signs a word with the identity key, for one table or one match, with a
 change it, forge it, repeat it, or carry it to another table. It is no part of the history: it is never stored, is in no
 transcript and proves nothing about the game.
 
-A text is checked in two parts, as nicknames are (:mod:`protocol.wire.nicknames`). The form depends on code points only
+A text is checked in two parts, as nicknames are (:mod:`protocol.wire.names`). The form depends on code points only
 and is the same in every version of Unicode: any other form breaks the protocol. The rest depends on the Unicode version
 of a Python, so a text that fails it is ignored, and nobody is blamed.
 """
@@ -22,8 +22,8 @@ from protocol.errors import LocalError, PeerError
 from protocol.rate_limit import Bucket, Buckets
 from protocol.version import tag
 from protocol.wire.canonical import NotCanonicalError, decode, encode
-from protocol.wire.nicknames import flaw, is_unseen
-from protocol.wire.table_id import TABLE_ID_BYTES
+from protocol.wire.genesis import TABLE_ID_BYTES
+from protocol.wire.names import flaw, is_unseen
 
 SAY_TAG: Final = tag("say")
 NUMBERS: Final = 2**63

@@ -26,8 +26,7 @@ from protocol.limits import (
 )
 from protocol.net.addresses import Address, format_address, from_socket_name
 from protocol.net.interfaces import hosts_to_dial, is_cut_off
-from protocol.net.link import Link, LinkHandler, secure
-from protocol.net.pace import Paces
+from protocol.net.link import Allowances, Link, LinkHandler, secure
 from protocol.rate_limit import Bucket, Buckets
 
 Accept = Callable[[bytes], bool]
@@ -62,13 +61,15 @@ class Dialer:
     attempt to an address that was dialled too often fails.
 
     :param credentials: this node's identity for TLS.
-    :param paces: what peers may send, if the node counts that over other links, too.
+    :param allowances: what peers may send, if the node counts that over other links, too.
     """
 
-    def __init__(self, credentials: Credentials, limits: Limits | None = None, paces: Paces | None = None) -> None:
+    def __init__(
+        self, credentials: Credentials, limits: Limits | None = None, allowances: Allowances | None = None
+    ) -> None:
         self.credentials = credentials
         self.limits = limits or Limits()
-        self._paces = paces or Paces(self.limits)
+        self._allowances = allowances or Allowances(self.limits)
         self._under_way = asyncio.Semaphore(DIALS)
         self._turn = asyncio.Lock()
         self._all = Bucket(DIAL_RATE, DIAL_BURST, asyncio.get_running_loop().time())
@@ -90,7 +91,7 @@ class Dialer:
             raise DialError("no address is known")
         queue = asyncio.Lock()
         link = await _first(self._dial_host(address, accept, queue) for address in chosen)
-        link.start(handler, self._paces.for_link(link))
+        link.start(handler, self._allowances)
         return link
 
     async def _dial_host(self, address: Address, accept: Accept, queue: asyncio.Lock) -> Link:

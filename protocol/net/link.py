@@ -4,6 +4,10 @@ A link comes up when TLS has proved the peer's key (see :mod:`protocol.net.chann
 handshake deadline, once HELLO and WELCOME have been exchanged. Whatever a peer does costs a bounded amount of memory
 and time, and never more than its own link.
 
+What a peer sends is counted for the peer, not for its links: another link brings no new allowance. A player of the
+table or match is known by the key. A stranger can have any number of keys, so strangers are counted by the place that
+they come from, see :func:`~protocol.net.addresses.origin`.
+
 Everything runs in one event loop. Handlers are called in it, and never from within a call that they made themselves.
 """
 
@@ -12,21 +16,21 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Collection
 from enum import IntEnum
 from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from protocol.limits import FRAMES_AT_ONCE, LOOSE_RECORDS, THROTTLE, TLS_PIECE, Limits
-from protocol.net.addresses import Address, is_own_machine
+from protocol.limits import FIRST_FRAMES, FRAMES_AT_ONCE, LOOSE_RECORDS, PEERS_PACED, THROTTLE, TLS_PIECE, Limits
+from protocol.net.addresses import Address, is_own_machine, origin
 from protocol.net.channel import open_channel, shake_hands
-from protocol.wire.framing import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
+from protocol.rate_limit import Bucket, Buckets
+from protocol.wire.frames import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.net.channel import Channel
-    from protocol.net.pace import Pace
-
 
 BREACH: Final = "the other program does not keep to the protocol"
 ENDED: Final = "this program ended the connection"
@@ -48,7 +52,7 @@ class LinkHandler(Protocol):
         """
 
 
-class Standing(IntEnum):
+class LinkUse(IntEnum):
     """What a stranger's link is there for, the least first. Where places are short, it says who makes room."""
 
     IDLE = 0
@@ -57,6 +61,73 @@ class Standing(IntEnum):
     """The peer proves that it knows a short code."""
     ENGAGED = 2
     """The peer waits for a seat, plays, or watches: the link is not given up for another."""
+
+
+class Allowances:
+    """What the peers of one node have left to send."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.roster: Collection[bytes] = frozenset()
+        """Identities that are no strangers: the players at the table. The owner replaces it as they change."""
+        self._long = limits.frame_before_welcome
+        rates = {False: limits.rate, True: limits.own_machine_rate}
+        self._messages: dict[bool, Buckets[bytes | str]] = {
+            is_own: Buckets(rate, limits.burst, PEERS_PACED) for is_own, rate in rates.items() if rate is not None
+        }
+        self._bytes: Buckets[bytes | str] = Buckets(limits.catch_up_rate, limits.catch_up_burst, PEERS_PACED)
+
+    def of(self, key: bytes, host: str, *, is_own_machine: bool) -> Allowance | None:
+        """Return the allowance for a new link to the peer with this key; None if nothing of it is counted."""
+        if is_own_machine not in self._messages:
+            return None
+        return Allowance(self, self._messages[is_own_machine], self._bytes, key, origin(host), self._long)
+
+
+class Allowance:
+    """Counts what comes over one link to what its peer has left.
+
+    :param place: where the peer comes from; a stranger is known by it.
+    :param long: longer frames are counted by their bytes. Only pages are.
+    """
+
+    def __init__(
+        self,
+        allowances: Allowances,
+        messages: Buckets[bytes | str],
+        long_bytes: Buckets[bytes | str],
+        key: bytes,
+        place: str,
+        long: int,
+    ) -> None:
+        self._allowances, self._messages, self._bytes = allowances, messages, long_bytes
+        self._key, self._place, self._long = key, place, long
+        self._first = FIRST_FRAMES
+
+    def _buckets(self, now: float) -> tuple[Bucket, Bucket]:
+        known_by = self._key if self._key in self._allowances.roster else self._place
+        return self._messages.bucket(known_by, now), self._bytes.bucket(known_by, now)
+
+    def must_wait(self, now: float) -> bool:
+        """Tell whether nothing more may be read for now."""
+        return not self._first and any(bucket.wait(now) for bucket in self._buckets(now))
+
+    def count(self, frame: bytes, now: float) -> None:
+        """Count a frame: a long one by its bytes, others as one."""
+        self._first = max(0, self._first - 1)
+        messages, long_bytes = self._buckets(now)
+        if len(frame) > self._long:
+            long_bytes.take(len(frame))
+        else:
+            messages.take()
+
+    def excuse(self, now: float) -> None:
+        """Count one message less."""
+        self._buckets(now)[0].put_back()
+
+    def count_records(self, number: int, now: float) -> None:
+        """Count records of TLS that carry next to nothing as messages."""
+        self._first = 0
+        self._buckets(now)[0].take(number)
 
 
 class Link:
@@ -73,7 +144,7 @@ class Link:
         self.local = local
         self.outbound = outbound
         """Whether this node dialled."""
-        self.standing = Standing.IDLE
+        self.use = LinkUse.IDLE
         """Set by the owner, as it learns what the link is for."""
         self._limits = limits
         self._loop = asyncio.get_running_loop()
@@ -90,7 +161,7 @@ class Link:
         self._deadline: float | None = self._loop.time() + limits.handshake
         self._frame_began: float | None = None
         self._last_arrival = self._last_sending = self._loop.time()
-        self._pace: Pace | None = None
+        self._allowance: Allowance | None = None
         self._loose_records = 0
 
     # Called by the owner
@@ -116,8 +187,8 @@ class Link:
 
     def excuse(self) -> None:
         """Do not count the frame that is being delivered against the peer's rate."""
-        if self._pace is not None:
-            self._pace.excuse(self._last_arrival)
+        if self._allowance is not None:
+            self._allowance.excuse(self._last_arrival)
 
     def widen(self) -> None:
         """Declare HELLO and WELCOME exchanged: frames may have full length, and the handshake deadline is met."""
@@ -158,13 +229,15 @@ class Link:
 
     # Called by the listener or the dialer
 
-    def start(self, handler: LinkHandler, pace: Pace | None, on_closed: Callable[[Link], None] | None = None) -> None:
+    def start(
+        self, handler: LinkHandler, allowances: Allowances, on_closed: Callable[[Link], None] | None = None
+    ) -> None:
         """Announce the link and begin to read.
 
-        :param pace: counts what the peer sends.
         :param on_closed: called when the connection is gone altogether.
         """
-        self._handler, self._pace, self._on_closed = handler, pace, on_closed
+        self._handler, self._on_closed = handler, on_closed
+        self._allowance = allowances.of(self.peer_key, self.remote[0], is_own_machine=self.is_on_own_machine)
         self._last_arrival = self._loop.time()
         handler.link_up(self)
         if not self._is_over:
@@ -219,7 +292,7 @@ class Link:
         for taken in count():
             if self._is_over:
                 break
-            if self._pace is not None and self._pace.must_wait(now):
+            if self._allowance is not None and self._allowance.must_wait(now):
                 self._throttle(THROTTLE)
                 return
             if taken == FRAMES_AT_ONCE:
@@ -243,14 +316,14 @@ class Link:
             self._frame_began = now
 
     def _count(self, frame: bytes, now: float) -> None:
-        if self._pace is not None:
-            self._pace.count(frame, now)
+        if self._allowance is not None:
+            self._allowance.count(frame, now)
         self._loose_records = max(0, self._loose_records - 2 - len(frame) // TLS_PIECE)
 
     def _count_loose_records(self, now: float) -> None:
         """Count records as messages if there are more than the frames need."""
-        if self._pace is not None and self._loose_records > LOOSE_RECORDS:
-            self._pace.count_records(self._loose_records - LOOSE_RECORDS, now)
+        if self._allowance is not None and self._loose_records > LOOSE_RECORDS:
+            self._allowance.count_records(self._loose_records - LOOSE_RECORDS, now)
             self._loose_records = LOOSE_RECORDS
 
     def _throttle(self, seconds: float) -> None:

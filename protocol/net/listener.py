@@ -27,8 +27,7 @@ from protocol.limits import (
 )
 from protocol.net.addresses import Address, from_socket_name, origin
 from protocol.net.interfaces import hosts_to_tell
-from protocol.net.link import Link, LinkHandler, Standing, secure
-from protocol.net.pace import Paces
+from protocol.net.link import Allowances, Link, LinkHandler, LinkUse, secure
 from protocol.rate_limit import Bucket, Buckets
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104
@@ -65,9 +64,14 @@ class Listener:
     """Accepts links. Made by :func:`listen`."""
 
     def __init__(
-        self, sockets: Sequence[_Door], credentials: Credentials, handler: LinkHandler, limits: Limits, paces: Paces
+        self,
+        sockets: Sequence[_Door],
+        credentials: Credentials,
+        handler: LinkHandler,
+        limits: Limits,
+        allowances: Allowances,
     ) -> None:
-        self.paces = paces
+        self.allowances = allowances
         """What peers may send, and who of them is no stranger."""
         self._bound = [from_socket_name(each.getsockname()) for each in sockets]
         self.port: int = self._bound[0][1]
@@ -167,7 +171,7 @@ class Listener:
             return
         if self._may_stay(link):
             self._links.append(link)
-            link.start(self._handler, self.paces.for_link(link), self._closed)
+            link.start(self._handler, self.allowances, self._closed)
         else:
             link.refuse()
 
@@ -180,7 +184,7 @@ class Listener:
         limits = self._limits
         if link.peer_key == self._credentials.public_key:
             return False
-        roster = self.paces.roster
+        roster = self.allowances.roster
         if link.peer_key in roster:
             same = [each for each in self._links if each.peer_key == link.peer_key]
             if len(same) >= limits.links_per_member:
@@ -196,13 +200,13 @@ class Listener:
         """End a link whose peer is not engaged here, and tell whether there was one.
 
         A peer with business here says so at once, and one without must not keep the place until some deadline. The link
-        goes from where most of them come from: there it is the one of the least standing, and of these the oldest.
+        goes from where most of them come from: there it is the one of the least use, and of these the oldest.
         """
-        places = {each: origin(each.remote[0]) for each in links if _standing(each) is not Standing.ENGAGED}
+        places = {each: origin(each.remote[0]) for each in links if _use(each) is not LinkUse.ENGAGED}
         if not places:
             return False
         ((busiest, _),) = Counter(places.values()).most_common(1)
-        least = min((each for each, place in places.items() if place == busiest), key=_standing)
+        least = min((each for each, place in places.items() if place == busiest), key=_use)
         self._displace(least, "the place was needed for somebody else")
         return True
 
@@ -215,9 +219,9 @@ class Listener:
             self._links.remove(link)
 
 
-def _standing(link: Link) -> Standing:
-    """Return the standing of a link; one that waits for its refusal to be read has none."""
-    return link.standing if link.is_up else Standing.IDLE
+def _use(link: Link) -> LinkUse:
+    """Return the use of a link; one that waits for its refusal to be read is idle."""
+    return link.use if link.is_up else LinkUse.IDLE
 
 
 class _Bill:
@@ -243,13 +247,13 @@ async def listen(
     credentials: Credentials,
     handler: LinkHandler,
     limits: Limits | None = None,
-    paces: Paces | None = None,
+    allowances: Allowances | None = None,
 ) -> Listener:
     """Accept links at every one of ``hosts`` (see :data:`EVERYWHERE`), all on one port; 0 takes any free one.
 
     A host is left out if this machine has no address of its kind, as long as one host remains.
 
-    :param paces: what peers may send, if the node counts that over other links, too.
+    :param allowances: what peers may send, if the node counts that over other links, too.
     :raises OSError: if the port is taken, or no host is one of this machine's.
     """
     for attempt in range(_PORT_ATTEMPTS):
@@ -262,7 +266,7 @@ async def listen(
         else:
             break
     bounds = limits or Limits()
-    return Listener(sockets, credentials, handler, bounds, paces or Paces(bounds))
+    return Listener(sockets, credentials, handler, bounds, allowances or Allowances(bounds))
 
 
 class _PortTaken(Exception):

@@ -18,9 +18,8 @@ from protocol.errors import PeerError, RefuseCode
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, Dialer, DialError, anybody
-from protocol.net.link import BREACH, ENDED, Link, Standing
+from protocol.net.link import BREACH, ENDED, Allowances, Link, LinkUse
 from protocol.net.listener import EVERYWHERE, Listener, listen
-from protocol.net.pace import Paces
 from protocol.version import PROTOCOL_VERSION, versions_differ
 from protocol.wire.frames import (
     Aim,
@@ -105,8 +104,8 @@ class Mesh:
         self._credentials = credentials
         self._owner = owner
         self._bounds = bounds or Limits()
-        self._paces = Paces(self._bounds)
-        self.dialer = Dialer(credentials, self._bounds, self._paces)
+        self._allowances = Allowances(self._bounds)
+        self.dialer = Dialer(credentials, self._bounds, self._allowances)
         """What opens all links of this node, also those that are none of the mesh."""
         self._listener: Listener | None = None
         self._links: set[Link] = set()
@@ -120,7 +119,7 @@ class Mesh:
 
     async def listen(self, port: int, hosts: Iterable[str] = EVERYWHERE) -> None:
         """Accept links from now on. :raises OSError: if the port is taken."""
-        self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds, self._paces)
+        self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds, self._allowances)
 
     @property
     def port(self) -> int:
@@ -134,12 +133,12 @@ class Mesh:
 
     def set_roster(self, identities: Iterable[bytes]) -> None:
         """Set the identities that do not count as strangers."""
-        self._paces.roster = frozenset(identities)
+        self._allowances.roster = frozenset(identities)
 
-    def set_standing(self, identity: bytes, standing: Standing) -> None:
+    def set_use(self, identity: bytes, use: LinkUse) -> None:
         """Note what a peer's link is there for. That of a player in a match, or of a spectator, is known by its aim."""
         if (peer := self._peers.get(identity)) is not None:
-            peer.link.standing = standing
+            peer.link.use = use
 
     def is_linked(self, identity: bytes) -> bool:
         """Tell whether a peer's link is up."""
@@ -341,7 +340,7 @@ class Mesh:
             link.close()
             return
         link.widen()
-        link.standing = Standing.ENGAGED if isinstance(aim, MatchAim | WatchAim) else Standing.IDLE
+        link.use = LinkUse.ENGAGED if isinstance(aim, MatchAim | WatchAim) else LinkUse.IDLE
         now = asyncio.get_running_loop().time()
         self._peers[link.peer_key] = _Peer(link, now, old is not None, aim)
         if old is not None:

@@ -17,13 +17,10 @@ from typing import Final, NamedTuple
 from zeroconf import DNSIncoming, DNSOutgoing, DNSQuestion, Error
 
 from protocol.limits import ADDRESSES_WATCHED
-from protocol.net.addresses import Address, parse_address
-from protocol.net.advertisement import SERVICE_TYPE
+from protocol.net.addresses import Address, parse_address, parse_join_line
+from protocol.net.discovery import POINTER, SERVICE_TYPE
 from protocol.net.interfaces import hosts_to_dial, interface_addresses
-from protocol.net.join_line import parse_join_line
-from protocol.net.mdns import ENUMERATION
-from protocol.net.multicast import Datagram, Multicast
-from protocol.net.sightings import POINTER
+from protocol.net.mdns import ENUMERATION, Datagram, Multicast
 
 QUESTIONS: Final = 0.5
 """Seconds between two questions."""

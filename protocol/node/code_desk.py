@@ -14,13 +14,12 @@ import asyncio
 from typing import NamedTuple
 
 from protocol import limits
-from protocol.crypto.code_exchange import CodeExchange, CodeExchangeError
-from protocol.crypto.short_code import ShortCode
+from protocol.crypto.short_code import CodeExchange, CodeExchangeError, ShortCode
 from protocol.errors import RefuseCode
 from protocol.events import CodeTried, Notice
 from protocol.match.lobby import HostedTable
 from protocol.net.addresses import origin
-from protocol.net.link import Standing
+from protocol.net.link import LinkUse
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import CodeAim, CodeElement, CodeProof, Refuse, TableAim
@@ -144,7 +143,7 @@ class CodeDesk:
             self._runtime.refuse(identity, RefuseCode.REFUSED, RENEWED)
         elif isinstance(frame, CodeElement):
             if (place := self._places.pop(identity, None)) is not None:
-                self._runtime.mesh.set_standing(identity, Standing.TRYING)
+                self._runtime.mesh.set_use(identity, LinkUse.TRYING)
                 self._waiting[identity] = _Caller(place, frame.element)
                 self._answer_next()
         elif (begun := self._exchanges.pop(identity, None)) is not None:

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from protocol import limits
-from protocol.crypto.code_exchange import CodeExchange, CodeExchangeError
 from protocol.crypto.keys import fingerprint
-from protocol.crypto.short_code import ShortCode
+from protocol.crypto.short_code import CodeExchange, CodeExchangeError, ShortCode
 from protocol.errors import ErrorCode, NodeError, PeerError, RefuseCode
 from protocol.net.addresses import Address
 from protocol.net.dialer import Dialer, DialError
+from protocol.net.discovery import Sighting
 from protocol.net.link import BREACH, Link
 from protocol.net.mesh import RefusedError, check_version
-from protocol.net.sightings import Sighting
 from protocol.node.locator import BY_LINE, Target
 from protocol.node.refusals import refusal, unreachable
 from protocol.wire.frames import (

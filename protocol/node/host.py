@@ -15,7 +15,7 @@ from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedError
-from protocol.net.link import Standing
+from protocol.net.link import LinkUse
 from protocol.node.code_desk import BEGUN, OVER, CodeDesk
 from protocol.node.door import ONLY_WATCH, REMOVED, Door
 from protocol.node.player_session import PlayerSession
@@ -314,7 +314,7 @@ class Host:
         """Give a peer a seat, or say why not; at once, unless seats have changed hands too often of late."""
         if isinstance(self._runtime.mesh.aim(identity), CodeAim):
             return  # it was welcome to prove that it knows the code, and to nothing else: it showed no token
-        self._runtime.mesh.set_standing(identity, Standing.ENGAGED)
+        self._runtime.mesh.set_use(identity, LinkUse.ENGAGED)
         is_next = not self._asking
         self._asking[identity] = frame
         if is_next:

@@ -14,9 +14,8 @@ from typing import Final, NamedTuple
 from protocol.crypto.keys import fingerprint
 from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError, RefuseCode
 from protocol.match.lobby import Lobby
-from protocol.net.addresses import Address, format_address
+from protocol.net.addresses import Address, JoinLine, format_address
 from protocol.net.dialer import Dialer, DialError
-from protocol.net.join_line import JoinLine
 from protocol.net.link import BREACH, Link
 from protocol.net.mesh import RefusedError, check_version
 from protocol.node.locator import BY_LINE, Target

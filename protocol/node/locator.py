@@ -20,17 +20,13 @@ from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError
 from protocol.limits import ADDRESSES_PER_NAME
 from protocol.match.lobby import HostedTable
 from protocol.match.match import Match
-from protocol.net.addresses import Address, PortError, parse_address
-from protocol.net.advertisement import LOBBY, PLAYING, PRIVATE, Advertisement
+from protocol.net.addresses import Address, PortError, parse_address, parse_join_line
+from protocol.net.discovery import LOBBY, PLAYING, PRIVATE, Advertisement, Sighting
 from protocol.net.interfaces import is_cut_off
-from protocol.net.join_line import parse_join_line
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
-from protocol.net.sightings import Sighting
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.genesis import MalformedGenesisError
-from protocol.wire.nicknames import is_table_name
-from protocol.wire.rulesets import ruleset_label
-from protocol.wire.table_id import TABLE_ID_BYTES, is_private
+from protocol.wire.genesis import TABLE_ID_BYTES, MalformedGenesisError, is_private
+from protocol.wire.names import is_table_name, ruleset_label
 
 Absence = Callable[[NodeError], None]
 """Is told why a table is not found. Then the table is waited for."""

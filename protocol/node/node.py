@@ -31,9 +31,8 @@ from protocol.match.match import Match
 from protocol.match.progress import Clock
 from protocol.match.signer import StaleMoveError
 from protocol.match.timeouts import Party
-from protocol.net.addresses import format_address
-from protocol.net.join_line import new_token
-from protocol.net.sightings import Sighting
+from protocol.net.addresses import format_address, new_token
+from protocol.net.discovery import Sighting
 from protocol.node.activities import Activities
 from protocol.node.code_inquiry import CodeInquiry
 from protocol.node.host import Host
@@ -56,11 +55,11 @@ from protocol.wire.genesis import (
     MalformedGenesisError,
     make_join_record,
     match_id,
+    open_table_id,
     parse_genesis,
+    private_table_id,
 )
-from protocol.wire.nicknames import NicknameError, check_nickname, table_name_flaw
-from protocol.wire.rulesets import rules_name_flaw, ruleset_hash
-from protocol.wire.table_id import open_table_id, private_table_id
+from protocol.wire.names import NicknameError, check_nickname, rules_name_flaw, ruleset_hash, table_name_flaw
 
 log = logging.getLogger(__name__)
 

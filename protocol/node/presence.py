@@ -8,10 +8,9 @@ from ipaddress import ip_address
 
 from protocol.errors import ErrorCode, NodeError
 from protocol.events import Notice, TableMoved
-from protocol.net.interfaces import hosts_to_listen_at, is_cut_off
-from protocol.net.join_line import JoinLine
+from protocol.net.addresses import JoinLine
+from protocol.net.interfaces import hosts_to_listen_at, is_cut_off, watch_network
 from protocol.net.listener import EVERYWHERE
-from protocol.net.network_changes import watch_network
 from protocol.node.activities import Activities
 from protocol.node.locator import open_table, running_match
 

@@ -34,8 +34,7 @@ from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError, failure
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame
-from protocol.wire.nicknames import is_marked_as_bot
-from protocol.wire.rulesets import ruleset_hash
+from protocol.wire.names import is_marked_as_bot, ruleset_hash
 
 log = logging.getLogger(__name__)
 

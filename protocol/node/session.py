@@ -46,9 +46,8 @@ from protocol.node.refusals import LEFT
 from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
-from protocol.storage.archive import own_rules_word
+from protocol.storage.archive import own_rules_word, transcript_path
 from protocol.storage.match_names import calendar
-from protocol.storage.transcript_files import transcript_path
 from protocol.wire.frames import Carried, Customs, Frame, Have, MatchAim, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
 

@@ -2,26 +2,30 @@
 
 One process at a time holds the store (:mod:`protocol.storage.store`). While a node plays, others can read it, and can
 forget nothing.
+
+A transcript file is named by the day on which the match began, its rules, and the first digits of its id. None of these
+is text that a peer wrote. The match of a file is read from its content, not from its name.
 """
 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.consensus.replica import Replica
-from protocol.consensus.transcript import write_transcript
+from protocol.consensus.transcript import MalformedTranscriptError, open_transcript, write_transcript
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
 from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, Parts, PeerError
-from protocol.files import check_own
-from protocol.storage import transcript_files
+from protocol.files import NotOwnError, check_own, read_own
+from protocol.limits import GENESIS
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
-from protocol.storage.match_names import LAST, is_name, meant, rules_word, short_id, short_ids
+from protocol.storage.match_names import LAST, SHORT_ID, day, is_name, meant, rules_word, short_id, short_ids
 from protocol.storage.purses import OwnPurse
 from protocol.storage.store import (
     DamagedMatchError,
@@ -32,8 +36,6 @@ from protocol.storage.store import (
     StoredMatch,
     StoreError,
 )
-from protocol.storage.transcript_files import TranscriptFile as TranscriptFile
-from protocol.storage.transcript_files import transcripts, written
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import (
     Genesis,
@@ -44,8 +46,8 @@ from protocol.wire.genesis import (
     unchecked_genesis,
     version_of,
 )
+from protocol.wire.names import ruleset_hash
 from protocol.wire.purses import MalformedPurseError
-from protocol.wire.rulesets import ruleset_hash
 
 if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
@@ -180,13 +182,13 @@ def names_of(matches: Sequence[StoredMatch]) -> dict[bytes, str]:
     return {each.match: each.name or ids[each.match] for each in matches}
 
 
-def transcript_path(home: Home, store: Store, stored: StoredMatch) -> Path:
+def path_for(home: Home, store: Store, stored: StoredMatch) -> Path:
     """Return where the transcript of a stored match lies, or will lie.
 
     :raises MalformedGenesisError: if the genesis is none.
     """
     word = own_rules_word(store, parse_genesis(stored.genesis).ruleset)
-    return transcript_files.transcript_path(home, stored.match, stored.created, word)
+    return transcript_path(home, stored.match, stored.created, word)
 
 
 def own_rules_word(store: Store, ruleset: Ruleset) -> str:
@@ -215,11 +217,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
-
-
-def files_about(home: Home, stored: StoredMatch) -> tuple[Path, ...]:
-    """Return the files of a match outside the store: transcripts, and proofs of misconduct in it."""
-    return transcript_files.files_about(home, stored.match)
 
 
 def only_on_disk(
@@ -476,3 +473,75 @@ def replica(store: Store, stored: StoredMatch) -> Replica:
     except (PeerError, StoreError) as error:
         raise DamagedMatchError(f"the stored match is damaged: {error}") from None
     return found
+
+
+log = logging.getLogger(__name__)
+
+_HEADER: Final = GENESIS + 64
+"""Bytes within which the header of every transcript ends."""
+
+
+class TranscriptFile(NamedTuple):
+    """A transcript that lies in a home."""
+
+    match: bytes
+    """The id of its match."""
+    path: Path
+    genesis: bytes
+    """Unchecked, as it stands in the header."""
+
+
+def _genesis_of(path: Path) -> bytes | None:
+    """Return the genesis in the header of a transcript, unchecked; None if the file is no transcript or unreadable."""
+    try:
+        opened = open_transcript(read_own(path, _HEADER))
+    except NotOwnError as error:
+        log.warning("%s is passed over: %s", path, error.strerror)
+        return None
+    except (OSError, MalformedTranscriptError):
+        return None
+    return None if opened.is_proof else opened.genesis
+
+
+def transcripts(home: Home, digits: str = "") -> Iterator[TranscriptFile]:
+    """Yield the transcripts of a home. What is no transcript, or cannot be read, is passed over.
+
+    :param digits: look only at files whose name holds these.
+    """
+    folder, start = home.matches, f"*{digits}" if digits else ""
+    for path in sorted(folder.glob(f"{start}*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ():
+        if (genesis := _genesis_of(path)) is not None:
+            yield TranscriptFile(match_id(genesis), path, genesis)
+
+
+def transcript_of(home: Home, match: bytes) -> Path | None:
+    """Return the transcript of a match, if it lies in a home; else None."""
+    found = [each.path for each in transcripts(home, match.hex()[:SHORT_ID]) if each.match == match]
+    return max(found, key=written, default=None)
+
+
+def written(path: Path) -> tuple[float, str]:
+    """Return a sort key: the time when a file was last written."""
+    return path.stat().st_mtime, path.name
+
+
+def transcript_path(home: Home, match: bytes, begun: int, rules: str) -> Path:
+    """Return the path of a match's transcript, whether the file exists or not. No other file has this path.
+
+    :param begun: when the match began, in seconds since 1970.
+    :param rules: the word for its rules, from :func:`protocol.storage.match_names.rules_word`.
+    """
+    if (found := transcript_of(home, match)) is not None:
+        return found
+    digits, start = match.hex(), f"{day(begun)}-{rules}"
+    for length in range(SHORT_ID, len(digits) + 1):
+        path = home.matches / f"{start}-{digits[:length]}{TRANSCRIPT_SUFFIX}"
+        if not os.path.lexists(path):
+            break
+    return path
+
+
+def files_about(home: Home, match: bytes) -> tuple[Path, ...]:
+    """Return the files of a match outside the store: transcripts, and proofs of misconduct in it."""
+    own = (each.path for each in transcripts(home, match.hex()[:SHORT_ID]) if each.match == match)
+    return (*own, *home.proofs(match))

@@ -76,7 +76,7 @@ class Home:
 
     @property
     def matches(self) -> Path:
-        """The folder of transcripts: see :mod:`protocol.storage.transcript_files`."""
+        """The folder of transcripts: see :mod:`protocol.storage.archive`."""
         return self.path / MATCHES_FOLDER
 
     def proof(self, match: bytes, culprit: bytes) -> Path:

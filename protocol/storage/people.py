@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 from protocol.crypto.keys import fingerprint, parse_fingerprint
 from protocol.storage.match_names import calendar
 from protocol.wire.genesis import MalformedGenesisError, players_of
-from protocol.wire.lookalikes import outline, outlines
-from protocol.wire.nicknames import is_marked_as_bot
+from protocol.wire.names import is_marked_as_bot, outline, outlines
 
 SCHEMA: Final = (
     "CREATE TABLE meetings ("

@@ -18,7 +18,7 @@ type   name      fields
 12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.match.words`)
 13     HAVE      match, step, tip, digest of the messages for that step, digest of votes and proofs
 14     LEDGER    join record, ledger, evidence, stake: the purse of its owner, whoever shows it
-15     ELEMENT   element: half of an exchange about a short code (:mod:`protocol.crypto.code_exchange`)
+15     ELEMENT   element: half of an exchange about a short code (:mod:`protocol.crypto.short_code`)
 16     PROOF     proof that the sender knows the short code, token of a private table
 17     SEAT      whether the host's person is asked about a wish for a seat (0), or it is granted (1)
 =====  ========  ======================================================================================
@@ -30,21 +30,23 @@ for a spectator has the aim of a seat or of a match: of the table or the match t
 short code has the aim of a seat.
 
 A frame of another type counts against the limits and is ignored (:class:`Unknown`), so types can be added.
+
+On a link each frame has its length before it, as a big-endian u32. An empty one only says that its sender lives.
 """
 
 from __future__ import annotations
 
+import struct
 from enum import IntEnum
 from typing import Final, NamedTuple, cast
 
-from protocol.crypto.code_exchange import ELEMENT_BYTES
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.crypto.short_code import NUMBERS
+from protocol.crypto.short_code import ELEMENT_BYTES, NUMBERS
 from protocol.errors import PeerError
 from protocol.limits import PLAYERS, RULES_NAME_CHARACTERS, SHOWN_LEDGER, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.genesis import TABLE_ID_BYTES
 from protocol.wire.messages import read_pair, spell_pair
-from protocol.wire.table_id import TABLE_ID_BYTES
 
 
 class MalformedFrameError(PeerError, ValueError):
@@ -430,3 +432,64 @@ def _aim(value: tuple[Value, ...]) -> Aim | None:
         case (str() as word, int() as number) if word == _CODE and number in NUMBERS:
             return CodeAim(number)
     return None
+
+
+_LENGTH: Final = struct.Struct(">I")
+LENGTH_BYTES: Final = _LENGTH.size
+
+
+def frame_header(message: bytes) -> bytes:
+    """Return the bytes before the message on the wire.
+
+    >>> frame_header(b"abc")
+    b'\\x00\\x00\\x00\\x03'
+    """
+    return _LENGTH.pack(len(message))
+
+
+class FrameTooLong(PeerError, ValueError):
+    """A peer announced a frame above the limit."""
+
+
+class FrameSplitter:
+    """Cuts a stream into frames, in time linear in its length, whatever pieces it arrives in.
+
+    It holds one piece from the socket and less than one frame before it. A length is judged as soon as its four bytes
+    are there, before anything of the frame is waited for.
+    """
+
+    __slots__ = ("_buffer", "_start", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        """The longest frame allowed, in bytes without the length itself."""
+        self._buffer = bytearray()
+        self._start = 0
+
+    def feed(self, data: bytes) -> None:
+        """Add a piece of the stream."""
+        del self._buffer[: self._start]
+        self._start = 0
+        self._buffer += data
+
+    def next_frame(self) -> bytes | None:
+        """Take the message of the next complete frame, or return None until more has arrived.
+
+        :raises FrameTooLong: if the next frame is announced with more than ``limit`` bytes.
+        """
+        body = self._start + LENGTH_BYTES
+        if body > len(self._buffer):
+            return None
+        (length,) = _LENGTH.unpack_from(self._buffer, self._start)
+        if length > self.limit:
+            raise FrameTooLong(f"a frame of {length} bytes, where {self.limit} are allowed")
+        end: int = body + length
+        if end > len(self._buffer):
+            return None
+        self._start = end
+        return bytes(self._buffer[body:end])
+
+    @property
+    def is_mid_frame(self) -> bool:
+        """Whether something is left over: once :meth:`next_frame` has given None, the start of a frame."""
+        return self._start < len(self._buffer)

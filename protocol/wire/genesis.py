@@ -4,11 +4,15 @@ Each player writes a *join record*: identity, fresh match key, nickname, address
 signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that
 the player holds it. The host puts the records together, sorted by identity; nobody signs the genesis unless
 their own record stands there unaltered. In a match with stakes each record has the head of its player's purse.
+
+The id of a private table holds the hash of the secret in its join line. So every player can check a token, also in the
+running match and after a restart, and nobody needs to store it.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, cast
@@ -22,9 +26,8 @@ from protocol.errors import PeerError
 from protocol.limits import GENESIS, JOIN_ADDRESSES, PATIENCE_AUTOMATIC, PATIENCE_BOUNDS, PATIENCE_HUMAN, PLAYERS
 from protocol.version import PROTOCOL_VERSION, tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
-from protocol.wire.nicknames import check_written
+from protocol.wire.names import check_written
 from protocol.wire.purses import Head, parse_head
-from protocol.wire.table_id import check_table_id
 
 GENESIS_TAG: Final = tag("genesis")
 JOIN_TAG: Final = tag("join")
@@ -161,7 +164,7 @@ def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecor
 def parse_join_record(value: Value) -> JoinRecord:
     """Return the join record that a peer sent, both signatures and both keys checked.
 
-    The nickname need only pass :func:`~protocol.wire.nicknames.check_written`; players who sit down together ask for
+    The nickname need only pass :func:`~protocol.wire.names.check_written`; players who sit down together ask for
     more.
 
     :raises MalformedGenesisError: for anything else.
@@ -352,3 +355,44 @@ def parse_patience(value: Value) -> Patience:
 
 
 assert HASH_BYTES == NONCE_BYTES == KEY_BYTES  # one size of random and hashed values throughout
+
+
+TABLE_ID_BYTES: Final = 16
+_OPEN: Final = b"\0"
+"""First byte of an open table's id."""
+_PRIVATE: Final = b"\1"
+"""First byte of a private table's id. There is no third kind."""
+
+
+def check_table_id(table: bytes) -> bytes:
+    """Return ``table`` if it is the id of a table.
+
+    :raises ValueError: for any other bytes.
+    """
+    if len(table) != TABLE_ID_BYTES or table[:1] not in (_OPEN, _PRIVATE):
+        raise ValueError(f"a table id has {TABLE_ID_BYTES} bytes, and the first is 0 or 1")
+    return table
+
+
+def open_table_id() -> bytes:
+    """Return a fresh id for a table that admits everybody."""
+    return _OPEN + secrets.token_bytes(TABLE_ID_BYTES - 1)
+
+
+def private_table_id(token: str) -> bytes:
+    """Return the id of the table that admits the holders of this token.
+
+    >>> admits(private_table_id("SECRET"), "SECRET"), admits(private_table_id("SECRET"), "")
+    (True, False)
+    """
+    return _PRIVATE + tagged_hash("table-token", token.encode())[: TABLE_ID_BYTES - 1]
+
+
+def is_private(table: bytes) -> bool:
+    """Tell whether a table takes a token."""
+    return table[:1] == _PRIVATE
+
+
+def admits(table: bytes, token: str) -> bool:
+    """Tell whether the table with this id admits a node with this token; an open one admits everybody."""
+    return not is_private(table) or table == private_table_id(token)

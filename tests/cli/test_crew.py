@@ -39,7 +39,7 @@ from protocol.node.node import Node
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoredMatch
-from protocol.wire.nicknames import check_nickname, is_marked_as_bot
+from protocol.wire.names import check_nickname, is_marked_as_bot
 from tests.cli.conftest import Run
 from tests.cli.seat import TURN, SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE

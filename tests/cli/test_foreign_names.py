@@ -25,7 +25,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.storage.store import Store
 from protocol.wire.genesis import match_id
-from protocol.wire.nicknames import is_shown
+from protocol.wire.names import is_shown
 from tests.cli.screen import Terminal
 from tests.programs import MODULE, PATIENCE, ROOT, environment, run_here
 from tests.simulation.world import genesis

@@ -15,7 +15,7 @@ from cli.settings import Settings
 from p2pdice.bids import raises
 from p2pdice.rulesets import _REFUSED, OPTIONS, PRESETS
 from protocol.consensus.verifier import verify
-from protocol.wire.rulesets import ruleset_label
+from protocol.wire.names import ruleset_label
 from tests.programs import ROOT
 from tests.simulation.world import World
 

@@ -12,8 +12,8 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.passphrases import NEW_VARIABLE, VARIABLE
-from protocol.crypto.fingerprint_words import parse_words
 from protocol.crypto.keys import Identity, is_protected
+from protocol.crypto.words import parse_words
 from protocol.storage.home import Home
 from protocol.storage.purses import OwnPurse
 from protocol.storage.store import Store

@@ -21,12 +21,12 @@ from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.files import write_whole
 from protocol.storage import archive
+from protocol.storage.archive import transcript_of
 from protocol.storage.home import Home
 from protocol.storage.store import StoredMatch
-from protocol.storage.transcript_files import transcript_of
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Genesis, match_id
-from protocol.wire.rulesets import ruleset_label
+from protocol.wire.names import ruleset_label
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
 from tests.simulation.world import IDENTITIES, UNHURRIED, World, genesis, join_record

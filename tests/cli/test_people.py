@@ -22,8 +22,8 @@ from cli.table.scene import Scene
 from cli.table.theme import Theme
 from cli.text.narrate import unfamiliar
 from p2pdice.rulesets import PRESETS
-from protocol.crypto.fingerprint_words import fingerprint_words
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
+from protocol.crypto.words import fingerprint_words
 from protocol.events import LobbyChanged, PlayerInfo, Recognised, SeatAsked, Unfamiliar
 from protocol.match.lobby import TableSettings
 from protocol.storage import archive

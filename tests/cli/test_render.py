@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cli.boundary import report
 from cli.exits import Failure
 from cli.render import can_show, command_line, escape, hand, harmless, listing, shown_path, wrapped
-from protocol.wire.nicknames import is_unseen
+from protocol.wire.names import is_unseen
 
 BASH = shutil.which("bash") if sys.platform != "win32" else None
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()))

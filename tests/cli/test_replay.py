@@ -30,8 +30,8 @@ from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened, PlayerInfo
 from protocol.files import write_whole
 from protocol.match.replay import Replay
+from protocol.storage.archive import transcript_path
 from protocol.storage.home import Home
-from protocol.storage.transcript_files import transcript_path
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Patience
 from tests.cli.conftest import Run

@@ -18,10 +18,9 @@ from cli.commands.watch import choose as choose_to_watch
 from cli.exits import ExitCode, Failure
 from cli.text.tables_shown import changes, data, describe, listed
 from p2pdice.rulesets import PRESETS
-from protocol.net.advertisement import LOBBY, PLAYING, Advertisement
-from protocol.net.sightings import Sighting
+from protocol.net.discovery import LOBBY, PLAYING, Advertisement, Sighting
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.rulesets import ruleset_label
+from protocol.wire.names import ruleset_label
 
 FRIDAY = Advertisement("ab" * 16, "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION)
 MATCH = replace(FRIDAY, id="cd" * 32, seats_taken=3, status=PLAYING)

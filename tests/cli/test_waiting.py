@@ -24,7 +24,7 @@ from p2pdice.engine import new_match
 from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
 from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo
-from protocol.net.advertisement import PRIVATE, Advertisement
+from protocol.net.discovery import PRIVATE, Advertisement
 from protocol.net.mdns import Discovery
 from protocol.node.locator import Locator
 from protocol.storage.home import Home

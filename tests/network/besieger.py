@@ -21,9 +21,8 @@ from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.crypto.keys import MatchKey
 from protocol.crypto.tls import client_context
-from protocol.net.advertisement import LOBBY, SERVICE_TYPE, Advertisement
-from protocol.wire.frames import Carried, Hello, Need, Page, TableAim, encode_frame
-from protocol.wire.framing import frame_header
+from protocol.net.discovery import LOBBY, SERVICE_TYPE, Advertisement
+from protocol.wire.frames import Carried, Hello, Need, Page, TableAim, encode_frame, frame_header
 from protocol.wire.messages import Kind, Message, sign
 
 HANDSHAKES_AT_ONCE = 32

@@ -14,10 +14,9 @@ from spake2.ed25519_group import Ed25519Group as Group
 from spake2.parameters.ed25519 import ParamsEd25519 as Params
 from spake2.spake2 import finalize_SPAKE2
 
-from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity
-from protocol.crypto.short_code import ShortCode
+from protocol.crypto.short_code import CodeExchange, ShortCode
 from protocol.crypto.tls import credentials
 from protocol.limits import Limits
 from protocol.net.addresses import Address

@@ -22,8 +22,7 @@ from protocol.match.match import Match
 from protocol.net.link import Link
 from protocol.node.node import Node
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Aim, Carried, Cut, Have, Hello, Need, Page, Refuse, encode_frame
-from protocol.wire.framing import frame_header
+from protocol.wire.frames import Aim, Carried, Cut, Have, Hello, Need, Page, Refuse, encode_frame, frame_header
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import player
 

@@ -11,7 +11,7 @@ import json
 import secrets
 import sys
 
-from protocol.net.advertisement import LOBBY, Advertisement
+from protocol.net.discovery import LOBBY, Advertisement
 from protocol.net.mdns import Discovery
 
 

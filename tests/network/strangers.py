@@ -10,8 +10,7 @@ from protocol.crypto.keys import Identity
 from protocol.crypto.tls import client_context
 from protocol.limits import FRAME
 from protocol.net.addresses import Address
-from protocol.wire.frames import Frame, decode_frame, encode_frame
-from protocol.wire.framing import FrameSplitter, frame_header
+from protocol.wire.frames import Frame, FrameSplitter, decode_frame, encode_frame, frame_header
 from tests.programs import PATIENCE
 
 

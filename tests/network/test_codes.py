@@ -16,21 +16,18 @@ import pytest
 from spake2.spake2 import SPAKE2_A, SPAKE2_B
 
 from protocol import limits
-from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.keys import Identity
-from protocol.crypto.short_code import ShortCode, parse_short_code
+from protocol.crypto.short_code import CodeExchange, ShortCode, parse_short_code
 from protocol.crypto.tls import credentials
-from protocol.crypto.word_list import word_list
+from protocol.crypto.words import word_list
 from protocol.errors import LOOK_ON, RefuseCode
 from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
 from protocol.limits import Limits
-from protocol.net.addresses import Address
-from protocol.net.advertisement import LOBBY, PLAYING, PRIVATE, Advertisement
+from protocol.net.addresses import Address, parse_join_line
 from protocol.net.dialer import Dialer
-from protocol.net.join_line import parse_join_line
+from protocol.net.discovery import LOBBY, PLAYING, PRIVATE, Advertisement, Sighting
 from protocol.net.link import Link
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
-from protocol.net.sightings import Sighting
 from protocol.node import code_desk
 from protocol.node.code_inquiry import CodeInquiry
 from protocol.node.node import NodeError, TableSettings

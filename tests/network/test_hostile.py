@@ -36,8 +36,8 @@ from protocol.wire.frames import (
     TableAim,
     Unknown,
     encode_frame,
+    frame_header,
 )
-from protocol.wire.framing import frame_header
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match

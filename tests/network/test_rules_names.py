@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from protocol.events import MatchResult, MatchStarted, TableJoined, TableWatched
-from protocol.net.advertisement import LOBBY, Advertisement
+from protocol.net.discovery import LOBBY, Advertisement, Sighting
 from protocol.net.mdns import Discovery
-from protocol.net.sightings import Sighting
 from protocol.node.node import TableSettings
 from protocol.storage.store import Store
-from protocol.wire.rulesets import ruleset_hash, ruleset_label
+from protocol.wire.names import ruleset_hash, ruleset_label
 from tests.network.company import CLASSIC, HOST, Company
 
 HOUSE = CLASSIC.with_options({"dice": "1"})

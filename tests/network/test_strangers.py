@@ -15,15 +15,13 @@ from itertools import count
 import pytest
 
 from protocol import limits
-from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.keys import Identity
-from protocol.crypto.short_code import ShortCode
+from protocol.crypto.short_code import CodeExchange, ShortCode
 from protocol.crypto.tls import credentials
 from protocol.events import CodeTried, Notice
 from protocol.net.addresses import Address
-from protocol.net.advertisement import LOBBY, Advertisement
 from protocol.net.dialer import Dialer
-from protocol.net.sightings import Sighting
+from protocol.net.discovery import LOBBY, Advertisement, Sighting
 from protocol.node.code_inquiry import CodeInquiry
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION

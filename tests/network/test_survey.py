@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.net.multicast import Datagram
+from protocol.net.mdns import Datagram
 from protocol.net.survey import _MET, _Survey
 
 

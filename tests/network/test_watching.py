@@ -31,7 +31,7 @@ from protocol.events import (
 )
 from protocol.limits import Limits
 from protocol.match.effects import MatchInput
-from protocol.net.join_line import parse_join_line
+from protocol.net.addresses import parse_join_line
 from protocol.net.mesh import Mesh
 from protocol.node.locator import Target
 from protocol.node.node import NodeError, TableSettings
@@ -368,7 +368,7 @@ async def test_a_spectator_counts_what_each_player_sends_apart(people: Company) 
     await in_mid_match(players[1])
     watching = await watcher(people, opened.join_line)
     await watching.until(MatchStarted)
-    assert set(watching.node._mesh._paces.roster) == {player.node.identity.public for player in players}
+    assert set(watching.node._mesh._allowances.roster) == {player.node.identity.public for player in players}
     players[1].go_on()
     await agree(*players, watching)
 

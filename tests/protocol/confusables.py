@@ -1,4 +1,4 @@
-"""Writes :mod:`protocol.wire.lookalikes` its table: ``python -m tests.protocol.confusables confusables.txt``.
+"""Writes :mod:`protocol.wire.names` its table: ``python -m tests.protocol.confusables confusables.txt``.
 
 The file given is Unicode's own, https://www.unicode.org/Public/security/latest/confusables.txt. The newest Python knows
 the letters of the newest Unicode, so it is the one to run this with.
@@ -12,8 +12,7 @@ import unicodedata
 from pathlib import Path
 from typing import Final
 
-from protocol.wire.lookalikes import TABLE
-from protocol.wire.nicknames import is_unseen
+from protocol.wire.names import TABLE, is_unseen
 
 FOLDER: Final = Path(__file__).parents[2] / "protocol" / "wire"
 _LINE: Final = re.compile(r"([0-9A-F]+) ;\t([0-9A-F]+(?: [0-9A-F]+)*) ;\tMA\b")

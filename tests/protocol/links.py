@@ -14,7 +14,7 @@ from protocol.crypto.tls import Credentials, credentials
 from protocol.limits import KIB, Limits
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, Dialer, anybody
-from protocol.net.link import Link, LinkHandler, Standing
+from protocol.net.link import Link, LinkHandler, LinkUse
 from protocol.net.listener import Listener
 from tests.programs import PATIENCE
 
@@ -63,7 +63,7 @@ class Recorder:
         self.links.append(link)
         if self.widens:
             link.widen()
-            link.standing = Standing.ENGAGED
+            link.use = LinkUse.ENGAGED
         self._progress.set()
 
     def frame_received(self, link: Link, frame: bytes) -> None:

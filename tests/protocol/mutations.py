@@ -32,7 +32,7 @@ from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
-from protocol.crypto.joint_randomness import Context, stake_commitment
+from protocol.crypto.hashing import Context, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Genesis, Patience

@@ -10,7 +10,7 @@ from p2pdice.views import view
 from protocol.consensus.history import History
 from protocol.consensus.kinds.commit import COMMITMENTS
 from protocol.consensus.position import Purpose
-from protocol.crypto.joint_randomness import (
+from protocol.crypto.hashing import (
     Context,
     derive_secret,
     hand_commitment,

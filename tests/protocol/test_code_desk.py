@@ -10,8 +10,7 @@ from typing import cast
 import pytest
 
 from p2pdice.rulesets import PRESETS
-from protocol.crypto.code_exchange import CodeExchange
-from protocol.crypto.short_code import ShortCode
+from protocol.crypto.short_code import CodeExchange, ShortCode
 from protocol.errors import RefuseCode
 from protocol.events import NodeEvent, Notice
 from protocol.limits import CODE_BREAKS, CODE_BURST, CODE_RATE, CODE_TRIES
@@ -40,7 +39,7 @@ class Desk(CodeDesk):
         self._alarms: list[tuple[float, Callable[[], None]]] = []
         runtime = SimpleNamespace(
             loop=SimpleNamespace(time=lambda: self.now, call_later=self._set_alarm),
-            mesh=SimpleNamespace(set_standing=lambda identity, standing: None),
+            mesh=SimpleNamespace(set_use=lambda identity, standing: None),
             identity=HOST,
             post=lambda identity, frame: self.sent.append((identity, frame)),
             refuse=lambda identity, code, reason: self.sent.append((identity, Refuse(code, reason))),

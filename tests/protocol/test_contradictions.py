@@ -24,8 +24,7 @@ from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
-from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.joint_randomness import derive_secret
+from protocol.crypto.hashing import derive_secret, tagged_hash
 from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign

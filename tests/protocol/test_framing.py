@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.wire.framing import FrameSplitter, FrameTooLong, frame_header
+from protocol.wire.frames import FrameSplitter, FrameTooLong, frame_header
 
 LIMIT = 300
 

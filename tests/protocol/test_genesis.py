@@ -31,7 +31,7 @@ from protocol.wire.genesis import (
     parse_patience,
     parse_ruleset,
 )
-from protocol.wire.nicknames import (
+from protocol.wire.names import (
     UNSEEN,
     NicknameError,
     check_nickname,

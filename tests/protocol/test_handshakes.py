@@ -26,7 +26,7 @@ from protocol.net.channel import shake_hands
 from protocol.net.dialer import DialError
 from protocol.net.link import Link
 from protocol.net.listener import listen
-from protocol.wire.framing import frame_header
+from protocol.wire.frames import frame_header
 from tests.programs import PATIENCE
 from tests.protocol.chains import CHAINS, show
 from tests.protocol.links import HOST, KNOCKING, Opener, Recorder, dial, identity, is_cut_off, raw_tls

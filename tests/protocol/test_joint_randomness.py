@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.crypto.joint_randomness import (
+from protocol.crypto.hashing import (
     Context,
     beacon,
     hand,

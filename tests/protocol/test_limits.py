@@ -19,9 +19,8 @@ from protocol.limits import Limits
 from protocol.match.catch_up import CatchUp
 from protocol.match.effects import Effect, Needed, Send
 from protocol.match.match import Match
-from protocol.net.addresses import Address
+from protocol.net.addresses import Address, parse_join_line
 from protocol.net.dialer import Dialer, DialError
-from protocol.net.join_line import parse_join_line
 from protocol.net.link import Link
 from protocol.net.mesh import Mesh
 from protocol.wire.frames import Aim, Frame, Hello, Need, Page, Refuse, TableAim, encode_frame

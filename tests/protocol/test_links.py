@@ -15,7 +15,7 @@ from protocol.crypto.tls import client_context
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FRAMES_AT_ONCE, KIB, Limits
 from protocol.net import link as link_module
 from protocol.net.link import BREACH
-from protocol.wire.framing import frame_header
+from protocol.wire.frames import frame_header
 from tests.protocol.links import HOST, SHORT, Opener, Recorder, identity, is_cut_off, raw_tls
 
 # Honest nodes

@@ -16,7 +16,7 @@ from protocol.limits import Limits
 from protocol.net import link as link_module
 from protocol.net.channel import Channel
 from protocol.net.dialer import DialError
-from protocol.net.link import Link, Standing
+from protocol.net.link import Link, LinkUse
 from protocol.net.listener import listen
 from protocol.rate_limit import Buckets
 from tests.programs import PATIENCE
@@ -76,7 +76,7 @@ async def test_a_taken_port_is_said_to_be_taken() -> None:
 async def test_strangers_are_capped_and_players_get_in_all_the_same(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=2, handshake=2))
     player = identity()
-    table.listener.paces.roster = frozenset([player.public_key().public_bytes_raw()])
+    table.listener.allowances.roster = frozenset([player.public_key().public_bytes_raw()])
     strangers = [Recorder() for _ in range(3)]
     for each in strangers:
         await table.dial(each, limits=Limits())
@@ -126,23 +126,23 @@ async def test_a_crowd_that_comes_at_once_gets_no_more_places_than_there_are(ope
 
 
 @pytest.mark.parametrize(
-    ("standings", "displaced"),
+    ("uses", "displaced"),
     [
-        ((Standing.IDLE, Standing.IDLE, Standing.IDLE), 0),
-        ((Standing.ENGAGED, Standing.TRYING, Standing.IDLE), 2),
-        ((Standing.ENGAGED, Standing.TRYING, Standing.ENGAGED), 1),
+        ((LinkUse.IDLE, LinkUse.IDLE, LinkUse.IDLE), 0),
+        ((LinkUse.ENGAGED, LinkUse.TRYING, LinkUse.IDLE), 2),
+        ((LinkUse.ENGAGED, LinkUse.TRYING, LinkUse.ENGAGED), 1),
     ],
     ids=["the oldest of equals", "who has asked for nothing", "who tries a code"],
 )
 async def test_of_welcomed_strangers_those_of_least_use_make_room(
-    opens: Opener, standings: tuple[Standing, ...], displaced: int
+    opens: Opener, uses: tuple[LinkUse, ...], displaced: int
 ) -> None:
     table = await opens(Limits(links_outside_roster=3, handshake=5))
-    guests = [Recorder() for _ in standings]
-    for number, (each, standing) in enumerate(zip(guests, standings, strict=True), 1):
+    guests = [Recorder() for _ in uses]
+    for number, (each, use) in enumerate(zip(guests, uses, strict=True), 1):
         await table.dial(each, limits=Limits())
         await table.recorder.until(lambda number=number: len(table.recorder.links) == number)  # type: ignore[misc]
-        table.recorder.links[-1].standing = standing
+        table.recorder.links[-1].use = use
     await table.dial(Recorder(), limits=Limits())
     await guests[displaced].until(lambda: bool(guests[displaced].ends))
     assert [bool(each.ends) for each in guests] == [number == displaced for number in range(3)]
@@ -156,9 +156,9 @@ async def test_a_newcomer_makes_no_room_for_those_who_come_from_one_place_again_
         await table.dial(each, limits=Limits())
         await table.recorder.until(lambda number=number: len(table.recorder.links) == number)  # type: ignore[misc]
     newcomer, *others = table.recorder.links
-    newcomer.standing = Standing.IDLE
+    newcomer.use = LinkUse.IDLE
     for link in others:
-        link.standing, link.remote = Standing.TRYING, ("192.0.2.7", 7000)
+        link.use, link.remote = LinkUse.TRYING, ("192.0.2.7", 7000)
     await table.dial(Recorder(), limits=Limits())
     await guests[1].until(lambda: bool(guests[1].ends))
     assert [bool(each.ends) for each in guests] == [False, True, False]
@@ -202,7 +202,7 @@ async def test_a_link_that_is_gone_frees_its_place(opens: Opener) -> None:
 async def test_a_players_newest_link_displaces_the_oldest(opens: Opener) -> None:
     table = await opens(Limits(links_per_member=2, handshake=2))
     player = identity()
-    table.listener.paces.roster = frozenset([player.public_key().public_bytes_raw()])
+    table.listener.allowances.roster = frozenset([player.public_key().public_bytes_raw()])
     guests = [Recorder() for _ in range(3)]
     for each in guests:
         await table.dial(each, player)
@@ -216,7 +216,7 @@ async def test_links_of_one_player_that_come_at_once_stay_within_the_limit(opens
     patient = Limits(links_per_member=3, handshake=60)  # thirty handshakes take their time on a busy machine
     table = await opens(patient)
     player = identity()
-    table.listener.paces.roster = frozenset([player.public_key().public_bytes_raw()])
+    table.listener.allowances.roster = frozenset([player.public_key().public_bytes_raw()])
     crowd = [Recorder() for _ in range(30)]
     await asyncio.gather(*(table.dial(each, player, patient) for each in crowd), return_exceptions=True)
     await table.recorder.until(lambda: len(table.recorder.ends) >= len(table.recorder.links) - 3)

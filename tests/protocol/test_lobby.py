@@ -15,8 +15,14 @@ from protocol.limits import UNSIGNED
 from protocol.match.lobby import Attendance, GuestTable, HostedTable, Lobby, NotAdmittedError, TableSettings
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Customs, Table, TableAim, WatchAim
-from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, Patience, make_join_record
-from protocol.wire.table_id import private_table_id
+from protocol.wire.genesis import (
+    Genesis,
+    JoinRecord,
+    MalformedGenesisError,
+    Patience,
+    make_join_record,
+    private_table_id,
+)
 from tests.simulation.world import IDENTITIES, TABLE, identity_of, join_record, match_seed
 
 CLASSIC = PRESETS["classic"]

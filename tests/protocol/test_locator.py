@@ -17,14 +17,12 @@ from protocol.errors import NodeError
 from protocol.events import MatchStarted
 from protocol.match.match import Match
 from protocol.match.timeouts import Party
-from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
+from protocol.net.discovery import LOBBY, PLAYING, SERVICE_TYPE, Advertisement, Sighting
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
-from protocol.net.sightings import Sighting
 from protocol.node.locator import A_CODE, SETTLING, Locator, running_match, tables_called
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.genesis import Genesis, JoinRecord, Patience
-from protocol.wire.table_id import private_table_id
+from protocol.wire.genesis import Genesis, JoinRecord, Patience, private_table_id
 from tests.network.company import CLASSIC, HOST, company
 from tests.network.namespaces import HAS_OWN_NETWORK
 from tests.programs import PATIENCE
@@ -294,7 +292,7 @@ async def test_no_name_is_trusted_while_tables_change_without_end(
     opens: Opener, table: Advertisement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever floods the network must not make anybody forget who had a name first."""
-    monkeypatch.setattr("protocol.net.sightings.FORMER_TABLES", 3)
+    monkeypatch.setattr("protocol.net.discovery.FORMER_TABLES", 3)
     host, guest = await opens(), await opens()
     for port in range(7001, 7006):
         await host.advertise(table, port)

@@ -13,7 +13,7 @@ import pytest
 from cli.bots.names import BOT_NAMES
 from protocol.crypto.keys import fingerprint
 from protocol.storage.store import Store
-from protocol.wire.lookalikes import outline, which_are_alike
+from protocol.wire.names import outline, which_are_alike
 from tests.protocol.confusables import table
 
 ADA, EVE = fingerprint(b"a" * 32), fingerprint(b"e" * 32)

@@ -10,7 +10,8 @@ from typing import NoReturn
 
 import pytest
 
-from protocol.net.loop import loop_factory, receive_from
+from cli.table.play import loop_factory
+from protocol.net.mdns import receive_from
 
 
 def test_asyncios_own_loop_is_taken_where_uvloop_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

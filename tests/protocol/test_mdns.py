@@ -33,11 +33,9 @@ from protocol.limits import (
     PLAYERS,
 )
 from protocol.net.addresses import format_address, parse_address
-from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
+from protocol.net.discovery import LOBBY, PLAYING, SERVICE_TYPE, TEXT, Advertisement, Sighting
 from protocol.net.interfaces import hosts_to_tell, interface_addresses, interfaces
-from protocol.net.mdns import Discovery, DiscoveryUnavailable, _records
-from protocol.net.multicast import Datagram
-from protocol.net.sightings import TEXT, Sighting
+from protocol.net.mdns import Datagram, Discovery, DiscoveryUnavailable, _records
 from tests.network import forger
 from tests.programs import PATIENCE
 
@@ -187,7 +185,7 @@ async def test_a_machine_without_multicast_is_told_so(monkeypatch: pytest.Monkey
     def refuse(*arguments: object) -> None:
         raise OSError(19, "No such device")
 
-    monkeypatch.setattr("protocol.net.multicast._Group", refuse)
+    monkeypatch.setattr("protocol.net.mdns._Group", refuse)
     with pytest.raises(DiscoveryUnavailable, match="No such device"):
         await Discovery().start()
 
@@ -266,7 +264,7 @@ async def test_a_question_that_cannot_be_written_is_logged_and_the_looking_goes_
 
 
 async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protocol.net.sightings.TABLES", 2)
+    monkeypatch.setattr("protocol.net.discovery.TABLES", 2)
     guest = await opens()
     for number in range(4):
         host = await opens()
@@ -494,8 +492,8 @@ async def test_services_that_share_a_target_do_not_multiply_the_work_for_its_add
 
 
 async def test_a_flood_is_read_no_faster_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protocol.net.multicast.DATAGRAM_RATE", 50.0)
-    monkeypatch.setattr("protocol.net.multicast.DATAGRAM_BURST", 100)
+    monkeypatch.setattr("protocol.net.mdns.DATAGRAM_RATE", 50.0)
+    monkeypatch.setattr("protocol.net.mdns.DATAGRAM_BURST", 100)
     loop = asyncio.get_running_loop()
     begun = loop.time()
     guest = await opens()

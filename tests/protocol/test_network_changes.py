@@ -10,8 +10,8 @@ from ipaddress import ip_address
 import pytest
 import pytest_asyncio
 
-from protocol.net import network_changes
-from protocol.net.network_changes import watch_network
+from protocol.net import interfaces
+from protocol.net.interfaces import watch_network
 from tests.programs import PATIENCE
 
 pytestmark = pytest.mark.multicast
@@ -56,9 +56,9 @@ class Machine:
 async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     minded = Machine()
     wall = time.time
-    monkeypatch.setattr(network_changes, "POLL", 0.01)
-    monkeypatch.setattr(network_changes, "interfaces", minded.look)
-    monkeypatch.setattr("protocol.net.network_changes.time.time", lambda: wall() + minded.slept)
+    monkeypatch.setattr(interfaces, "POLL", 0.01)
+    monkeypatch.setattr(interfaces, "interfaces", minded.look)
+    monkeypatch.setattr("protocol.net.interfaces.time.time", lambda: wall() + minded.slept)
     task = asyncio.create_task(watch_network("eth0", minded.changed))
     await minded.looked(2)
     yield minded
@@ -114,8 +114,8 @@ async def test_a_system_that_is_busy_with_its_addresses_is_asked_again(machine: 
 async def test_a_change_before_the_first_moment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A host's owner is shown the join line before anything else of its program has run."""
     machine = Machine()
-    monkeypatch.setattr(network_changes, "POLL", 0.01)
-    monkeypatch.setattr(network_changes, "interfaces", machine.look)
+    monkeypatch.setattr(interfaces, "POLL", 0.01)
+    monkeypatch.setattr(interfaces, "interfaces", machine.look)
     task = asyncio.create_task(watch_network("eth0", machine.changed))
     machine.addresses = CAFE
     await machine.looked(3)

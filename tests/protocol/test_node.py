@@ -14,13 +14,11 @@ from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, TableJoined
 from protocol.limits import ADDRESSES_PER_NAME, ADDRESSES_PER_PEER, Limits
-from protocol.net.addresses import format_address
-from protocol.net.advertisement import SERVICE_TYPE, Advertisement
-from protocol.net.join_line import JoinLine, parse_join_line
+from protocol.net.addresses import JoinLine, format_address, parse_join_line
+from protocol.net.discovery import SERVICE_TYPE, Advertisement, Sighting
 from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
-from protocol.net.sightings import Sighting
 from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (

@@ -506,5 +506,5 @@ async def test_a_match_under_a_wrong_clock_is_played_to_its_end_and_locks_no_hom
     assert again.node.unfinished() == ()
     (stored,) = again.node._store.matches()
     assert stored.genesis
-    (path,) = archive.files_about(again.node.home, stored)
+    (path,) = archive.files_about(again.node.home, stored.match)
     assert path.read_bytes() == transcript

@@ -7,10 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from p2pdice.rulesets import PRESETS, Ruleset
-from protocol.net.advertisement import LOBBY, Advertisement
+from protocol.net.discovery import LOBBY, Advertisement
 from protocol.wire.genesis import parse_ruleset
-from protocol.wire.nicknames import is_table_name
-from protocol.wire.rulesets import is_rules_name, ruleset_hash, ruleset_label
+from protocol.wire.names import is_rules_name, is_table_name, ruleset_hash, ruleset_label
 from tests.p2pdice.rulesets import rulesets
 
 HOUSE = PRESETS["classic"].with_options({"dice": "3"})

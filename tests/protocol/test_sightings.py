@@ -12,9 +12,20 @@ from hypothesis import strategies as st
 from zeroconf import DNSAddress, DNSPointer, DNSRecord, DNSService, DNSText
 
 from protocol.limits import ADDRESSES_PER_PEER, FORMER_LIFE, TABLE_ANSWER, TABLE_LIFE, TABLES, TABLES_ASKED_FOR
-from protocol.net import sightings as module
-from protocol.net.advertisement import LOBBY, SERVICE_TYPE, Advertisement
-from protocol.net.sightings import ASKING, IPV4, IPV6, POINTER, SERVICE, TEXT, Sighting, Sightings
+from protocol.net import discovery as module
+from protocol.net.discovery import (
+    ASKING,
+    IPV4,
+    IPV6,
+    LOBBY,
+    POINTER,
+    SERVICE,
+    SERVICE_TYPE,
+    TEXT,
+    Advertisement,
+    Sighting,
+    Sightings,
+)
 from tests.fuzz.targets.txt import check_records
 
 FRIDAY = Advertisement("00c0ffee", "Friday", "classic", 1, 4, LOBBY, 1)

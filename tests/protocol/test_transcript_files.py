@@ -13,9 +13,8 @@ import pytest
 from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
 from protocol.files import write_whole
-from protocol.storage.archive import transcript_named
+from protocol.storage.archive import TranscriptFile, transcript_named, transcript_of, transcript_path, transcripts
 from protocol.storage.home import Home
-from protocol.storage.transcript_files import TranscriptFile, transcript_of, transcript_path, transcripts
 from tests.protocol.test_archive import stored
 from tests.simulation.world import World
 

@@ -223,7 +223,7 @@ def test_a_copied_commitment_cannot_be_opened(world: World, fair: bytes) -> None
     verdict = verify(assemble(genesis, [*messages[: commits[1]], copied]))
     assert verdict.verdict == "incomplete"
     # … and nothing opens it: the share behind Alice's commitment has another commitment under Mallory's name.
-    from protocol.crypto.joint_randomness import Context, share_commitment
+    from protocol.crypto.hashing import Context, share_commitment
 
     reveal = next(
         signed.message

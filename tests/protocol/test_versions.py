@@ -17,12 +17,11 @@ from protocol.crypto.keys import KeyFileError, MatchKey
 from protocol.crypto.tls import client_context, server_context
 from protocol.errors import NodeError
 from protocol.match.lobby import TableSettings
-from protocol.net.sightings import Sighting
+from protocol.net.discovery import Sighting
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import Store
-from protocol.wire.frames import Refuse, decode_frame
-from protocol.wire.framing import frame_header
+from protocol.wire.frames import Refuse, decode_frame, frame_header
 from protocol.wire.genesis import match_id
 from tests.network.company import CLASSIC, HOST, Company
 from tests.programs import PATIENCE

@@ -22,7 +22,7 @@ from protocol.match.words import (
     speakable,
 )
 from protocol.wire.canonical import Value, encode
-from protocol.wire.nicknames import UNSEEN
+from protocol.wire.names import UNSEEN
 
 ADA, BEN = Identity.generate(), Identity.generate()
 TABLE, MATCH = b"t" * 16, b"m" * 32

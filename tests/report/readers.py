@@ -26,8 +26,7 @@ from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import PublicKey, fingerprint
 from protocol.wire.canonical import decode
 from protocol.wire.genesis import _is_numeric, match_id, parse_genesis, parse_ruleset
-from protocol.wire.nicknames import check_written
-from protocol.wire.rulesets import ruleset_label
+from protocol.wire.names import check_written, ruleset_label
 
 SCRIPT: Final = Path(__file__).with_name("readers.js")
 AT_ONCE: Final = 500

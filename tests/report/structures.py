@@ -28,7 +28,7 @@ from protocol.crypto.keys import SMALL_ORDER, MatchKey, PublicKey
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import GENESIS_TAG, JOIN_TAG
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, message_id, sign
-from protocol.wire.nicknames import UNSEEN
+from protocol.wire.names import UNSEEN
 from protocol.wire.purses import Head, Purse
 from tests.fuzz.mutation import mutate, mutate_bytes, mutate_value
 from tests.fuzz.targets.verifier import mutate as change_arrays

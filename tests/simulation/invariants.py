@@ -18,8 +18,7 @@ from protocol.consensus.kinds.witness import CARRIED
 from protocol.consensus.position import FORMED, Position
 from protocol.consensus.verifier import Judgement, verify
 from protocol.consensus.votes import read_vote
-from protocol.crypto.hashing import HASH_BYTES
-from protocol.crypto.joint_randomness import derive_secret
+from protocol.crypto.hashing import HASH_BYTES, derive_secret
 from protocol.match.effects import Accuse
 from protocol.wire.frames import Carried, Frame, Need, Page
 from protocol.wire.messages import VOTES, Kind, Message, Signed

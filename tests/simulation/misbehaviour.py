@@ -24,7 +24,7 @@ from protocol.consensus.kinds.commit import COMMITMENTS
 from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.votes import Value as Aim
 from protocol.consensus.votes import Vote, read_vote, spell_vote
-from protocol.crypto.joint_randomness import Context, hand_commitment, share_commitment, stake_commitment
+from protocol.crypto.hashing import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.match.effects import Broadcast, Conceded
 from protocol.match.match import Match

@@ -31,8 +31,7 @@ from protocol.consensus.position import FORMED, Position, Purpose, Standing, Tra
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
 from protocol.consensus.steps import advance, next_step
-from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.joint_randomness import Context, derive_secret
+from protocol.crypto.hashing import Context, derive_secret, tagged_hash
 from protocol.match import match as match_module
 from protocol.match import signer as signer_module
 from protocol.match.catch_up import CatchUp

@@ -23,7 +23,7 @@ from protocol.crypto.tls import Credentials, credentials
 from protocol.events import NodeEvent
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, DialError, anybody
-from protocol.net.link import ENDED, LinkHandler, Standing
+from protocol.net.link import ENDED, LinkHandler, LinkUse
 from protocol.net.mesh import Mesh
 from protocol.node.node import Node
 from protocol.version import PROTOCOL_VERSION
@@ -60,7 +60,7 @@ class _End:
     """One end of a link; as much of :class:`protocol.net.link.Link` as a mesh uses."""
 
     version = PROTOCOL_VERSION
-    standing = Standing.IDLE
+    use = LinkUse.IDLE
 
     def __init__(self, room: Room, owner: bytes, peer_key: bytes, remote: Address, handler: LinkHandler) -> None:
         self.room, self.owner, self.peer_key, self.remote, self.handler = room, owner, peer_key, remote, handler

@@ -17,8 +17,7 @@ from p2pdice.players import Player
 from p2pdice.views import View
 from protocol.consensus.kinds import commit as commit_module
 from protocol.consensus.kinds import parse_signed
-from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
+from protocol.crypto.hashing import Context, derive_secret, hand_commitment, share_commitment, tagged_hash
 from protocol.match import signer as signer_module
 from protocol.wire.frames import Carried, Page, decode_frame
 from protocol.wire.messages import Kind

@@ -17,8 +17,19 @@ from protocol.crypto.tls import ALPN, authority_certificate, issue
 from protocol.match.effects import Announced, Broadcast, Linked, MatchInput, Received, Send, Ticked
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
-from protocol.wire.frames import Carried, Frame, Have, Hello, JoinTable, Propose, Seat, TableAim, Welcome, encode_frame
-from protocol.wire.framing import frame_header
+from protocol.wire.frames import (
+    Carried,
+    Frame,
+    Have,
+    Hello,
+    JoinTable,
+    Propose,
+    Seat,
+    TableAim,
+    Welcome,
+    encode_frame,
+    frame_header,
+)
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 
 TABLE: Final = bytes((0, *range(1, 16)))

@@ -9,7 +9,7 @@ from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, are_hashes, listed
 from protocol.consensus.position import Position, Purpose, Stage, Standing
-from protocol.crypto.joint_randomness import hand_commitment, share_commitment, stake_commitment
+from protocol.crypto.hashing import hand_commitment, share_commitment, stake_commitment
 from protocol.wire.messages import Kind, Signed
 
 COMMITMENTS: Final[Mapping[Purpose, int]] = {

@@ -10,7 +10,7 @@ from protocol.consensus.kinds.commit import COMMITMENTS, dice_commitments
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, are_hashes, listed, short
 from protocol.consensus.kinds.witness import are_carried, judge_carried, note_carried
 from protocol.consensus.position import Position, Purpose, Stage, Standing
-from protocol.crypto.joint_randomness import hand_commitment
+from protocol.crypto.hashing import hand_commitment
 from protocol.wire.messages import Kind, Signed
 
 

@@ -8,8 +8,7 @@ from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, short
 from protocol.consensus.kinds.witness import are_carried, judge_carried, note_carried
 from protocol.consensus.position import ROLLS, Deal, Position, Purpose, Stage
-from protocol.crypto.hashing import HASH_BYTES
-from protocol.crypto.joint_randomness import beacon, public_die, seating, share_commitment
+from protocol.crypto.hashing import HASH_BYTES, beacon, public_die, seating, share_commitment
 from protocol.wire.messages import Kind, Signed
 
 

@@ -11,8 +11,7 @@ from p2pdice.moves import Stake
 from p2pdice.state import State
 from protocol.consensus.closing import Body, Closing
 from protocol.consensus.position import Position, Purpose, Stage, Transition
-from protocol.crypto.hashing import HASH_BYTES
-from protocol.crypto.joint_randomness import Context
+from protocol.crypto.hashing import HASH_BYTES, Context
 from protocol.errors import LocalError
 from protocol.limits import PLAYERS
 from protocol.wire.genesis import Genesis

@@ -11,7 +11,7 @@ from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, LostStakeError, Rule, Secrets, is_hash, short
 from protocol.consensus.position import Position, Purpose, Stage
-from protocol.crypto.joint_randomness import stake_commitment
+from protocol.crypto.hashing import stake_commitment
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
 

@@ -7,6 +7,8 @@ from protocol.wire.frames import (
     Carried,
     Cut,
     Frame,
+    FrameSplitter,
+    FrameTooLong,
     Have,
     Hello,
     JoinTable,
@@ -24,8 +26,8 @@ from protocol.wire.frames import (
     Welcome,
     decode_frame,
     encode_frame,
+    frame_header,
 )
-from protocol.wire.framing import FrameSplitter, FrameTooLong, frame_header
 from tests.fuzz.mutation import mutate, mutate_bytes
 from tests.fuzz.samples import SHORT, messages_of, world
 from tests.fuzz.target import Target

@@ -17,8 +17,7 @@ from protocol.wire.frames import (
     decode_frame,
     encode_frame,
 )
-from protocol.wire.genesis import MalformedGenesisError, parse_genesis
-from protocol.wire.table_id import private_table_id
+from protocol.wire.genesis import MalformedGenesisError, parse_genesis, private_table_id
 from tests.fuzz.samples import SHORT, sign_genesis, sign_join_record, world
 from tests.fuzz.target import Target
 from tests.fuzz.targets.frames import frames

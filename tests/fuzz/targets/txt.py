@@ -19,8 +19,18 @@ from zeroconf import (
 from cli.text.tables_shown import data as as_data
 from cli.text.tables_shown import describe, listed
 from protocol.limits import ADDRESSES_PER_PEER
-from protocol.net.advertisement import LOBBY, SERVICE_TYPE, Advertisement
-from protocol.net.sightings import IPV4, IPV6, POINTER, SERVICE, TEXT, Sighting, Sightings
+from protocol.net.discovery import (
+    IPV4,
+    IPV6,
+    LOBBY,
+    POINTER,
+    SERVICE,
+    SERVICE_TYPE,
+    TEXT,
+    Advertisement,
+    Sighting,
+    Sightings,
+)
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target

@@ -1,8 +1,15 @@
-"""Nicknames: those that a genesis may hold, and those that people let each other use.
+"""Names of players, tables and house rules: the letters that they may have, and what a hasty reader takes them for.
 
-There are two rules, as only one of them can be everybody's for ever. A transcript is worth the same under every version
-of Unicode. So :func:`check_written`, the rule for a genesis, goes by code points alone: the ranges of :data:`UNSEEN`.
-Players who sit down together ask for more (:func:`check_nickname`), by the Unicode of their Python.
+There are two rules for nicknames, as only one of them can be everybody's for ever. A transcript is worth the same under
+every version of Unicode. So :func:`check_written`, the rule for a genesis, goes by code points alone: the ranges of
+:data:`UNSEEN`. Players who sit down together ask for more (:func:`check_nickname`), by the Unicode of their Python.
+
+The *outline* of a name is equal for names that pass for each other. Most of it is Unicode's own table of confusable
+characters, in ``confusables.txt`` beside this module. What people confuse in a hurry, and Unicode does not count, is
+added here. The store keeps outlines: a change of one of the tables needs an upgrade of the store that writes them anew.
+
+House rules are known by their hash. Their label has a name, which is the host's own word, and the first digits of the
+hash, which nobody can choose.
 """
 
 from __future__ import annotations
@@ -10,11 +17,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
+from p2pdice.rulesets import PRESETS, Ruleset
+from protocol.crypto.hashing import tagged_hash
 from protocol.errors import LocalError
-from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS, TABLE_NAME_CHARACTERS
-from protocol.wire.lookalikes import outline
+from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS, RULES_NAME_CHARACTERS, TABLE_NAME_CHARACTERS
+from protocol.wire.canonical import encode
 
 UNSEEN: Final = (
     (0x0000, 0x001F),
@@ -193,3 +204,162 @@ _SIGNS: Final = "\u01c3\ua78f\u1427\u3007"
 def is_marked_as_bot(name: str) -> bool:
     """Tell whether a nickname has the mark of a bot. Anybody can give themselves one."""
     return _BOT_MARK.search(name) is not None
+
+
+TABLE: Final = "confusables.txt"
+_ASCII: Final = {
+    **dict.fromkeys("Ii1!|", "l"),
+    "0": "o",
+    "3": "e",
+    "5": "s",
+    "d": "cl",
+    "m": "rn",
+    "w": "vv",
+}
+"""What ASCII letters and signs pass for. Names without others, which are most, need no other table."""
+_ASCII_SHAPES: Final = {ord(each): form for each, form in _ASCII.items()}
+_ALIKE: Final = (
+    *("jȷʝ", "bƅʙβ", "gɢ", "nɴ", "rʀ", "hʜ", "lʟ", "eꞓȝɜꝫ", "zζ", "kĸ", "uμ", "xχ", "fϝꜰ", "2ƨ"),
+    *("aᴀ", "dᴅ", "eᴇ", "jᴊ", "mʍϻ", "pᴘ", "tᴛ"),
+    *("הח", "ון", "רד", "בכ", "סם"),
+    *("ดต", "ฎฏ", "ชซ", "ผฝ", "พฟ", "ถภ", "मभ", "घध"),
+    *(
+        "日曰",
+        "末未",
+        "己已巳",
+        "人入",
+        "干于千チ",
+        "鳥烏",
+        "冶治",
+        "戊戌戍",
+        "侯候",
+        "免兔",
+        "刺剌",
+        "汨汩",
+        "祇祗",
+    ),
+    *(
+        "才オ",
+        "匕ヒ",
+        "ツシッ",
+        "ソン",
+        "りリ",
+        "丿ノ",
+        "又ヌ",
+        "アァ",
+        "イィ",
+        "ウゥ",
+        "エェ",
+        "オォ",
+        "ヤャ",
+        "ユュ",
+        "ヨョ",
+        "カヵ",
+        "ケヶ",
+        "ワヮ",
+    ),
+    *("あぁ", "いぃ", "うぅ", "えぇ", "おぉ", "つっ", "やゃ", "ゆゅ", "よょ", "わゎ"),
+)
+"""The first of each passes for the others: small capitals, Hebrew, Thai, Devanagari, Chinese characters, kana."""
+
+
+@cache
+def _shapes() -> dict[int, str]:
+    """Return what each character passes for."""
+    from importlib import resources  # few names need it, and it takes long to import
+
+    shapes: dict[int, str] = {}
+    for line in resources.files(__package__).joinpath(TABLE).read_text("ascii").splitlines():
+        if not line.startswith("#"):
+            target, _, characters = line.partition(":")
+            form = "" if target == "-" else "".join(chr(int(code, 16)) for code in target.split())
+            shapes.update((int(code, 16), form) for code in characters.split())
+    shapes.update((ord(each), first) for first, others in ((each[0], each[1:]) for each in _ALIKE) for each in others)
+    return {code: form for code, form in shapes.items() if code > 0x7F} | _ASCII_SHAPES
+
+
+def outline(name: str) -> str:
+    """Return a name as a hasty reader sees it: names with one outline look alike.
+
+    >>> outline("Ada") == outline("АDA"), outline("Bi11") == outline("Bill"), outline("Ada") == outline("Ben")
+    (True, True, False)
+    >>> outline("Marnie") == outline("Mamie"), outline("Dave") == outline("Clave")
+    (True, True)
+    """
+    shapes = _ASCII_SHAPES if name.isascii() else _shapes()
+    shown = plain = unicodedata.normalize("NFKD", name)
+    # Folding case can produce a character that is itself in the table, so the mapping is repeated.
+    while (mapped := unicodedata.normalize("NFKD", shown.translate(shapes).casefold())) != shown:
+        shown = mapped
+    if seen := "".join(filter(str.isalnum, shown)):
+        return seen
+    folded = plain.casefold()  # a name of signs alone
+    return folded if folded == name else outline(folded)
+
+
+def outlines(name: str) -> frozenset[str]:
+    """Return the outlines of a name in small and in capital letters, and as it is written: Greek Η passes for H, but
+    its small η for n."""
+    spellings = (name,) if name.isascii() else (name, name.lower(), name.upper(), name.title())
+    return frozenset(map(outline, spellings))
+
+
+def which_are_alike(names: Sequence[str]) -> tuple[bool, ...]:
+    """Tell for each of these names whether it looks like another of them.
+
+    >>> which_are_alike(["Ada", "Ben", "АDA"])
+    (True, False, True)
+    """
+    forms = [outlines(name) for name in names]
+    return tuple(
+        any(form & other for place, other in enumerate(forms) if place != own) for own, form in enumerate(forms)
+    )
+
+
+_UNNAMED: Final = "house rules"
+_DIGITS: Final = 8
+
+
+def ruleset_hash(ruleset: Ruleset) -> bytes:
+    """Return the hash of the canonical encoding of all options: equal rules, equal hashes, and no others."""
+    return tagged_hash("ruleset", encode(ruleset.options()))
+
+
+def ruleset_label(ruleset: Ruleset, name: str = "") -> str:
+    """Return the preset's name, or for house rules the first digits of their hash beside their name.
+
+    :param name: as :func:`is_rules_name` has it; empty if these house rules have none.
+
+    >>> from p2pdice.rulesets import PRESETS
+    >>> house = PRESETS["classic"].with_options({"dice": "3"})
+    >>> ruleset_label(PRESETS["classic"]), ruleset_label(house)[:12], ruleset_label(house, "friday")[:7]
+    ('classic', 'house rules ', 'friday ')
+    """
+    return ruleset.name or f"{name or _UNNAMED} {ruleset_hash(ruleset).hex()[:_DIGITS]}"
+
+
+def rules_name_flaw(name: str) -> str:
+    """Return the rule for a name of house rules that ``name`` breaks, as the rest of a sentence; empty if none.
+
+    It has 1 to 31 characters that people can be shown (:func:`protocol.wire.names.flaw`), spaces only between
+    words, and is not the name of a preset.
+
+    >>> rules_name_flaw("friday"), rules_name_flaw("Classic")
+    ('', 'must not be "classic", which has a meaning already')
+    """
+    if problem := label_flaw(name, RULES_NAME_CHARACTERS):
+        return problem
+    if name != " ".join(name.split()):
+        return "must have no spaces at its ends and no two in a row"
+    if (known := name.casefold()) in (*PRESETS, _UNNAMED):
+        return f'must not be "{known}", which has a meaning already'
+    return ""
+
+
+def is_rules_name(name: str) -> bool:
+    """Tell whether house rules can have this name (:func:`rules_name_flaw`).
+
+    >>> is_rules_name("friday"), is_rules_name("House rules"), is_rules_name(" ")
+    (True, False, False)
+    """
+    return not rules_name_flaw(name)

@@ -1,15 +1,39 @@
-"""Fingerprints as words: nine words of the English list of BIP-39, easier to read aloud than letters.
+"""Words of the English list of BIP-39, for short codes, and for fingerprints that are read aloud.
 
-They stand for the same 95 bits. Four more bits, of the check character, fill the ninth word.
+The list has 2048 words that are easy to tell apart, written or spoken. Nine of them stand for the 95 bits of a
+fingerprint; four more bits, of its check character, fill the ninth.
 """
 
 from __future__ import annotations
 
 from base64 import b32decode
+from difflib import get_close_matches
+from functools import cache
 from typing import Final
 
 from protocol.crypto.keys import FINGERPRINT_ALPHABET, FINGERPRINT_CHARACTERS, parse_fingerprint
-from protocol.crypto.word_list import WORD_BITS, spelling_hint, word_list
+
+WORD_BITS: Final = 11
+"""Bits that each word stands for."""
+
+
+@cache
+def word_list() -> tuple[str, ...]:
+    """Return the words in their order, which is that of the alphabet."""
+    from mnemonic import Mnemonic
+
+    return tuple(Mnemonic("english").wordlist)
+
+
+def spelling_hint(word: str) -> str:
+    """Return the end of a sentence on a word that is not in the list: which ones may be meant, or nothing.
+
+    >>> spelling_hint("tigger")
+    ': did you mean trigger or tiger?'
+    """
+    near = get_close_matches(word, word_list(), n=2)
+    return f": did you mean {' or '.join(near)}?" if near else ""
+
 
 COUNT: Final = 9
 _CHECKED_BITS: Final = 5
