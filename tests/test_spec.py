@@ -16,10 +16,9 @@ from spake2.parameters.ed25519 import ParamsEd25519
 
 from p2pdice.engine import new_match
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
 from protocol.consensus.ends import void_message
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.kinds.lock import state_hash
+from protocol.consensus.kinds import parse_signed, state_hash
+from protocol.consensus.steps import SOUL_NAMES, Account, result_hash
 from protocol.crypto.hashing import (
     Context,
     beacon,

@@ -31,19 +31,63 @@ from typing import NamedTuple
 
 from protocol import limits
 from protocol.consensus.branches import Branches, Folding, Outcome
+from protocol.consensus.kinds import Vote, VoteValue, read_vote
 from protocol.consensus.position import FORMED, Position
-from protocol.consensus.votes import Value, Vote, elect, is_possible, leavers, read_vote
 from protocol.wire.messages import VOTES, Kind, Signed
 
 _JUDGE = -1
 """Counts as one more author behind a step whose message convicts its author by itself."""
 
 
+# Quorums
+
+
+def leavers(position: Position, entries: Mapping[int, Signed]) -> set[int]:
+    """Return the authors who leave when an ordinary step is closed with these messages: those of holes and RESIGNs."""
+    staying = {author for author, signed in entries.items() if signed.message.kind is not Kind.RESIGN}
+    return set(position.owed).difference(staying)
+
+
+def is_possible(position: Position, leaving: Collection[int]) -> bool:
+    """Tell whether the others can go on if these authors leave: more than half of the base, one of them in the game. At
+    the end nobody need be in the game any more."""
+    remaining, live = set(position.base).difference(position.left, leaving), set(position.live)
+    is_anybody_left = not remaining.isdisjoint(live) or (position.kind is Kind.LOCK and not live)
+    return len(remaining) >= position.majority and is_anybody_left
+
+
+def elect(
+    position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]
+) -> tuple[int, ...]:
+    """Return the authors whose votes are a quorum, no more than needed; empty if there is none.
+
+    A quorum is more than half of the base in one round. And at least half of those who stay in the game have voted for
+    the value: otherwise many players who are out of the game could put anybody out.
+
+    :param leaving: the authors whom the value makes leave.
+    :param voters: the authors who have voted for the value in the round.
+    :param backers: the authors of ABSENTs for it in any round.
+    :return: the backers needed in addition to the voters, then the voters, each in ascending order.
+    """
+    if not is_possible(position, leaving):
+        return ()
+    stay = set(position.live).difference(leaving)
+    counted = set(voters).intersection(position.base).difference(position.left)
+    size = position.majority
+    chosen = sorted(sorted(counted, key=lambda voter: (voter not in stay, voter))[:size])
+    lacking = max(0, -(-len(stay) // 2) - len(stay.intersection(chosen)))
+    added = sorted(stay.intersection(backers).difference(chosen))[:lacking]
+    return (*added, *chosen) if len(chosen) == size and len(added) == lacking else ()
+
+
+# The ballot
+
+
 class Polka(NamedTuple):
     """A majority of identical ABSENTs of one round, backed by half of those who stay in the game."""
 
     round: int
-    value: Value
+    value: VoteValue
     voters: frozenset[int]
     """The authors of these ABSENTs who may vote."""
 
@@ -63,10 +107,10 @@ class _Count(NamedTuple):
 
     round: int
     leading: Polka | None
-    clean: Value | None
+    clean: VoteValue | None
     """The value of the clean polka of the current round."""
     kept: tuple[Polka, ...]
-    decided: tuple[Value, tuple[Vote, ...]] | None
+    decided: tuple[VoteValue, tuple[Vote, ...]] | None
 
 
 class Ballot:
@@ -88,7 +132,7 @@ class Ballot:
         """By round, author and kind: two at most."""
         self._late: dict[tuple[int, bool], tuple[int, int, bool]] = {}
         """The slot of the last vote of a round that is over, by author and kind: a decision may be shown late."""
-        self._polkas: set[tuple[int, Value]] = set()
+        self._polkas: set[tuple[int, VoteValue]] = set()
         """All that were ever found, for ABSENTs that name them."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
@@ -210,9 +254,9 @@ class Ballot:
         size = root.majority
         number = max((each + 1 for each, authors in closers.items() if len(authors) >= size), default=0)
         number = max([number, *(vote.round for vote in self.votes() if vote.author == self.me)])
-        absents: dict[tuple[int, Value], list[Vote]] = {}
-        closes: dict[tuple[int, Value], list[Vote]] = {}
-        backers: dict[Value, dict[int, Vote]] = {}
+        absents: dict[tuple[int, VoteValue], list[Vote]] = {}
+        closes: dict[tuple[int, VoteValue], list[Vote]] = {}
+        backers: dict[VoteValue, dict[int, Vote]] = {}
         for vote in counting:
             if vote.value is not None:
                 (closes if vote.is_close else absents).setdefault((vote.round, vote.value), []).append(vote)
@@ -243,12 +287,12 @@ class Ballot:
         return _Count(
             number,
             min((each for each in leading if each.round == last), key=lambda each: each.value.order(), default=None),
-            min(clean, key=Value.order, default=None),
+            min(clean, key=VoteValue.order, default=None),
             tuple(polka for polka in found if polka.round in rounds),
             decided,
         )
 
-    def _leaving(self, value: Value) -> set[int] | None:
+    def _leaving(self, value: VoteValue) -> set[int] | None:
         """Return the authors whom a value makes leave; None if it is none, or not everything that it names is here."""
         position = self.branches.positions.get(value.tip)
         if position is None or position.step != value.step or position.step < FORMED or position.kind is None:
@@ -261,7 +305,7 @@ class Ballot:
         held = self.branches.closing(position, entries)
         return None if held is None else leavers(position, held)
 
-    def _elect(self, value: Value, voters: Iterable[int], backers: Iterable[int]) -> tuple[int, ...]:
+    def _elect(self, value: VoteValue, voters: Iterable[int], backers: Iterable[int]) -> tuple[int, ...]:
         leaving = self._leaving(value)
         assert leaving is not None
         return elect(self.branches.positions[value.tip], leaving, voters, backers)
@@ -271,7 +315,7 @@ class Ballot:
         voters = polka.voters.intersection(position.base).difference(position.left, self._convicted)
         return len(voters) >= position.majority
 
-    def _is_closed(self, closes: Mapping[tuple[int, Value], Iterable[Vote]], polka: Polka) -> bool:
+    def _is_closed(self, closes: Mapping[tuple[int, VoteValue], Iterable[Vote]], polka: Polka) -> bool:
         return any(vote.author not in self._convicted for vote in closes.get((polka.round, polka.value), ()))
 
     @property
@@ -366,7 +410,7 @@ class Ballot:
         is_voter = self.me in self.root.base and self.me not in position.left and not self.has_resigned
         return is_voter and position.step >= FORMED
 
-    def wish(self, over: Collection[int]) -> Value | None:
+    def wish(self, over: Collection[int]) -> VoteValue | None:
         """Return the value by which this node would go on.
 
         :param over: the missing authors with whom its patience is over.
@@ -380,12 +424,12 @@ class Ballot:
             voters = {author for _, author, _ in self._votes}.difference(self._convicted)
             is_mine = self.me in missing and not self.may_lock
             is_due = is_mine or not missing.isdisjoint(over) or not missing.isdisjoint(voters)
-            value, leaving = Value(position.step, position.tip, position.lock), set[int]()
+            value, leaving = VoteValue(position.step, position.tip, position.lock), set[int]()
         else:
             is_due = bool(missing) and missing.issubset(over)
             held = self.held
             entries = tuple(held[author].id if author in held else b"" for author in position.owed)
-            value = Value(position.step, position.tip, entries)
+            value = VoteValue(position.step, position.tip, entries)
             leaving = leavers(position, held)
         return value if is_due and position.kind is not None and is_possible(position, leaving) else None
 

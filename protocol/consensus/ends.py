@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple, cast
 
-from protocol.consensus.accounts import Account, account_of, parse_account, result_hash
 from protocol.consensus.history import History
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.kinds.lock import state_hash
+from protocol.consensus.kinds import parse_signed, state_hash
 from protocol.consensus.position import Purpose
+from protocol.consensus.steps import Account, account_of, parse_account, result_hash
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
 from protocol.wire.canonical import Value

@@ -28,15 +28,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 
+from protocol.consensus.ballot import elect, leavers
 from protocol.consensus.branches import Outcome
-from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
-from protocol.consensus.kinds import RULES
-from protocol.consensus.kinds.lock import state_hash
-from protocol.consensus.kinds.rule import Slot
+from protocol.consensus.kinds import RULES, Vote, contradiction, read_vote, state_hash
 from protocol.consensus.position import FORMED, Position, Purpose, Transition
-from protocol.consensus.proofs import contradiction
+from protocol.consensus.rule import MisconductError, OtherStateError, RejectedMessageError, Slot
 from protocol.consensus.steps import advance, tip_after
-from protocol.consensus.votes import Vote, elect, leavers, read_vote
 from protocol.crypto.keys import PublicKey
 from protocol.limits import CHECKED, STATES_APART
 from protocol.wire.genesis import match_id, parse_genesis

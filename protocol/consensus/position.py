@@ -1,9 +1,10 @@
-"""Positions: all that is agreed before one step."""
+"""Positions: all that is agreed before one step; and how players left on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, StrEnum
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from p2pdice.events import Event
@@ -52,11 +53,11 @@ class Stage(Enum):
     """A signature under the end of the match."""
 
 
-class Standing(NamedTuple):
+class Commitments(NamedTuple):
     """Commitments that have not been opened yet."""
 
     context: Context
-    commitments: Mapping[int, tuple[bytes, ...]]
+    given: Mapping[int, tuple[bytes, ...]]
     """By author; the last one is to the share or the stake, the one before it (in a deal) to the hand key."""
 
 
@@ -115,9 +116,9 @@ class Position(NamedTuple):
     """Authors who resigned or were voted absent, ascending. Players who went out by the rules are not among them."""
     resigned: tuple[int, ...] = ()
     """Authors who resigned, ascending."""
-    standing: Standing | None = None
+    committed: Commitments | None = None
     """The commitments of the script under way."""
-    riding: Standing | None = None
+    committed_ahead: Commitments | None = None
     """The commitments to the next deal that came with the last showdown."""
     deal: Deal | None = None
     lock: bytes = b""
@@ -162,3 +163,29 @@ class Position(NamedTuple):
         assert self.deal is not None
         dice = self.state.dice[self.seats.index(author)]
         return hand(self.deal.context, author, hand_key, self.deal.joint, dice)
+
+
+class Departure(NamedTuple):
+    """How one player left a match before its end."""
+
+    step: int
+    kind: int
+    """The kind of message that the player owed there."""
+    voters: tuple[int, ...]
+    """The players who voted that nothing came and were not voted absent themselves. Empty if the player resigned.
+    Otherwise at least one, as those who vote and those who stay are each more than half of the base."""
+
+
+def departure(chain: Sequence[Position], author: int) -> Departure | None:
+    """Return how ``author`` left the history with these positions; None if they did not."""
+    for before, after in pairwise(chain):
+        if author in after.left:
+            assert before.kind is not None
+            return Departure(before.step, before.kind, () if author in after.entries else voters(before, after))
+    return None
+
+
+def voters(before: Position, after: Position) -> tuple[int, ...]:
+    """Return the authors of the votes that closed a step, without those who were voted absent in it themselves."""
+    voters = (vote.message.author for vote in after.certificate)
+    return tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)

@@ -19,19 +19,22 @@ and the end of a roll or deal, the roll is thrown away and made again: the playe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from p2pdice.engine import new_match
-from p2pdice.inputs import Pledges
+from p2pdice.inputs import Evict, Play, Pledges, Wager
+from p2pdice.moves import MAX_COINS, Concede
+from p2pdice.souls import TWIN_SOULS
+from p2pdice.stakes import paid_seats, pay, ticket_seats
 from p2pdice.state import Expect, State
-from protocol.consensus.accounts import account_of, result_hash
-from protocol.consensus.closing import Closing
-from protocol.consensus.kinds import RULES, SCRIPTS
-from protocol.consensus.kinds.lock import state_hash
-from protocol.consensus.position import Position, Purpose, Standing, Transition
-from protocol.crypto.hashing import tagged_hash
+from protocol.consensus.kinds import RULES, SCRIPTS, state_hash
+from protocol.consensus.position import ROLLS, Commitments, Position, Purpose, Transition
+from protocol.consensus.rule import Closing, feed
+from protocol.crypto.hashing import Context, tagged_hash
+from protocol.wire.canonical import NotCanonicalError, decode, encode
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
+from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Record, is_amount, parts
 
 FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.ROLLED: Purpose.DEAL,
@@ -42,61 +45,87 @@ FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.OVER: Purpose.ENDING,
 }
 """The purpose that serves each expectation of the engine."""
+SOUL_NAMES: Final = ("", *TWIN_SOULS.values())
+"""Names of the Twin Souls by their numbers in purses; 0 is none."""
 
 
 def advance(
     genesis: Genesis,
     match: bytes,
-    position: Position,
+    before: Position,
     entries: Mapping[int, Signed],
     certificate: tuple[Signed, ...],
     transition: Transition | None,
 ) -> Position:
-    """Return the position after ``position`` was closed with these messages.
+    """Return the position after ``before`` was closed with these messages.
 
     :param certificate: the votes that close it, if a message is missing.
     :param transition: the game after the move among the messages; None if it was not judged just now.
     """
-    assert position.kind is not None
-    closing: Closing[Any] = Closing(genesis, match, position, entries, transition)
-    RULES[position.kind].fold(closing)
-    if closing.state is None:
-        _begin_game(closing)
-    state, riding = closing.state, closing.riding
-    purpose, place = next_step(position, state, riding, closing.is_spoilt)
-    standing = closing.standing if place else None
-    if riding is not None and purpose is Purpose.DEAL:
-        standing, riding = riding, None
+    kind = before.kind
+    assert kind is not None
+    bodies: dict[int, Any] = {
+        author: signed.message.body for author, signed in entries.items() if signed.message.kind == kind
+    }
+    position, is_spoilt = before._replace(happened=()), False
+    if kind is not Kind.LOCK and len(bodies) < len(before.owed):
+        leavers = tuple(author for author in before.owed if author not in bodies)
+        position = _without(position, leavers, entries)
+        # Witnesses roll nothing, so their leaving spoils no roll.
+        is_rolling = before.purpose in ROLLS and before.committed is not None
+        is_spoilt = is_rolling and any(author not in before.witnesses for author in leavers)
+    closing: Closing[Any] = Closing(
+        genesis, before, bodies, Context(match, before.step, before.tip), is_spoilt, transition
+    )
+    position = RULES[kind].fold(closing, position)
+    if position.state is None:
+        position = _begin_game(genesis, position)
+    state, ahead = position.state, position.committed_ahead
+    purpose, place = next_step(before, state, ahead, is_spoilt)
+    committed = position.committed if place else None
+    if ahead is not None and purpose is Purpose.DEAL:
+        committed, ahead = ahead, None
     script = SCRIPTS[purpose]
-    kind = script[place] if script else None
-    step, tip = position.step + 1, tip_after(position, entries, len(genesis.roster))
-    is_final = position.is_boundary or bool(certificate)
-    return Position(
+    due = script[place] if script else None
+    step, tip = before.step + 1, tip_after(before, entries, len(genesis.roster))
+    is_final = before.is_boundary or bool(certificate)
+    return position._replace(
         step=step,
         tip=tip,
         purpose=purpose,
         place_in_script=place,
-        kind=kind,
-        owed=RULES[kind].owed(state, closing.seats, closing.players) if kind is not None else (),
-        base=closing.base,
-        players=closing.players,
-        signers=closing.signers,
-        carried=closing.carried,
-        locks=closing.locks,
-        root=step if is_final else position.root,
-        root_tip=tip if is_final else position.root_tip,
-        state=state,
-        seats=closing.seats,
-        left=closing.left,
-        resigned=closing.resigned,
-        standing=standing,
-        riding=riding,
-        deal=closing.deal,
-        lock=_end(genesis, closing) if kind is None else state_hash(state) if kind is Kind.LOCK else b"",
+        kind=due,
+        owed=RULES[due].owed(state, position.seats, position.players) if due is not None else (),
+        root=step if is_final else before.root,
+        root_tip=tip if is_final else before.root_tip,
+        committed=committed,
+        committed_ahead=ahead,
+        lock=_end(genesis, position) if due is None else state_hash(state) if due is Kind.LOCK else b"",
         entries=entries,
         certificate=certificate,
-        happened=tuple(closing.happened),
+        is_without_state=False,
     )
+
+
+def _without(position: Position, leavers: tuple[int, ...], entries: Mapping[int, Signed]) -> Position:
+    """Let the authors leave the match who owed a message of the kind and gave none."""
+    position = position._replace(
+        left=tuple(sorted((*position.left, *leavers))),
+        players=tuple(author for author in position.players if author not in leavers),
+        resigned=tuple(sorted((*position.resigned, *(author for author in leavers if author in entries)))),
+    )
+    return _take_out(position, leavers)
+
+
+def _take_out(position: Position, leavers: tuple[int, ...]) -> Position:
+    """Let authors who resigned or were voted absent leave the game, in the order of seats, until it ends."""
+    for seat, author in enumerate(position.seats):
+        state = position.state
+        if author not in leavers or state is None or state.expects.kind is Expect.OVER:
+            continue
+        if seat in state.live:  # witnesses are out already
+            position = feed(position, Play(seat, Concede()) if author in position.resigned else Evict(seat))
+    return position
 
 
 def tip_after(position: Position, entries: Mapping[int, Signed], players: int) -> bytes:
@@ -106,33 +135,127 @@ def tip_after(position: Position, entries: Mapping[int, Signed], players: int) -
     return tagged_hash("step", position.tip, position.step, *ids)
 
 
-def _end(genesis: Genesis, closing: Closing[Any]) -> bytes:
+def _end(genesis: Genesis, position: Position) -> bytes:
     """Return the hash that RESULTs sign."""
-    assert closing.state is not None
-    signed = state_hash(closing.state)
-    return result_hash(signed, account_of(closing.seats, closing.state).encoded()) if genesis.has_purses else signed
+    assert position.state is not None
+    signed = state_hash(position.state)
+    return result_hash(signed, account_of(position.seats, position.state).encoded()) if genesis.has_purses else signed
 
 
-def _begin_game(closing: Closing[Any]) -> None:
+def _begin_game(genesis: Genesis, position: Position) -> Position:
     """Begin the game when the seats are drawn, or when too few players are left to draw them: then the last one has
     won."""
-    roster = closing.genesis.roster
-    if not closing.seats and len(roster) - len(closing.left) >= 2:
-        return
-    closing.seats = closing.seats or tuple(range(len(roster)))
-    closing.state = state = new_match(closing.genesis.ruleset, len(roster))
-    if state.expects.kind is Expect.PLEDGES:
-        closing.feed(Pledges(tuple(roster[author].join.pledge for author in closing.seats)))
-    closing.take_out(closing.left)
+    roster = genesis.roster
+    if not position.seats and len(roster) - len(position.left) >= 2:
+        return position
+    seats = position.seats or tuple(range(len(roster)))
+    position = position._replace(seats=seats, state=new_match(genesis.ruleset, len(roster)))
+    assert position.state is not None
+    if position.state.expects.kind is Expect.PLEDGES:
+        position = feed(position, Pledges(tuple(roster[author].join.pledge for author in seats)))
+    return _take_out(position, position.left)
 
 
-def next_step(position: Position, state: State | None, riding: Standing | None, is_spoilt: bool) -> tuple[Purpose, int]:
+def next_step(
+    position: Position, state: State | None, ahead: Commitments | None, is_spoilt: bool
+) -> tuple[Purpose, int]:
     """Return the purpose of the next step and its stage in that purpose's script."""
     purpose = Purpose.SEATING if state is None else FOR[state.awaits]
     if purpose is position.purpose is Purpose.ENDING:
         return Purpose.END, 0
     if purpose is position.purpose and position.place_in_script + 1 < len(SCRIPTS[purpose]) and not is_spoilt:
         return purpose, position.place_in_script + 1  # the script goes on
-    if riding is not None and purpose is Purpose.DEAL:
+    if ahead is not None and purpose is Purpose.DEAL:
         return purpose, SCRIPTS[purpose].index(Kind.LOCK)  # the commitments came with the last showdown
     return purpose, 0
+
+
+# The account at the end
+
+
+class Account(NamedTuple):
+    """What a match that is over changes in the purses of its players, who are roster indices.
+
+    The last state of a match names seats, and no seat says whose it is. So the RESULTs of a match with purses stand for
+    an account beside it.
+    """
+
+    bets: tuple[tuple[int, int], ...]
+    """Coins and run tickets that each has staked."""
+    winners: tuple[int, ...]
+    """In the order in which they are paid."""
+    earners: tuple[int, ...]
+    """Those who earn a run ticket, ascending."""
+    soul: str
+    """Name of the Twin Soul of the first winner; empty for none."""
+
+    def encoded(self) -> bytes:
+        """Return the bytes that RESULTs stand for."""
+        return encode(tuple(self))
+
+    def record(self, genesis: Genesis, match: bytes, author: int, stake: tuple[int, int]) -> Record:
+        """Return the record that the match leaves in a player's purse. What is won above
+        :data:`~p2pdice.moves.MAX_COINS` is lost.
+
+        :param stake: coins and run tickets in the STAKE of the player, who may have opened it too late.
+        """
+        wagers = []
+        for each, (bet, tickets) in enumerate(self.bets):
+            funds, owned = genesis.funds(each)
+            wagers.append(Wager(bet, funds, tickets, owned))
+        paid = pay(wagers, self.winners, self.earners)
+        changes = (paid.delta[author], paid.ticket_delta[author])
+        kept = (min(change, MAX_COINS - held) for change, held in zip(changes, genesis.funds(author), strict=True))
+        soul = SOUL_NAMES.index(self.soul) if author == self.winners[0] else 0
+        coins, runs = kept
+        return Record(match[:MATCH_BYTES], *stake, coins, runs, soul)
+
+
+def account_of(seats: tuple[int, ...], state: State) -> Account:
+    """Return the account of a match that is over.
+
+    :param seats: author by seat.
+    """
+    wagers = state.wagers or ((0, 0, 0, 0),) * len(seats)
+    bets = {author: (wagers[seat][0], wagers[seat][2]) for seat, author in enumerate(seats)}
+    earned = ticket_seats(state)
+    soul = state.motes.soul if state.motes is not None else None
+    return Account(
+        tuple(bets[author] for author in range(len(seats))),
+        tuple(seats[seat] for seat in paid_seats(state)),
+        tuple(sorted(seats[seat] for seat in earned[1])) if earned else (),
+        soul.name if soul is not None else "",
+    )
+
+
+def result_hash(last: bytes, account: bytes) -> bytes:
+    """Return the body of the RESULTs of a match with purses: for its last state and its account."""
+    return tagged_hash("result", last, account)
+
+
+def parse_account(data: bytes, players: int) -> Account:
+    """Return the account that these bytes spell, its form checked.
+
+    :raises MalformedPurseError: if it has another.
+    """
+    try:
+        value = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedPurseError(f"the account of a match cannot be read: {error}") from None
+
+    def are_bets(part: object) -> bool:
+        return type(part) is tuple and len(part) == players and all(map(_is_stake, part))
+
+    def are_authors(part: object) -> bool:
+        return type(part) is tuple and len(set(part)) == len(part) and set(part) <= set(range(players))
+
+    account = Account(
+        *parts(value, "the account of a match", are_bets, are_authors, are_authors, SOUL_NAMES.__contains__)
+    )
+    if not account.winners:
+        raise MalformedPurseError("the account of a match has the wrong form")
+    return account
+
+
+def _is_stake(value: object) -> bool:
+    return type(value) is tuple and len(value) == 2 and all(map(is_amount, value))

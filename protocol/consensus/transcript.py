@@ -26,9 +26,9 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from protocol import limits
-from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.rule import MisconductError
 from protocol.crypto.keys import SIGNATURE_BYTES
 from protocol.errors import PeerError
 from protocol.version import tag

@@ -13,16 +13,13 @@ from itertools import islice, pairwise
 from typing import Any, Final
 
 from protocol import limits
-from protocol.consensus.accounts import SOUL_NAMES, account_of
 from protocol.consensus.branches import Outcome
-from protocol.consensus.departures import voters
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
-from protocol.consensus.kinds import RULES
-from protocol.consensus.position import FORMED, Position, Purpose
-from protocol.consensus.proofs import contradiction
+from protocol.consensus.kinds import RULES, contradiction, read_vote
+from protocol.consensus.position import FORMED, Position, Purpose, voters
+from protocol.consensus.rule import MisconductError, RejectedMessageError
+from protocol.consensus.steps import SOUL_NAMES, account_of
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
-from protocol.consensus.votes import read_vote
 from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import MalformedGenesisError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from p2pdice.moves import Move
-from protocol.consensus.news import Learned, Replace
+from protocol.consensus.replica import Learned, Replace
 from protocol.events import NodeEvent
 from protocol.wire.frames import Cut, Frame, Have, Need, Page
 from protocol.wire.messages import Signed

@@ -12,11 +12,10 @@ from itertools import zip_longest
 from typing import Final
 
 from p2pdice.events import Event, PlayerOut
-from protocol.consensus.departures import departure
-from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
-from protocol.consensus.position import FORMED, Position, Stage
+from protocol.consensus.position import FORMED, Position, Stage, departure
+from protocol.consensus.rule import MisconductError
 from protocol.events import (
     DiceRolled,
     Eviction,

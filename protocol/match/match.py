@@ -18,13 +18,12 @@ from typing import Final
 
 from p2pdice.state import plain
 from protocol import limits
+from protocol.consensus.ballot import is_possible
 from protocol.consensus.branches import Outcome
-from protocol.consensus.errors import RejectedMessageError
 from protocol.consensus.kinds import parse_signed, stage_of
-from protocol.consensus.news import Learned, Proven, Replace, Rewound
 from protocol.consensus.position import FORMED, Position, Stage
-from protocol.consensus.replica import Replica
-from protocol.consensus.votes import is_possible
+from protocol.consensus.replica import Learned, Proven, Replace, Replica, Rewound
+from protocol.consensus.rule import RejectedMessageError
 from protocol.crypto.keys import fingerprint
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo
 from protocol.limits import OVERSLEPT

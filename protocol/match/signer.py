@@ -14,12 +14,10 @@ from p2pdice.errors import IllegalMove, RulesError
 from p2pdice.inputs import Play
 from p2pdice.moves import Concede, Move, Stake, parse_move
 from p2pdice.views import View, view
-from protocol.consensus.errors import RejectedMessageError
-from protocol.consensus.kinds import RULES
-from protocol.consensus.kinds.rule import LostStakeError
+from protocol.consensus.kinds import RULES, Vote, spell_vote
 from protocol.consensus.position import FORMED, ROLLS, Position, Purpose, Stage
 from protocol.consensus.replica import Replica
-from protocol.consensus.votes import Vote, spell_vote
+from protocol.consensus.rule import LostStakeError, RejectedMessageError
 from protocol.crypto.hashing import Context, derive_secret
 from protocol.crypto.keys import MatchKey
 from protocol.errors import LocalError
@@ -205,7 +203,7 @@ class Signer:
             return ()
         return position.hand(self._me, self.secret(deal.context, "hand"))
 
-    # Parts of bodies (protocol.consensus.kinds.rule.Secrets)
+    # Parts of bodies (protocol.consensus.rule.Secrets)
 
     @property
     def author(self) -> int:

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 
 from protocol import limits
+from protocol.consensus.kinds import Vote
 from protocol.consensus.replica import Replica
-from protocol.consensus.votes import Vote
 from protocol.match.effects import Broadcast, Effect
 from protocol.match.timeouts import Timeouts
 from protocol.wire.frames import Carried

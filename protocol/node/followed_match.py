@@ -10,7 +10,7 @@ from typing import Final
 
 from p2pdice import events as game
 from protocol import limits
-from protocol.consensus.news import Learned, Replace
+from protocol.consensus.replica import Learned, Replace
 from protocol.crypto.keys import fingerprint
 from protocol.events import (
     Continued,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from protocol.consensus.news import Learned, Replace
+from protocol.consensus.replica import Learned, Replace
 from protocol.errors import RefuseCode
 from protocol.events import AwaitingPlayers, Claimed, NodeEvent, Notice, PlayerInfo
 from protocol.match.effects import (

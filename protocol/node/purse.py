@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from p2pdice.plurals import plural
-from protocol.consensus.accounts import SOUL_NAMES
 from protocol.consensus.ends import (
     End,
     Shown,
@@ -27,6 +26,7 @@ from protocol.consensus.ends import (
     void_evidence,
 )
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.steps import SOUL_NAMES
 from protocol.errors import NodeError, PeerError
 from protocol.match.match import Match
 from protocol.storage import archive

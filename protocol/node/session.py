@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from protocol.consensus.kinds import parse_signed
-from protocol.consensus.news import Learned, Replace
+from protocol.consensus.replica import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.events import Diverged, MatchResult, MatchStarted, Misbehaved, NodeEvent

@@ -34,7 +34,7 @@ class MalformedMessageError(PeerError, ValueError):
 
 
 class Kind(IntEnum):
-    """Names for the numbers of kinds on the wire. :mod:`protocol.consensus.kinds` has a module for each kind."""
+    """Names for the numbers of kinds on the wire. :mod:`protocol.consensus.kinds` has a rule for each kind."""
 
     COMMIT = 1
     LOCK = 2

@@ -8,9 +8,9 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice.rulesets import PRESETS, Ruleset
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey

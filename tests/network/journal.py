@@ -11,10 +11,8 @@ from itertools import combinations
 from pathlib import Path
 
 from protocol.consensus.history import History
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.proofs import contradiction
+from protocol.consensus.kinds import contradiction, parse_signed, read_vote
 from protocol.consensus.transcript import open_transcript
-from protocol.consensus.votes import read_vote
 from protocol.node.node import Node
 from protocol.storage.home import STORE_FILE
 from protocol.wire.frames import Carried, Page, decode_frame

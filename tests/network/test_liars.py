@@ -17,8 +17,8 @@ import pytest
 
 from p2pdice.state import State
 from protocol import limits
+from protocol.consensus.kinds import read_vote
 from protocol.consensus.position import Position
-from protocol.consensus.votes import read_vote
 from protocol.events import MatchResult, Misbehaved, Overdue
 from protocol.match.match import Match
 from protocol.wire.canonical import Value

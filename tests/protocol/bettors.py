@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.accounts import Account, result_hash
 from protocol.consensus.ends import End, Shown, read_evidence, read_shown, stake_in, void_message
+from protocol.consensus.steps import Account, result_hash
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import PurseKeeper, Verdict

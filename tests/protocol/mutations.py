@@ -24,12 +24,10 @@ from p2pdice.stakes import NEWCOMER_COINS
 from protocol import limits
 from protocol.consensus import verifier
 from protocol.consensus.branches import Outcome
-from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.kinds.commit import COMMITMENTS
-from protocol.consensus.kinds.witness import CARRIED
+from protocol.consensus.kinds import CARRIED, COMMITMENTS, parse_signed
 from protocol.consensus.position import FORMED, Position, Purpose
+from protocol.consensus.rule import MisconductError
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
 from protocol.crypto.hashing import Context, stake_commitment

@@ -8,7 +8,7 @@ from typing import Final
 from p2pdice.moves import Bid
 from p2pdice.views import view
 from protocol.consensus.history import History
-from protocol.consensus.kinds.commit import COMMITMENTS
+from protocol.consensus.kinds import COMMITMENTS
 from protocol.consensus.position import Purpose
 from protocol.crypto.hashing import (
     Context,
@@ -66,15 +66,15 @@ def due(history: History, author: int, seed: bytes, move: Callable[[History], st
         case Kind.COMMIT if position.purpose is Purpose.STAKES:
             body = (stake_commitment(context, author, *STAKE, derive_secret(seed, context, "stake")),)
         case Kind.STAKE:
-            assert position.standing is not None
-            body = (*STAKE, derive_secret(seed, position.standing.context, "stake"))
+            assert position.committed is not None
+            body = (*STAKE, derive_secret(seed, position.committed.context, "stake"))
         case Kind.COMMIT:
             body = commitments[-COMMITMENTS[position.purpose] :]
         case Kind.LOCK:
             body = position.lock
         case Kind.REVEAL:
-            assert position.standing is not None
-            body = derive_secret(seed, position.standing.context, "share") + history.countersignatures()
+            assert position.committed is not None
+            body = derive_secret(seed, position.committed.context, "share") + history.countersignatures()
         case Kind.OPEN:
             assert position.deal is not None
             body = derive_secret(seed, position.deal.context, "hand"), *commitments, history.countersignatures()

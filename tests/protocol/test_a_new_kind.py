@@ -1,4 +1,5 @@
-"""A new kind of message takes one module: here is one that is made up, and nothing else in the program knows of it.
+"""A new kind of message takes one class and its place in a script: here is one that is made up, and nothing else in the
+program knows of it.
 
 All that happens to a message then happens to it: it is awaited, missed, resigned from, contradicted, caught up with,
 stored, verified and told again.
@@ -6,19 +7,16 @@ stored, verified and told again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from p2pdice.events import PlayerOut
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.closing import Closing
-from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History
-from protocol.consensus.kinds import RULES, SCRIPTS, register
-from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, is_hash, short
-from protocol.consensus.position import Position, Purpose, Stage, Standing
+from protocol.consensus.kinds import RULES, SCRIPTS
+from protocol.consensus.position import Commitments, Position, Purpose, Stage
+from protocol.consensus.rule import Closing, Countersigned, MisconductError, Rule, Secrets, is_hash, short
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import Judgement, examine, verify
 from protocol.crypto.keys import MatchKey
@@ -37,7 +35,6 @@ class Nod(Rule[bytes]):
 
     kind = 12
     shape = "byte string of 32 bytes"
-    purposes = (Purpose.TURN,)
     stage = Stage.COMMIT
     task = "nod"
 
@@ -51,8 +48,9 @@ class Nod(Rule[bytes]):
         if body[0] != signed.message.author:
             raise MisconductError.of(signed, "nodded in another name")
 
-    def fold(self, closing: Closing[bytes]) -> None:
-        closing.standing = Standing(closing.context, {author: (body,) for author, body in closing.bodies.items()})
+    def fold(self, closing: Closing[bytes], position: Position) -> Position:
+        given = {author: (body,) for author, body in closing.bodies.items()}
+        return position._replace(committed=Commitments(closing.context, given))
 
     def produce(self, position: Position, secrets: Secrets) -> bytes:
         return bytes((secrets.author,)) + secrets.secret(secrets.context(position), "nod")[1:]
@@ -63,13 +61,9 @@ SHORT = PRESETS["classic"].with_options({"dice": "1"})
 
 
 @pytest.fixture(autouse=True)
-def _nod() -> Iterator[None]:
-    rules, scripts = {**RULES}, {**SCRIPTS}
-    register(Nod())
-    yield
-    RULES.clear()
-    RULES.update(rules)
-    SCRIPTS.update(scripts)
+def _nod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RULES, NOD, Nod())
+    monkeypatch.setitem(SCRIPTS, Purpose.TURN, (NOD, Kind.MOVE))
 
 
 def nods(history: History) -> list[Position]:
@@ -102,8 +96,8 @@ def test_it_is_part_of_every_turn_and_of_a_transcript_that_is_verified_and_repla
     assert [position.kind for position in turns] == [NOD, Kind.MOVE] * (len(turns) // 2)
     for position, after in zip(turns[::2], turns[1::2], strict=True):
         assert position.owed == position.live
-        assert after.standing is not None
-        assert set(after.standing.commitments) == {*position.owed}
+        assert after.committed is not None
+        assert set(after.committed.given) == {*position.owed}
     assert {machine.match.history.position.tip for machine in world.machines} == {chain[-1].tip}
     examined = examine(world.machines[0].transcript)
     assert examined.verdict.verdict is Judgement.FAIR

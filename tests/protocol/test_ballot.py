@@ -11,8 +11,8 @@ import pytest
 from protocol import limits
 from protocol.consensus.ballot import Ballot
 from protocol.consensus.branches import Branches, Outcome
+from protocol.consensus.kinds import Vote, VoteValue, read_vote, spell_vote, vote_contradiction
 from protocol.consensus.position import FORMED, Position, Purpose
-from protocol.consensus.votes import Value, Vote, read_vote, spell_vote, vote_contradiction
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.messages import Kind, Message, Signed
 
@@ -92,14 +92,14 @@ class Table:
         for author in authors:
             self.give(said(open_step, author, which=which))
 
-    def value(self, *absent: int, position: Position | None = None) -> Value:
+    def value(self, *absent: int, position: Position | None = None) -> VoteValue:
         """Return the value of the open step: its LOCK, or without the absent."""
         place = position or self.ballot.line[-1]
         if place.kind is Kind.LOCK:
-            return Value(place.step, place.tip, place.lock)
+            return VoteValue(place.step, place.tip, place.lock)
         slots = self.ballot.branches.messages[place.tip]
         ids = (b"" if author in absent else slots[author][0].id for author in place.owed)
-        return Value(place.step, place.tip, tuple(ids))
+        return VoteValue(place.step, place.tip, tuple(ids))
 
     def vote(self, vote: Vote) -> Outcome:
         kind, body = spell_vote(vote)
@@ -108,11 +108,11 @@ class Table:
         number = tagged_hash("test", repr(body).encode(), vote.author, int(kind))
         return self.give(Signed(b"", b"", message, number, checked=True))
 
-    def absents(self, value: Value, *authors: int, number: int = 0, newest: int = -1) -> None:
+    def absents(self, value: VoteValue, *authors: int, number: int = 0, newest: int = -1) -> None:
         for author in authors:
             self.vote(Vote(self.play.root.tip, author, False, number, value, newest))
 
-    def closes(self, value: Value | None, *authors: int, number: int = 0) -> None:
+    def closes(self, value: VoteValue | None, *authors: int, number: int = 0) -> None:
         for author in authors:
             self.vote(Vote(self.play.root.tip, author, True, number, value))
 
@@ -271,7 +271,7 @@ def test_a_polka_with_a_cheat_leads_only_if_somebody_else_has_closed_it_and_is_n
 def test_nothing_is_voted_that_leaves_no_majority_or_nobody_in_the_game() -> None:
     play = Play((Kind.COMMIT, (0, 1)), base=(0, 1, 2, 3), live=(0, 1))
     table = Table(play, 2)
-    value = Value(play.root.step, play.root.tip, (b"", b""))
+    value = VoteValue(play.root.step, play.root.tip, (b"", b""))
     table.absents(value, 0, 1, 3)
     assert table.ballot.leading is None
     assert table.ballot.wish({0, 1}) is None
@@ -290,8 +290,8 @@ def test_the_last_lock_is_decided_though_nobody_is_in_the_game_any_more() -> Non
 def test_a_value_that_fits_no_step_or_names_what_is_not_here_counts_for_nothing(entries: tuple[bytes, ...]) -> None:
     table = turn()
     root = table.play.root
-    table.absents(Value(root.step, root.tip, entries), 0, 2)
-    table.absents(Value(root.step, b"?" * 32, (b"",)), 0, 2, number=1)
+    table.absents(VoteValue(root.step, root.tip, entries), 0, 2)
+    table.absents(VoteValue(root.step, b"?" * 32, (b"",)), 0, 2, number=1)
     assert table.ballot.leading is None
 
 
@@ -314,7 +314,7 @@ def test_half_of_those_who_stay_in_the_game_have_voted_in_whatever_round() -> No
     """Two in the game and three out of it: these alone cannot put anybody out."""
     play = Play((Kind.MOVE, (0,)), base=range(5), live=(0, 1))
     table = Table(play, 2)
-    value = Value(play.root.step, play.root.tip, (b"",))
+    value = VoteValue(play.root.step, play.root.tip, (b"",))
     table.closes(value, 2, 3, 4, number=2)
     assert table.ballot.closed is None
     table.absents(value, 1, number=2)
@@ -422,7 +422,7 @@ def test_a_vote_for_a_step_behind_is_a_signature() -> None:
     table = branching()
     table.give(said(table.play.root, 0))
     place = behind(table, 0)
-    table.absents(Value(place.step, place.tip, (b"", b"", b"")), 3)
+    table.absents(VoteValue(place.step, place.tip, (b"", b"", b"")), 3)
     assert table.ballot.line[-1].tip == place.tip
 
 
@@ -510,7 +510,7 @@ def test_a_flood_of_votes_and_messages_leaves_little() -> None:
     root = table.play.root
     table.absents(value, 1)
     for number in range(500):
-        table.absents(value if number % 2 else Value(9, bytes(32), (b"",)), 3, number=number)
+        table.absents(value if number % 2 else VoteValue(9, bytes(32), (b"",)), 3, number=number)
         table.closes(None if number % 3 else value, 3, number=number)
         table.give(said(root, 0, which=number))
         strange = root._replace(step=root.step + 1 + number, tip=tagged_hash("test", number))
@@ -526,7 +526,7 @@ def test_nothing_of_a_flood_is_needed_to_go_on() -> None:
     table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
     value = table.value(0)
     for number in range(100):
-        table.absents(Value(9, bytes(32), (b"",)), 3, number=number)
+        table.absents(VoteValue(9, bytes(32), (b"",)), 3, number=number)
     table.absents(value, 0, 1, 2)
     assert table.ballot.close is not None
     table.closes(value, 0, 1, 2)
@@ -536,7 +536,7 @@ def test_nothing_of_a_flood_is_needed_to_go_on() -> None:
 # What contradicts
 
 
-ONE, OTHER = Value(3, b"t" * 32, (b"",)), Value(3, b"t" * 32, (b"i" * 32,))
+ONE, OTHER = VoteValue(3, b"t" * 32, (b"",)), VoteValue(3, b"t" * 32, (b"i" * 32,))
 
 
 @pytest.mark.parametrize(
@@ -553,7 +553,7 @@ ONE, OTHER = Value(3, b"t" * 32, (b"",)), Value(3, b"t" * 32, (b"i" * 32,))
     ],
 )
 def test_a_close_binds_until_a_newer_polka(
-    close: tuple[int, Value | None], absent: tuple[int, Value, int], is_contradiction: bool
+    close: tuple[int, VoteValue | None], absent: tuple[int, VoteValue, int], is_contradiction: bool
 ) -> None:
     votes = Vote(b"", 0, True, *close), Vote(b"", 0, False, *absent)
     assert bool(vote_contradiction(*votes)) is bool(vote_contradiction(*votes[::-1])) is is_contradiction
@@ -573,7 +573,7 @@ def test_two_votes_of_a_kind_and_round_contradict_also_nil() -> None:
 def test_a_vote_is_read_as_it_was_spelled() -> None:
     for vote in (
         Vote(b"r" * 32, 1, False, 2, ONE, 1),
-        Vote(b"r" * 32, 1, True, 2, Value(3, b"t" * 32, b"s" * 32)),
+        Vote(b"r" * 32, 1, True, 2, VoteValue(3, b"t" * 32, b"s" * 32)),
         Vote(b"r" * 32, 1, True, 2, None),
     ):
         kind, body = spell_vote(vote)

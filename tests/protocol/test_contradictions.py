@@ -15,13 +15,10 @@ from typing import Final
 import pytest
 
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.errors import RejectedMessageError
-from protocol.consensus.kinds import RULES
-from protocol.consensus.kinds.commit import COMMITMENTS
-from protocol.consensus.news import Learned, Proven
+from protocol.consensus.kinds import COMMITMENTS, RULES, contradiction
 from protocol.consensus.position import Position, Purpose
-from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Replica
+from protocol.consensus.replica import Learned, Proven, Replica
+from protocol.consensus.rule import RejectedMessageError
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
 from protocol.crypto.hashing import derive_secret, tagged_hash
@@ -84,8 +81,8 @@ def due(position: Position, author: int, which: int = 0) -> tuple[int, Value]:
     if played[0].tip == position.tip and which == 0:
         return played[1].entries[author].message[4:]
     if position.kind is Kind.REVEAL:
-        assert position.standing is not None
-        return Kind.REVEAL, derive_secret(world().seeds[author], position.standing.context, "share")
+        assert position.committed is not None
+        return Kind.REVEAL, derive_secret(world().seeds[author], position.committed.context, "share")
     if position.kind is Kind.COMMIT:
         return Kind.COMMIT, tuple(bytes((which, each)) * 16 for each in range(COMMITMENTS[position.purpose]))
     if position.kind is Kind.MOVE:

@@ -9,9 +9,8 @@ import pytest
 
 from p2pdice.events import PlayerOut
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.departures import departure
-from protocol.consensus.position import Position, Purpose
-from protocol.consensus.votes import elect
+from protocol.consensus.ballot import elect
+from protocol.consensus.position import Position, Purpose, departure
 from protocol.events import Eviction, Happened
 from protocol.match.effects import Conceded
 from protocol.wire.genesis import Patience

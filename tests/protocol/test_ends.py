@@ -11,8 +11,8 @@ import pytest
 
 from p2pdice.moves import MAX_COINS
 from p2pdice.rulesets import PRESETS, Ruleset
-from protocol.consensus.accounts import SOUL_NAMES, Account, result_hash
 from protocol.consensus.ends import end_of, gather, read_evidence, stakes_of, void_evidence, void_message
+from protocol.consensus.steps import SOUL_NAMES, Account, result_hash
 from protocol.crypto.keys import MatchKey
 from protocol.limits import STEPS
 from protocol.match.effects import Conceded

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 from p2pdice.rulesets import PRESETS
+from protocol.consensus.kinds import contradiction
 from protocol.consensus.position import Purpose
-from protocol.consensus.proofs import contradiction
 from protocol.consensus.verifier import Judgement, verify
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Signed

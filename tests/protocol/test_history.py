@@ -12,10 +12,10 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect
 from protocol.consensus import history as history_module
 from protocol.consensus.branches import Outcome
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import SCRIPTS, parse_signed
 from protocol.consensus.position import FORMED, Position, Purpose
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
 from protocol.crypto.hashing import tagged_hash
@@ -233,7 +233,7 @@ def test_a_roll_that_was_left_at_its_reveal_is_begun_anew(purpose: Purpose) -> N
     """A player who leaves then may have known the outcome."""
     history, _ = resigned(at(purpose, Kind.REVEAL))
     assert (history.position.purpose, history.position.kind) == (purpose, Kind.COMMIT)
-    assert history.position.standing is None
+    assert history.position.committed is None
     assert history.position.deal is None
     if purpose is Purpose.SEATING:
         assert history.position.seats == ()

@@ -2,42 +2,19 @@
 
 import pytest
 
-from protocol.consensus.kinds import RULES, SCRIPTS, register
-from protocol.consensus.kinds.reveal import Reveal
-from protocol.consensus.kinds.rule import Rule, Slot
-from protocol.consensus.position import Purpose
+from protocol.consensus.kinds import RULES, SCRIPTS
+from protocol.consensus.rule import Rule, Slot
 from protocol.wire.messages import VOTES, Kind
 
 IN_THE_HISTORY = {kind for script in SCRIPTS.values() for kind in script}
 
 
-def test_every_kind_has_one_rule_in_a_module_of_its_name() -> None:
-    assert {*Kind} <= {*RULES}
+def test_every_kind_has_one_rule_with_its_number_and_name() -> None:
+    assert {*Kind} == {*RULES}
     for kind, rule in RULES.items():
         assert rule.kind == kind
-        assert kind not in [*Kind] or rule.name == Kind(kind).name
-        assert type(rule).__module__ == f"protocol.consensus.kinds.{rule.name.lower()}"
+        assert rule.name == Kind(kind).name
         assert rule.shape
-
-
-def test_no_two_kinds_have_one_number() -> None:
-    with pytest.raises(AssertionError, match="REVEAL has the number of REVEAL"):
-        register(Reveal())
-
-
-def test_the_scripts_that_the_kinds_make_up_are_those_of_the_protocol() -> None:
-    roll = (Kind.COMMIT, Kind.LOCK, Kind.REVEAL)
-    assert {
-        Purpose.FORMING: (Kind.LOCK,),
-        Purpose.SEATING: roll,
-        Purpose.DEAL: roll,
-        Purpose.TURN: (Kind.MOVE,),
-        Purpose.PUBLIC_DIE: roll,
-        Purpose.STAKES: (Kind.COMMIT, Kind.LOCK, Kind.STAKE),
-        Purpose.SHOWDOWN: (Kind.LOCK, Kind.OPEN),
-        Purpose.ENDING: (Kind.LOCK,),
-        Purpose.END: (),
-    } == SCRIPTS
 
 
 def test_a_kind_is_part_of_a_script_or_fills_any_slot_or_stands_beside_the_history() -> None:

@@ -12,10 +12,9 @@ from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Exit
 from protocol import limits
-from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds import parse_signed, read_vote
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
-from protocol.consensus.votes import read_vote
 from protocol.crypto.keys import MatchKey
 from protocol.events import (
     ConcedeAccepted,

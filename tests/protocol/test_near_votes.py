@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from p2pdice.rulesets import PRESETS
+from protocol.consensus.kinds import read_vote
 from protocol.consensus.position import Purpose
-from protocol.consensus.votes import read_vote
 from protocol.crypto.keys import MatchKey
 from protocol.match.effects import Received
 from protocol.wire.canonical import Value

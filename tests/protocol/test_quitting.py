@@ -104,15 +104,15 @@ def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tu
     before, after = chain[left - 1], chain[left]
     assert (before.purpose, before.kind) == (purpose, Kind.REVEAL if kind is Kind.LOCK else kind)
     if kind is Kind.COMMIT:
-        assert after.standing is not None
-        assert set(after.standing.commitments) == {0, 2}  # it goes on with those who committed
+        assert after.committed is not None
+        assert set(after.committed.given) == {0, 2}  # it goes on with those who committed
         return
-    assert (after.purpose, after.kind, after.standing) == (purpose, Kind.COMMIT, None)
-    assert before.standing is not None
-    anew = chain[left + 1].standing
+    assert (after.purpose, after.kind, after.committed) == (purpose, Kind.COMMIT, None)
+    assert before.committed is not None
+    anew = chain[left + 1].committed
     assert anew is not None
-    old = {commitment for commitments in before.standing.commitments.values() for commitment in commitments}
-    new = {commitment for commitments in anew.commitments.values() for commitment in commitments}
+    old = {commitment for commitments in before.committed.given.values() for commitment in commitments}
+    new = {commitment for commitments in anew.given.values() for commitment in commitments}
     assert not old & new
 
 

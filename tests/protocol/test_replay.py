@@ -12,7 +12,7 @@ import pytest
 
 from p2pdice.events import HandsShown, PlayerOut, RoundStarted
 from p2pdice.rulesets import PRESETS, Ruleset
-from protocol.consensus.errors import MisconductError
+from protocol.consensus.rule import MisconductError
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, examine
 from protocol.crypto.keys import MatchKey

@@ -8,10 +8,10 @@ import pytest
 
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.branches import Outcome
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
-from protocol.consensus.kinds.witness import CARRIED
+from protocol.consensus.kinds import CARRIED
 from protocol.consensus.position import Purpose
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value

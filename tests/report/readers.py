@@ -16,11 +16,8 @@ from typing import Any, Final, cast
 import pytest
 
 from protocol.consensus.history import History
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.kinds.lock import state_hash
-from protocol.consensus.kinds.move import play
+from protocol.consensus.kinds import contradiction, parse_signed, play, state_hash
 from protocol.consensus.position import Position
-from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import PublicKey, fingerprint

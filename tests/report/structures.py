@@ -19,9 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice.engine import legal_moves
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds import contradiction, parse_signed
 from protocol.consensus.position import FORMED, Position
-from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import PROOF_TAG
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SMALL_ORDER, MatchKey, PublicKey

@@ -13,11 +13,9 @@ from p2pdice.events import DieGained, DieLost
 from p2pdice.stakes import settlement
 from p2pdice.state import Expect, State
 from protocol import limits
-from protocol.consensus.kinds import RULES, parse_signed
-from protocol.consensus.kinds.witness import CARRIED
+from protocol.consensus.kinds import CARRIED, RULES, parse_signed, read_vote
 from protocol.consensus.position import FORMED, Position
 from protocol.consensus.verifier import Judgement, verify
-from protocol.consensus.votes import read_vote
 from protocol.crypto.hashing import HASH_BYTES, derive_secret
 from protocol.match.effects import Accuse
 from protocol.wire.frames import Carried, Frame, Need, Page
@@ -466,7 +464,7 @@ class Checks:
         position = machine.match.history.position
         seed = self.world.seeds[machine.author]
         secrets = []
-        for standing in (position.standing, position.riding):
+        for standing in (position.committed, position.committed_ahead):
             if standing is not None:
                 secrets.append(derive_secret(seed, standing.context, "hand"))
                 if position.kind is not Kind.REVEAL:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from p2pdice.errors import RulesError
 from p2pdice.moves import Concede
 from p2pdice.players import Player
-from protocol.consensus.news import Learned, Replace
+from protocol.consensus.replica import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.match.effects import (

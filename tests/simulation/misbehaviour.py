@@ -18,12 +18,10 @@ from p2pdice.rulesets import Ruleset
 from p2pdice.stakes import NEWCOMER_COINS
 from p2pdice.views import view
 from protocol import limits
-from protocol.consensus.errors import MisconductError, RejectedMessageError
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.kinds.commit import COMMITMENTS
+from protocol.consensus.kinds import COMMITMENTS, Vote, parse_signed, read_vote, spell_vote
+from protocol.consensus.kinds import VoteValue as Aim
 from protocol.consensus.position import FORMED, Position, Purpose
-from protocol.consensus.votes import Value as Aim
-from protocol.consensus.votes import Vote, read_vote, spell_vote
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.crypto.hashing import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.match.effects import Broadcast, Conceded
@@ -520,8 +518,8 @@ class LateCommitment(Misbehaviour):
         position, history = self.position, self.match.history
         if self.acted or position.kind is not Kind.REVEAL or not set(history.held) - {self.machine.author}:
             return
-        assert position.standing is not None
-        context = position.standing.context
+        assert position.committed is not None
+        context = position.committed.context
         first = history.chain[context.step + 1].entries.get(self.machine.author)
         if first is None or not self.has_come():
             return

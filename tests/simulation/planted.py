@@ -18,18 +18,16 @@ from p2pdice.state import State
 from protocol import limits
 from protocol.consensus import ballot as ballot_module
 from protocol.consensus import history as history_module
+from protocol.consensus import kinds as kinds_module
 from protocol.consensus import replica as replica_module
 from protocol.consensus import steps as steps_module
 from protocol.consensus.ballot import Ballot, Closed
 from protocol.consensus.branches import Branches, Outcome
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
-from protocol.consensus.kinds import SCRIPTS
-from protocol.consensus.kinds import stake as stake_module
-from protocol.consensus.news import Learned
-from protocol.consensus.position import FORMED, Position, Purpose, Standing, Transition
-from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Replica
+from protocol.consensus.kinds import SCRIPTS, contradiction
+from protocol.consensus.position import FORMED, Commitments, Position, Purpose, Transition
+from protocol.consensus.replica import Learned, Replica
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.steps import advance, next_step
 from protocol.crypto.hashing import Context, derive_secret, tagged_hash
 from protocol.match import match as match_module
@@ -104,13 +102,13 @@ def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
     """A roll reveals as soon as everybody has committed."""
     scripts = {**SCRIPTS, Purpose.DEAL: (Kind.COMMIT, Kind.REVEAL), Purpose.SEATING: (Kind.COMMIT, Kind.REVEAL)}
 
-    def bad(position: Position, state: State | None, riding: Standing | None, is_spoilt: bool) -> tuple[Purpose, int]:
+    def bad(position: Position, state: State | None, ahead: Commitments | None, is_spoilt: bool) -> tuple[Purpose, int]:
         purpose = Purpose.SEATING if state is None else steps_module.FOR[state.expects.kind]
         if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
             if purpose in (Purpose.DEAL, Purpose.SEATING):
                 plant.runs()
             return purpose, position.place_in_script + 1
-        return purpose, int(purpose is Purpose.DEAL and riding is not None)
+        return purpose, int(purpose is Purpose.DEAL and ahead is not None)
 
     with replaced_value(steps_module, SCRIPTS, scripts), replaced(steps_module, next_step, bad):
         yield
@@ -252,7 +250,7 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
             plant.runs()
             return Wager(*numbers)
 
-    with replaced(stake_module, check_wager, bad), replaced(stakes, check_wager, bad):
+    with replaced(kinds_module, check_wager, bad), replaced(stakes, check_wager, bad):
         yield
 
 

@@ -18,9 +18,9 @@ from unittest.mock import patch
 
 from p2pdice.rulesets import PRESETS
 from protocol import limits
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError
 from protocol.events import TableClosed

@@ -34,11 +34,11 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Final
 
-from protocol.consensus.ballot import Ballot, Closed
+from protocol.consensus.ballot import Ballot, Closed, elect, leavers
 from protocol.consensus.branches import Branches
+from protocol.consensus.kinds import Vote, read_vote, spell_vote, vote_contradiction
+from protocol.consensus.kinds import VoteValue as Aim
 from protocol.consensus.position import FORMED, Position, Purpose
-from protocol.consensus.votes import Value as Aim
-from protocol.consensus.votes import Vote, elect, leavers, read_vote, spell_vote, vote_contradiction
 from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 STATE_HASH: Final = b"state"

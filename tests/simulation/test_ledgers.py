@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from protocol.consensus.accounts import Account
 from protocol.consensus.ends import Shown
+from protocol.consensus.steps import Account
 from protocol.node.purse import PurseKeeper
 from protocol.storage.purses import Met, OwnPurse, Purses
 from protocol.wire.genesis import Genesis

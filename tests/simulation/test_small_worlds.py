@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from protocol.consensus import ballot as ballot_module
-from protocol.consensus.ballot import Ballot, Polka
+from protocol.consensus.ballot import Ballot, Polka, elect, is_possible
+from protocol.consensus.kinds import Vote
+from protocol.consensus.kinds import VoteValue as Aim
 from protocol.consensus.position import Position
-from protocol.consensus.votes import Value as Aim
-from protocol.consensus.votes import Vote, elect, is_possible
 from protocol.wire.messages import Kind
 from tests.simulation import small_worlds
 from tests.simulation.replacing import replaced

@@ -17,7 +17,7 @@ from p2pdice.moves import Concede
 from p2pdice.players import OddsPlayer, Player
 from p2pdice.rulesets import Ruleset
 from protocol.consensus.kinds import parse_signed
-from protocol.consensus.news import Learned, Replace
+from protocol.consensus.replica import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey

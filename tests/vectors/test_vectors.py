@@ -6,7 +6,7 @@ import pytest
 
 from p2pdice.state import State
 from protocol.consensus.history import History
-from protocol.consensus.kinds.witness import CARRIED
+from protocol.consensus.kinds import CARRIED
 from protocol.consensus.verifier import examine
 from protocol.events import MatchStarted
 from protocol.net.link import Link

@@ -9,10 +9,10 @@ from functools import cache, partial
 from typing import Final, NamedTuple
 
 from protocol.consensus.branches import Outcome
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import Purpose
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import PublicKey
 from protocol.match.effects import Accuse, Broadcast, Linked, Paged, Received, Send, Severed, Ticked

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.crypto.keys import MatchKey, fingerprint
 from protocol.storage.match_names import is_name
 from protocol.storage.newest import Note

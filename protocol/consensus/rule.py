@@ -1,33 +1,69 @@
-"""The rule of one kind of message: everything that the protocol knows about that kind."""
+"""The rule of one kind of message: everything that the protocol knows about that kind.
+
+:mod:`protocol.consensus.kinds` has the kinds and their scripts.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from enum import Enum
-from typing import ClassVar, Generic, Protocol, TypeGuard
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
+from p2pdice.engine import apply
+from p2pdice.inputs import Input
 from p2pdice.moves import Stake
 from p2pdice.state import State
-from protocol.consensus.closing import Body, Closing
 from protocol.consensus.position import Position, Purpose, Stage, Transition
 from protocol.crypto.hashing import HASH_BYTES, Context
-from protocol.errors import LocalError
-from protocol.limits import PLAYERS
+from protocol.errors import LocalError, PeerError
+from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Signed
 
+Body = TypeVar("Body", bound=Value)
+
+
+class RejectedMessageError(PeerError, ValueError):
+    """The message does not belong in this history. That proves nothing about its author."""
+
+
+class OtherStateError(RejectedMessageError):
+    """A LOCK, WITNESS or RESULT signs another state than the one that follows from this history, or an end where none
+    is: one of the two programs has a bug. The author may sign another one later, and so contradict it."""
+
+    def __init__(self, reason: str = "another state: one of the two programs has a bug") -> None:
+        super().__init__(reason)
+
+
+class MisconductError(PeerError):
+    """A player signed a message that the rules of the game or of the protocol forbid. ``evidence`` proves it to
+    anybody."""
+
+    def __init__(self, author: int, step: int, reason: str, evidence: tuple[Signed, ...]) -> None:
+        super().__init__(reason)
+        self.author = author
+        """Roster index of the culprit."""
+        self.step = step
+        self.reason = reason
+        self.evidence = evidence
+
+    @classmethod
+    def of(cls, signed: Signed, reason: str) -> MisconductError:
+        """Return the error for a message that proves misconduct by itself."""
+        return cls(signed.message.author, signed.message.step, reason, (signed,))
+
+
+class LostStakeError(LocalError):
+    """The store lost a stake that the node has committed to, or its purse has changed: the node can only resign."""
+
 
 class Countersigned(Protocol):
-    """The history, as far as a rule asks about it."""
+    """What a rule asks the history."""
 
     @property
     def genesis(self) -> Genesis:
         """Players, rules and purses."""
-
-    @property
-    def match(self) -> bytes:
-        """The match id."""
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Tell whether an author is a witness, and this is their signature under the last but one LOCK before a
@@ -66,10 +102,6 @@ class Secrets(Protocol):
         """Return the witnesses' signatures under the last but one LOCK, as this node's next message carries them."""
 
 
-class LostStakeError(LocalError):
-    """The store lost a stake that the node has committed to, or its purse has changed: the node can only resign."""
-
-
 class Slot(Enum):
     """The slot that messages of a kind fill."""
 
@@ -85,10 +117,38 @@ class Slot(Enum):
     """Outside the history: one of each kind in each round of votes on a root."""
 
 
+class Closing(NamedTuple, Generic[Body]):
+    """A step while it closes."""
+
+    genesis: Genesis
+    before: Position
+    """The position before the step."""
+    bodies: dict[int, Body]
+    """The bodies of the kind that the step takes, by author."""
+    context: Context
+    """Where the commitments are made that come with this step."""
+    is_spoilt: bool
+    """The roll under way is thrown away: an author left who may have known its outcome."""
+    transition: Transition | None
+    """The game after the move of the step; None if it was not judged just now."""
+
+
+def feed(position: Position, item: Input) -> Position:
+    """Give the engine an input."""
+    assert position.state is not None
+    return follow(position, apply(position.state, item))
+
+
+def follow(position: Position, transition: Transition) -> Position:
+    """Go on with the game after an input."""
+    state, events = transition
+    return position._replace(state=state, happened=(*position.happened, *((event, state) for event in events)))
+
+
 class Rule(ABC, Generic[Body]):
     """The rule of all messages of one kind.
 
-    Kinds that no script takes, such as votes, need no ``purposes``, ``stage``, ``task`` and ``fold``.
+    Kinds that no script takes, such as votes, need no ``stage``, ``task`` and ``fold``.
     """
 
     kind: ClassVar[int]
@@ -96,9 +156,6 @@ class Rule(ABC, Generic[Body]):
     slot: ClassVar[Slot] = Slot.STEP
     shape: ClassVar[str]
     """The shape of the body in words."""
-    purposes: ClassVar[Collection[Purpose]] = ()
-    """The purposes whose scripts take this kind. A script has its kinds in the order of their stages, then of their
-    numbers."""
     stage: ClassVar[Stage]
     """The duty of each player in a step that takes this kind. Players may resign instead, unless it is an opening."""
     choices: ClassVar[Collection[Purpose]] = ()
@@ -109,7 +166,7 @@ class Rule(ABC, Generic[Body]):
     @property
     def name(self) -> str:
         """The name of the kind: that of the class, in capital letters."""
-        return type(self).__name__.upper()
+        return type(self).__name__.removesuffix("Rule").upper()
 
     @abstractmethod
     def fits(self, body: object) -> bool:
@@ -137,8 +194,12 @@ class Rule(ABC, Generic[Body]):
         """
         return None
 
-    def fold(self, closing: Closing[Body]) -> None:
-        """Apply the messages of a step that closes."""
+    def fold(self, closing: Closing[Body], position: Position) -> Position:
+        """Apply the messages of a step that closes.
+
+        :param position: the one before the step, after the players have left who owed a message and gave none.
+        """
+        return position
 
     def produce(self, position: Position, secrets: Secrets) -> Body | None:
         """Return the body of the message that a node owes; None if its owner has to choose first. No vote is owed.
@@ -155,32 +216,6 @@ class Rule(ABC, Generic[Body]):
 def is_hash(value: object) -> TypeGuard[bytes]:
     """Tell whether a value is a byte string as long as a hash, a key or a share."""
     return type(value) is bytes and len(value) == HASH_BYTES
-
-
-def are_hashes(value: object, counts: tuple[int, ...]) -> bool:
-    """Tell whether a value is an array of hashes, with one of ``counts`` for its length."""
-    return type(value) is tuple and len(value) in counts and all(map(is_hash, value))
-
-
-def is_round(value: object) -> bool:
-    """Tell whether a value can number a round of votes, or a step."""
-    return type(value) is int and 0 <= value < 2**32
-
-
-def is_value(value: object) -> bool:
-    """Tell whether a value can be that of a vote: a step, its tip, and what closes it."""
-    if type(value) is not tuple or len(value) != 3 or not is_round(value[0]) or not is_hash(value[1]):
-        return False
-    entries = value[2]
-    if type(entries) is not tuple:
-        return is_hash(entries)
-    return 0 < len(entries) <= PLAYERS and all(type(each) is bytes and len(each) in (0, HASH_BYTES) for each in entries)
-
-
-def told(value: tuple[int, bytes, object]) -> str:
-    """Return what a vote would go on with, in words."""
-    entries = value[2]
-    return f"step {value[0]} holds {listed(entries) if isinstance(entries, tuple) else f'the state {short(entries)}'}"
 
 
 def short(value: object) -> str:
