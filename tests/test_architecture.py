@@ -152,7 +152,7 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
             called.append(names[of.f_code])
 
     async with screen_of(ada, tmp_path) as (hers, keys), screen_of(ben, tmp_path) as (his, _):
-        tasks = [asyncio.create_task(hers._listen()), asyncio.create_task(his._follow())]
+        tasks = [asyncio.create_task(hers.listen()), asyncio.create_task(his.follow())]
         await asyncio.sleep(0)
         state = his.board.state
         sys.setprofile(note)

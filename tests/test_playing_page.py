@@ -15,10 +15,9 @@ from cli.settings import Settings
 from cli.table.line_editor import LineEditor
 from cli.table.live_table import SpectatorTable
 from cli.table.picture import CLASSES
-from cli.table.player_table import IN_THE_LOBBY, PlayerTable
+from cli.table.player_table import PlayerTable
 from cli.table.screen import Screen
 from cli.table.showing import Showing
-from cli.table.table import IN_FULL
 from cli.table.terminal import ASCII_VARIABLE, SMALLEST
 from cli.text.speech import hear
 from p2pdice.rulesets import PRESETS
@@ -68,7 +67,7 @@ def test_every_key_of_the_screen_is_there_and_no_other() -> None:
 
 def test_every_word_of_a_table_is_there_in_the_order_of_its_help() -> None:
     assert [words(cells[0]) for cells in rows("word")] == [[word] for word in TABLE.words]
-    *most, last = [f"`{word}`" for word in IN_FULL]
+    *most, last = [f"`{name}`" for name, word in TABLE.words.items() if word.in_full]
     assert f"{', '.join(most)} and {last} have to be typed in full." in PAGE
     shown = PAGE.partition("\n## Watch\n")[2].partition("\n## ")[0]
     watched = SpectatorTable(cast("Node", None), Settings(), Showing(), "Friday")
@@ -82,7 +81,7 @@ def test_typed_words_are_heard_as_the_page_says() -> None:
     turn = sample.board.turn
     assert turn is not None
     moves = rows("you type")
-    in_a_match = [word for word in TABLE.words if word not in IN_THE_LOBBY]
+    in_a_match = [name for name, word in TABLE.words.items() if not word.in_lobby]
     assert len(moves) > 1
     for lines, (move,) in ((words(said), words(played)) for said, played in moves):
         for line in lines:

@@ -12,8 +12,8 @@ from cli.front import application
 from cli.levels import DEFAULT_LEVEL, LevelOption
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
-from cli.table.face import PipedInput, first_of
-from cli.table.play import InterfaceOption, run
+from cli.table.face import PipedInput
+from cli.table.play import InterfaceOption, first_of, run
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating

@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 from weakref import WeakKeyDictionary
 
 from cli.render import harmless, wrapped
@@ -17,11 +16,8 @@ from cli.table.suspending import noticing
 from cli.table.writer import PATIENCE, Writer, overheard
 
 if TYPE_CHECKING:
-    from cli.table.board import Board
-    from cli.table.pace import Pace
-    from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
-    from protocol.events import PlayerInfo
-    from protocol.match.progress import Clock, Progress
+    from cli.table.scene import Talk
+    from cli.table.table import Table
 
 
 HOST: Final = "host"
@@ -38,81 +34,6 @@ _STILL_COUNTS: Final = "News can break into a line that you type. The line still
 
 class InterruptedByUserError(Exception):
     """Ctrl-C at the prompt."""
-
-
-class ShownTable(Protocol):
-    """A table as a face knows it. :class:`cli.table.table.Table` explains all of this."""
-
-    board: Board
-    pace: Pace
-    keys: Mapping[str, str]
-    words: dict[str, tuple[str, Callable[[str], None]]]
-    wins: dict[str, int]
-    last_words: list[str]
-
-    verdict: str
-    latest: str
-    coach: str
-    lesson: str
-
-    @property
-    def asked(self) -> Sequence[PlayerInfo]: ...
-
-    @property
-    def is_behind(self) -> bool: ...
-    @property
-    def moves_by_itself(self) -> bool: ...
-    @property
-    def gives_odds(self) -> bool: ...
-    def dialog(self) -> Dialog | None: ...
-    def close_dialog(self) -> None: ...
-    def strip(self) -> ReplayStrip | WatchStrip | None: ...
-    def key_bar(self) -> Sequence[tuple[str, str]]: ...
-    def away(self) -> dict[str, int]: ...
-    def prompt(self) -> str: ...
-    def completions(self) -> Iterable[str]: ...
-    def progress(self) -> Progress | None: ...
-    def clock(self) -> Clock | None: ...
-
-
-class Face(Protocol):
-    """A person's end of a table."""
-
-    is_interactive: bool
-    """Whether questions can be asked."""
-    shows_board: bool
-    """Whether the board is in sight all the time, and vanishes with the face."""
-
-    @property
-    def page_size(self) -> tuple[int, int] | None:
-        """The columns and lines that a long answer has; None if it is printed, however long it is."""
-
-    async def read(self) -> str | None:
-        """Return the next line, None at the end of the input.
-
-        :raises InterruptedByUserError: on Ctrl-C at a terminal.
-        """
-
-    def tell(self, text: str, talk: Talk | None = None) -> None:
-        """Print what has happened, without disturbing the line being typed.
-
-        :param talk: the same for a screen, which shows who said it.
-        """
-
-    def say(self, text: str) -> None:
-        """Print an answer to the line that was typed last."""
-
-    def remind(self, status: str) -> None:
-        """Show all that one needs to make a move, before the next prompt, unless it is always in sight."""
-
-    def refresh(self) -> None:
-        """Show the prompt, or the board, again: it has changed."""
-
-    def ring(self, why: str = "turn") -> None:
-        """Call the person: it is their turn; or for another reason, if they want to hear of all."""
-
-    def show(self, table: ShownTable) -> None:
-        """Show another table from now on. Lines are still read for the one that opened the face."""
 
 
 _typed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str | None]] = WeakKeyDictionary()
@@ -170,7 +91,7 @@ class PipedLines(PipedInput):
     def ring(self, why: str = "turn") -> None:
         """A pipe has no bell."""
 
-    def show(self, table: ShownTable) -> None:
+    def show(self, table: Table) -> None:
         """A pipe shows no table."""
 
 
@@ -184,7 +105,7 @@ class TerminalLines(PipedInput):
     is_interactive = True
     shows_board = False
 
-    def __init__(self, table: ShownTable, writer: Writer, *, bell: str, color: str) -> None:
+    def __init__(self, table: Table, writer: Writer, *, bell: str, color: str) -> None:
         super().__init__()
         self._table = table
         self._writer = writer
@@ -266,18 +187,5 @@ class TerminalLines(PipedInput):
         if self._bell == "all" or self._bell == why == "turn":
             self._write("\a")
 
-    def show(self, table: ShownTable) -> None:
+    def show(self, table: Table) -> None:
         self._table = table
-
-
-async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
-    """Run coroutines side by side until one of them ends; the others are cancelled. Its exception is raised."""
-    tasks = [asyncio.ensure_future(each) for each in coroutines]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    for task in done:
-        task.result()

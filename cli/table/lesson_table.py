@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.table import answers
 from cli.table.board import Told
-from cli.table.face import first_of
-from cli.table.table import Table
+from cli.table.table import Face, Table
 from cli.text.coach import COACH, HANDS, LESSONS, spoken
 from cli.text.move_forms import offers
 from p2pdice.engine import apply, new_match
@@ -21,7 +19,6 @@ from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, Playe
 
 if TYPE_CHECKING:
     from cli.settings import Settings
-    from cli.table.face import Face
     from cli.table.scene import Dialog, Talk
     from cli.table.showing import Showing
 
@@ -37,6 +34,7 @@ class LessonTable(Table):
     :param lobby: that table: it goes on behind the lesson, and its questions are asked on the screen.
     """
 
+    kind = "l"
     keys: Mapping[str, str] = {"escape": "quit", " ": ""}
 
     def __init__(
@@ -51,23 +49,8 @@ class LessonTable(Table):
         self._players = (PlayerInfo(name, "", is_me=True), PlayerInfo(COACH, ""))
         self._state = new_match(PRESETS["classic"].with_options({"dice": "3"}), 2, first=_COACH)
         self._lines: asyncio.Queue[Move | None] = asyncio.Queue()
-        self.words = {
-            "help": ("this list", self._help),
-            "table": ("what is on the table; Enter alone does the same", self._answer(answers.table)),
-            "dice": ("your dice, and how many everybody has", self._answer(answers.dice)),
-            "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
-            "rules": ("the rules, with a round played out", self._rules),
-            "quit": ("skip the lesson", self._quit),
-        }
 
-    async def run(self) -> None:
-        """Show the lesson until it is over or the learner leaves.
-
-        :raises InterruptedByUserError: on Ctrl-C at the prompt.
-        """
-        await first_of(self.teach(), self._listen())
-
-    async def teach(self) -> None:
+    async def follow(self) -> None:
         """Go through the steps, and take the learner's moves from :meth:`obey`."""
         async for event in self.pace.follow(self._events(), self.board):
             self.take(event)
@@ -147,8 +130,9 @@ class LessonTable(Table):
             return [("↑↓", "number"), ("←→", "face"), ("Enter", "bid"), ("!", "call liar"), skip]
         return [("!", "call liar"), ("←→↑↓", "choose"), skip]
 
-    def completions(self) -> list[str]:
-        return [*(offers(self.board.turn.view, self.board.seating.names) if self.board.turn else ()), *self.words]
+    def completions(self) -> Iterable[str]:
+        moves = offers(self.board.turn.view, self.board.seating.names) if self.board.turn else ()
+        return (*moves, *super().completions())
 
     def obey(self, line: str) -> None:
         if self.is_behind and not line.strip():
@@ -158,13 +142,7 @@ class LessonTable(Table):
         else:
             super().obey(line)
 
-    def _hear(self, line: str) -> None:
-        if self.board.turn is None or not self.step:
-            super()._hear(line)
-        elif (move := self._heard(line, self.board.turn.view)) is not None:
-            self._make(move)
-
-    def _make(self, move: Move) -> None:
+    def _play(self, move: Move, turn: YourTurn) -> None:
         lesson = LESSONS[self.step - 1]
         if move != lesson.move:
             self._say(spoken(lesson.nudge, has_keys=self.face.shows_board))
@@ -175,6 +153,8 @@ class LessonTable(Table):
     def _no_turn(self) -> str:
         return "Not yet: Coach is talking. Enter goes on."
 
-    def _help(self, _rest: str) -> None:
-        self._say("Coach tells you what to type. You can also type:")
-        self._list_words()
+    def _keys_told(self) -> Mapping[str, str]:
+        return {}
+
+    def _help(self) -> Iterable[str]:
+        yield "Coach tells you what to type. You can also type:"

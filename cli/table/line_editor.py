@@ -13,14 +13,13 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from cli.table.table import IN_FULL
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
 from cli.text.speech import NotUnderstoodError, hear, hear_bid
 from p2pdice.moves import Bid, Exact, Liar, Move
 
 if TYPE_CHECKING:
-    from cli.table.face import ShownTable
+    from cli.table.table import Table
     from p2pdice.views import View
 
 Step = Literal["up", "down", "left", "right"]
@@ -48,7 +47,7 @@ class LineEditor:
     :param submit: takes a line when it is finished.
     """
 
-    def __init__(self, table: ShownTable, submit: Callable[[str], None]) -> None:
+    def __init__(self, table: Table, submit: Callable[[str], None]) -> None:
         self.buffer = Buffer(
             history=InMemoryHistory(),
             multiline=False,
@@ -127,7 +126,7 @@ class LineEditor:
         """
         board = self.table.board
         is_safe = word == "quit" and (board.match or board.over is not None)
-        return word in self.table.words and (word not in IN_FULL or bool(is_safe))
+        return word in self.table.words and (not self.table.words[word].in_full or bool(is_safe))
 
     def _is_legal(self, word: str) -> bool:
         turn = self.table.board.turn
@@ -150,7 +149,7 @@ class LineEditor:
 
     def _enter(self, _event: KeyPressEvent) -> None:
         line = self.buffer.text
-        if (word := self.ghost(line)) in self.hints and self._is_taken(word):
+        if line != self._picked and (word := self.ghost(line)) in self.hints and self._is_taken(word):
             line = word
         if line.strip():
             self.buffer.append_to_history()

@@ -18,9 +18,8 @@ from cli.render import command_line, escape, listing, sentence, stated
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
-from cli.table.face import InterruptedByUserError, first_of
 from cli.table.scene import WatchStrip
-from cli.table.table import Table
+from cli.table.table import Face, Table
 from cli.text.event_json import event_line
 from cli.text.narrate import narrate
 from cli.text.players import UnknownPlayerError, find_seat
@@ -42,7 +41,6 @@ from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.settings import Settings
-    from cli.table.face import Face
     from cli.table.showing import Showing
     from protocol.errors import NodeError
     from protocol.events import PlayerInfo
@@ -86,20 +84,7 @@ class LiveTable(Table):
         self._wish: str | None = None
         """What was typed after *again*, if the end of the match was not shown yet."""
 
-    async def run(self) -> None:
-        """Show the table until the evening is over or the person leaves.
-
-        :raises Failure: if the table is closed or the node stops.
-        :raises InterruptedByUserError: on Ctrl-C at the prompt.
-        """
-        try:
-            self._sit_down()
-            await first_of(self._follow(), self._listen())
-        except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
-            self._say_way_back()
-            raise
-
-    def _sit_down(self) -> None:
+    def begin(self) -> None:
         """Show the match that the node is in already."""
         if (match := self._node.match) is not None and match.is_formed:
             self.board.match, self.board.players = match.history.match.hex(), match.info
@@ -108,13 +93,13 @@ class LiveTable(Table):
     def way_back(self) -> str:
         """Return the consequences of leaving now, and the command to return."""
 
-    def _say_way_back(self) -> None:
+    def interrupt(self) -> None:
         self._say(self.way_back())
         self.last_words.append(self.way_back())
 
     # Events of the node
 
-    async def _follow(self) -> None:
+    async def follow(self) -> None:
         async for event in self.pace.follow(self._node.events(), self.board):
             self.take(event)
             match event:
@@ -198,7 +183,7 @@ class LiveTable(Table):
             self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
         if self._wish is not None:
             wish, self._wish = self._wish, None
-            self._go_again(wish)
+            self._do_again(wish)
         elif not self.is_waiting and not self.face.shows_board:
             self._say("Again? Type again to play another match, or quit.")
 
@@ -248,15 +233,14 @@ class LiveTable(Table):
         progress = self.progress()
         return WatchStrip(0 if progress is None else progress.step, 0)
 
-    @property
-    def _offered(self) -> list[str]:
-        hides_again = self._again is None or self.board.match or not self._had_match
-        return [word for word in self.words if word != "again" or not hides_again]
+    def is_offered(self, word: str) -> bool:
+        is_over = self._again is not None and not self.board.match and self._had_match
+        return word in self.words and (word != "again" or is_over)
 
     # Words
 
     @abstractmethod
-    def _go_again(self, rest: str) -> None:
+    def _do_again(self, rest: str) -> None:
         """Play another match at this table, if the one on the board is over."""
 
     def _awaits_end(self, wish: str) -> bool:
@@ -269,7 +253,7 @@ class LiveTable(Table):
             self._say("The match is over. You join the next one once its end has been shown.")
         return is_over
 
-    def _hurry(self, _rest: str) -> None:
+    def _do_skip(self, _rest: str) -> None:
         self.pace.hurry()
         self._say("No more pauses.")
 
@@ -296,13 +280,13 @@ class LiveTable(Table):
         """Tell whether a player is a bot of this person, or says so by its name."""
         return player.fingerprint in self.bots or is_marked_as_bot(player.name)
 
-    def _talk(self, rest: str) -> None:
+    def _do_say(self, rest: str) -> None:
         if not rest:
             self._say("Type what you want to say after it: say good luck.")
         else:
             self._ask_node(partial(self._node.say, rest))
 
-    def _mute(self, rest: str) -> None:
+    def _do_mute(self, rest: str) -> None:
         if (found := self._other("mute", rest)) is None:
             return
         player, name = found
@@ -312,7 +296,7 @@ class LiveTable(Table):
         else:
             self._say(f"Messages from {name} are shown again.")
 
-    def _trust(self, rest: str) -> None:
+    def _do_trust(self, rest: str) -> None:
         from protocol.crypto.words import fingerprint_words
 
         if (found := self._other("trust", rest)) is None:
@@ -345,9 +329,9 @@ class LiveTable(Table):
     def _complain(self, error: NodeError) -> None:
         self._say(" ".join(filter(None, (stated(error.parts), sentence(escape(error.hint))))))
 
-    def _quit(self, rest: str) -> None:
-        super()._quit(rest)
-        self._say_way_back()
+    def _do_quit(self, rest: str) -> None:
+        super()._do_quit(rest)
+        self.interrupt()
 
 
 class SpectatorTable(LiveTable):
@@ -356,33 +340,20 @@ class SpectatorTable(LiveTable):
     :param target: what was typed to come here.
     """
 
+    kind = "s"
+
     def __init__(self, node: Node, settings: Settings, showing: Showing, target: str) -> None:
         super().__init__(node, settings, showing, again=self._nobody)
         self.wants_seat = False
         """The reader wants to play the next match."""
         self._target = target
-        self.words = {
-            "help": ("this list", self._help),
-            "table": ("what is on the table; Enter alone does the same", self._answer(answers.table)),
-            "bids": ("the bids of this round", self._answer(answers.bids)),
-            "dice": ("how many dice everybody has", self._answer(answers.dice)),
-            "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
-            "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
-            "rules": ("the rules of this table, with a round played out", self._rules),
-            "say": ("say something, if the table lets spectators talk: say good luck", self._talk),
-            "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
-            "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
-            "skip": ("show everything at once from now on", self._hurry),
-            "again": ("sit down for the next match at this table", self._go_again),
-            "quit": ("stop watching", self._quit),
-        }
 
     def way_back(self) -> str:
         """Return the command to watch again."""
         words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
         return f"You left. Watch again with:\n    {command_line(*words)}"
 
-    def _go_again(self, rest: str) -> None:
+    def _do_again(self, rest: str) -> None:
         if self._awaits_end(rest):
             return
         if self.board.match or not self._had_match:
@@ -402,9 +373,8 @@ class SpectatorTable(LiveTable):
     def _no_turn(self) -> str:
         return "You only watch here. ? shows what you can type."
 
-    def _help(self, _rest: str) -> None:
-        self._say("You watch, and the others play. You can type:")
-        self._list_words()
+    def _help(self) -> Iterable[str]:
+        yield "You watch, and the others play. You can type:"
 
 
 async def report(node: Node) -> None:

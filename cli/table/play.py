@@ -39,9 +39,8 @@ from cli.table.writer import Writer, drained
 
 if TYPE_CHECKING:
     from cli.bots.crew import Crew
-    from cli.table.face import Face
     from cli.table.live_table import SpectatorTable
-    from cli.table.table import Table
+    from cli.table.table import Face, Table
     from protocol.crypto.keys import Identity
     from protocol.match.lobby import TableSettings
     from protocol.match.match import Match
@@ -227,12 +226,33 @@ async def sit(
 
 
 async def show(table: Table) -> None:
-    """Show a table until the person leaves.
+    """Show a table until it is over or the person leaves.
 
+    :raises Failure: if its host closes it, or the node stops.
     :raises InterruptedByUserError: on Ctrl-C at the prompt.
     """
     async with _face_of(table) as table.face:
-        await table.run()
+        try:
+            table.begin()
+            await first_of(table.follow(), table.listen())
+        except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
+            table.interrupt()
+            raise
+        finally:
+            table.close()
+
+
+async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
+    """Run coroutines side by side until one of them ends; the others are cancelled. Its exception is raised."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
@@ -53,14 +53,12 @@ from protocol.storage.home import Home
 
 if TYPE_CHECKING:
     from cli.settings import Settings
-    from cli.table.face import Face
     from cli.table.lesson_table import LessonTable
     from cli.table.live_table import SpectatorTable
     from cli.table.scene import Dialog
+    from cli.table.table import Face
     from protocol.node.node import Node
 
-IN_THE_LOBBY: Final = ("start", "link", "code", "qr", "seat", "watch", "refuse", "remove", "learn")
-"""Words that are not offered once a match has begun."""
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
 _NOW: Final = "now"
@@ -84,6 +82,8 @@ class PlayerTable(LiveTable):
 
     :param watched: the table that this reader has watched; they first sit down for the next match.
     """
+
+    kind = "p"
 
     def __init__(
         self,
@@ -127,49 +127,19 @@ class PlayerTable(LiveTable):
         """The player has conceded, and is not out yet."""
         if watched is not None:
             self.board, self.wins, self._had_match = watched.board, watched.wins, True
-        self.words = {
-            "help": ("this list", self._help),
-            "table": ("what is on the table; Enter alone does the same", self._answer(answers.table)),
-            "bids": ("the bids of this round", self._answer(answers.bids)),
-            "dice": ("your dice, and how many everybody has", self._answer(answers.dice)),
-            "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
-            "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
-            "rules": ("the rules of this table, with a round played out", self._rules),
-            "learn": ("play a first round against Coach meanwhile, in 60 seconds", self._learn),
-            "start": ("begin with the players who are here (host only)", self._start),
-            "link": ("show the long line that always works (host only)", self._show_link),
-            "code": ("make a new short code for this table (host only)", self._renew_code),
-            "qr": ("show the long line as a QR code, for a camera (host only)", self._show_qr_code),
-            "seat": ("let somebody sit down, or play with them: seat Ada", self._decide("seat")),
-            "watch": ("let somebody only watch this table (host only): watch Ada", self._decide("watch")),
-            "refuse": ("let somebody neither sit down nor watch (host only): refuse Ada", self._decide("refuse")),
-            "remove": ("send a guest away from this table (host only): remove Ada", self._decide("remove")),
-            "wait": ("wait two minutes longer for those who do not answer", self._wait),
-            "claim": ("leave a match of two whose other player stays away", self._claim),
-            "say": ("say something to all at the table: say good luck", self._talk),
-            "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
-            "trust": ("trust a player's key, if you have compared fingerprints: trust Ada", self._trust),
-            "skip": ("show everything at once from now on", self._hurry),
-            "concede": ("be out of this match for good", self._concede),
-            "again": ("play another match at this table", self._go_again),
-            "quit": ("leave; you can return to a running match", self._quit),
-        }
 
-    async def run(self) -> None:
-        try:
-            await super().run()
-        finally:
-            for task in (self._returning, self._teaching):
-                if task is not None:
-                    task.cancel()
+    def close(self) -> None:
+        for task in (self._returning, self._teaching):
+            if task is not None:
+                task.cancel()
 
-    def _sit_down(self) -> None:
+    def begin(self) -> None:
         folder = Home(self._settings.home).matches
         self.board.is_new_home = not (folder.is_dir() and any(folder.iterdir()))
         if self._is_late:
             self._returning = asyncio.create_task(self._return(""))
         else:
-            super()._sit_down()
+            super().begin()
 
     def way_back(self) -> str:
         """Return the consequences of leaving now, and the command to return to the match."""
@@ -294,7 +264,7 @@ class PlayerTable(LiveTable):
         if (lost := self._silent()) is None:
             return None
         # Words that this program does not have, or that are of no use now, are not offered in a box either.
-        can_wait, can_claim = "wait" in self._offered, self._node.can_claim
+        can_wait, can_claim = self.is_offered("wait"), self._node.can_claim
         seconds = self.away()[lost.fingerprint]
         return dialogs.waiting(self.board, self.clock(), lost, seconds, can_wait=can_wait, can_claim=can_claim)
 
@@ -335,15 +305,15 @@ class PlayerTable(LiveTable):
         mine = {player.fingerprint for player in match.info if player.is_me or player.fingerprint in self.bots}
         return match.goes_on_without(mine)
 
-    def _quit(self, rest: str) -> None:
+    def _do_quit(self, rest: str) -> None:
         plays = self.board.match and self.board.state is not None and not self._looks_on and not self._is_out
         if plays and self.face.shows_board and rest != _NOW:
             self._is_leaving = True
         else:
-            super()._quit("")
+            super()._do_quit("")
 
     async def _end_of_input(self) -> None:
-        self._quit(_NOW)
+        self._do_quit(_NOW)
 
     # Typed lines
 
@@ -369,16 +339,9 @@ class PlayerTable(LiveTable):
         moves = offers(self.board.turn.view, self.board.seating.names) if self.board.turn else []
         return (*moves, *super().completions())
 
-    def _answer_line(self, line: str) -> None:
-        was_asked = self.board.turn is not None
-        self.obey(line)
-        has_moved = was_asked and self.board.turn is None  # the next events will show the new state
-        if not (has_moved or self._is_confirming):
-            self._show_status()
-
     def obey(self, line: str) -> None:
         word = line.strip().partition(" ")[0].lower()
-        if (lesson := self._lesson) is not None and (word in lesson.words or word not in self._offered):
+        if (lesson := self._lesson) is not None and (word in lesson.words or not self.is_offered(word)):
             lesson.obey(line)
             if lesson.has_left:
                 self._stop_lesson()
@@ -400,28 +363,24 @@ class PlayerTable(LiveTable):
         else:
             self._say(answers.conceding(self.board))
 
-    @property
-    def _offered(self) -> list[str]:
-        board = self.board
-        has_begun = board.match or board.over is not None or board.claimed is not None
-        hidden = {*(IN_THE_LOBBY if has_begun else ())}
-        if not (board.match and (board.absent or self.away())):
-            hidden.add("wait")
-        if not (board.match and self._node.can_claim):
-            hidden.add("claim")
-        return [word for word in super()._offered if word not in hidden]
+    def _status(self) -> str:
+        return "" if self._is_confirming else super()._status()
 
-    def _hear(self, line: str) -> None:
-        if (turn := self.board.turn) is None:
-            super()._hear(line)
-        elif isinstance(move := self._heard(line, turn.view), Concede):
-            self._concede("")
-        elif move is not None:
-            self._play(move, turn)
+    def is_offered(self, word: str) -> bool:
+        board = self.board
+        if not super().is_offered(word):
+            return False
+        if word in ("wait", "claim"):
+            is_held_up = bool(board.match and (board.absent or self.away()))
+            return is_held_up and (word == "wait" or self._node.can_claim)
+        return not (self.words[word].in_lobby and (board.match or board.over is not None or board.claimed is not None))
 
     def _play(self, move: Move, turn: YourTurn) -> None:
         from protocol.errors import NodeError
 
+        if isinstance(move, Concede):
+            self._do_concede("")
+            return
         if move != self._doubted and (answer := doubt(move, turn.view)):
             self._doubted, self._may_enter = move, True
             self._say(answer)
@@ -465,50 +424,50 @@ class PlayerTable(LiveTable):
 
     # Words
 
-    def _help(self, _rest: str) -> None:
+    def _help(self) -> Iterable[str]:
         if self.board.turn is not None:
             legal = offers(self.board.turn.view, self.board.seating.names)
-            self._say("It is your turn. Type a move, such as:")
-            self._say(f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}")
+            yield "It is your turn. Type a move, such as:"
+            yield f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}"
         elif self.board.state is not None:
-            self._say(f"On your turn type {typed_moves(self.board.state.ruleset)}.")
+            yield f"On your turn type {typed_moves(self.board.state.ruleset)}."
         has_stakes = self.board.ruleset is not None and self.board.ruleset.stakes
-        self._say(
+        yield (
             "You can type three fives or 3 5 for 3x5. The beginning of a word is enough, except for what cannot be"
-            f" undone: {listing(self._long_words)}. A bid on more dice than there are takes another Enter"
+            f" undone: {listing(self._long_words())}. A bid on more dice than there are takes another Enter"
             f"{', and so does a stake of all your coins' if has_stakes else ''}."
         )
-        self._say("At any time:")
-        self._list_words()
+        yield "At any time:"
 
-    def _decide(self, word: str) -> Callable[[str], None]:
-        """Return the answer to a word about who sits at the table."""
+    def _decide(self, rest: str, word: str) -> None:
+        """Obey a word about who sits at the table."""
+        node = self._node
+        asked = [question.player for question in node.asked]
+        if not rest and not asked:  # perhaps not any more: it must not concern somebody who sits here
+            self._say(f"Nobody asks for a seat now. Type {word} and a name.")
+            return
+        strangers = [question.player for question in self._strangers]
+        everybody = list(dict.fromkeys([*asked, *strangers, *node.kept_out, *self.board.players]))
+        if (found := self._other(word, rest, everybody if rest else asked)) is None:
+            return
+        player, name = found
+        self._strangers = [each for each in self._strangers if each.player != player]
+        acts = {"seat": node.seat, "watch": node.let_watch, "refuse": node.refuse, "remove": node.remove}
+        if self._ask_node(partial(acts[word], player)):
+            said = f"You play with {name}." if word == "seat" and not self.board.hosts else _DECIDED[word]
+            self._say(said.format(name))
 
-        def decide(rest: str) -> None:
-            node = self._node
-            asked = [question.player for question in node.asked]
-            if not rest and not asked:  # perhaps not any more: it must not concern somebody who sits here
-                self._say(f"Nobody asks for a seat now. Type {word} and a name.")
-                return
-            strangers = [question.player for question in self._strangers]
-            everybody = list(dict.fromkeys([*asked, *strangers, *node.kept_out, *self.board.players]))
-            if (found := self._other(word, rest, everybody if rest else asked)) is None:
-                return
-            player, name = found
-            self._strangers = [each for each in self._strangers if each.player != player]
-            acts = {"seat": node.seat, "watch": node.let_watch, "refuse": node.refuse, "remove": node.remove}
-            if self._ask_node(partial(acts[word], player)):
-                said = f"You play with {name}." if word == "seat" and not self.board.hosts else _DECIDED[word]
-                self._say(said.format(name))
+    _do_seat = partialmethod(_decide, word="seat")
+    _do_watch = partialmethod(_decide, word="watch")
+    _do_refuse = partialmethod(_decide, word="refuse")
+    _do_remove = partialmethod(_decide, word="remove")
 
-        return decide
-
-    def _learn(self, _rest: str) -> None:
+    def _do_learn(self, _rest: str) -> None:
         from cli.table.lesson_table import LessonTable
 
         if not self.face.is_interactive:
             self._say("A lesson needs a terminal. The rules in words: rules")
-        elif "learn" not in self._offered:
+        elif not self.is_offered("learn"):
             self._say(f"Learn before a match begins, or later with:\n    {command_line('learn')}")
         elif self._lesson is None:
             self._lesson = LessonTable(self._settings, self.showing, self._node.name, self.face, self)
@@ -516,7 +475,7 @@ class PlayerTable(LiveTable):
             self.face.show(self._lesson)
 
     async def _teach(self, lesson: LessonTable) -> None:
-        await lesson.teach()
+        await lesson.follow()
         if self._lesson is lesson:
             self._stop_lesson()
 
@@ -529,14 +488,14 @@ class PlayerTable(LiveTable):
             self._teaching.cancel()
         self.face.show(self)
 
-    def _wait(self, _rest: str) -> None:
+    def _do_wait(self, _rest: str) -> None:
         if self._ask_node(partial(self._node.wait_longer, _LONGER)):
             self._say("You wait two minutes longer. Others may not.")
 
-    def _claim(self, _rest: str) -> None:
+    def _do_claim(self, _rest: str) -> None:
         self._ask_node(self._node.claim)
 
-    def _go_again(self, rest: str) -> None:
+    def _do_again(self, rest: str) -> None:
         if self._again is not None and not self.is_waiting and self._awaits_end(rest):
             return
         if self.is_waiting and not rest:
@@ -570,16 +529,16 @@ class PlayerTable(LiveTable):
         except (Failure, RulesError) as error:
             self._say(sentence(str(error)))
 
-    def _start(self, _rest: str) -> None:
+    def _do_start(self, _rest: str) -> None:
         if self.board.match:
             self._say("The match has already begun.")
         else:
             self._ask_node(self._node.start_match)
 
-    def _renew_code(self, _rest: str) -> None:
+    def _do_code(self, _rest: str) -> None:
         self._ask_node(self._node.renew_code)
 
-    def _show_link(self, _rest: str) -> None:
+    def _do_link(self, _rest: str) -> None:
         if not self.board.join_line:
             self._say("Only the host of an open table has a long line.")
         else:
@@ -595,7 +554,7 @@ class PlayerTable(LiveTable):
         """Return the rows of the QR code, indented so that they stay whole."""
         return [f"    {row}" for row in qr_code(self.board.join_line, self._background())]
 
-    def _show_qr_code(self, _rest: str) -> None:
+    def _do_qr(self, _rest: str) -> None:
         if not self.board.join_line:
             self._say("There is no long line to draw: only the host of an open table has one.")
             return
@@ -609,7 +568,7 @@ class PlayerTable(LiveTable):
         else:
             self._say("\n".join(code))
 
-    def _concede(self, rest: str) -> None:
+    def _do_concede(self, rest: str) -> None:
         if not self.board.match:
             self._say("There is nothing to concede: no match is running.")
         elif self._looks_on:

@@ -10,12 +10,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from cli.render import counted
-from cli.table import answers
 from cli.table.board import Told
-from cli.table.face import first_of
 from cli.table.pace import beats
 from cli.table.scene import ReplayStrip, Talk, WatchStrip
-from cli.table.table import Table
+from cli.table.table import Face, Table
 from cli.table.tape import START, WATCHER, Place, Tape
 from cli.table.telling import tell
 from cli.text.coach import facts
@@ -29,7 +27,6 @@ from protocol.events import CupsSeen, Happened, MatchResult
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.board import Board
-    from cli.table.face import Face
     from cli.table.showing import Showing
     from protocol.events import NodeEvent
     from protocol.match.replay import Replay
@@ -79,6 +76,7 @@ class ReplayTable(Table):
     }
     """The lines that keys of a full screen type."""
 
+    kind = "r"
     title: ClassVar = ""
     """Stands in place of the table's name; empty for the file's."""
 
@@ -101,32 +99,10 @@ class ReplayTable(Table):
         self._pending: deque[Told] = deque()
         """Events of the present scene that are not shown yet, while it plays."""
         self.board = self._tape.board
-        self.words = {
-            "next": ("go on, as Enter does; next round", self._next),
-            "back": ("go back; back round", self._back),
-            "play": ("play on by itself; Enter stops", self._play_on),
-            "round": ("go to a round: round 3, or just 3", self._round),
-            "start": ("go to the start", self._to_start),
-            "end": ("go to the end", self._to_end),
-            "as": ("see it with a player's eyes: as Ada; all dice: as all; none: as spectator", self._as),
-            "odds": ("how likely the bid was, for each player; odds 3x5 for another", self._odds),
-            "bids": ("the bids of this round", self._answer(answers.bids)),
-            "table": ("what is on the table", self._answer(answers.table)),
-            "dice": ("how many dice everybody has", self._answer(answers.dice)),
-            "players": ("who played, and the fingerprints of their keys", self._answer(answers.players)),
-            "rules": ("the rules of the match, with a round played out", self._rules),
-            "help": ("this list", self._help),
-            "quit": ("stop looking back", self._quit),
-        }
 
-    async def run(self) -> None:
-        """Show the replay until the reader quits.
-
-        :raises InterruptedByUserError: on Ctrl-C at the prompt.
-        """
+    def begin(self) -> None:
         self._introduce()
-        self._to_start("")
-        await first_of(self._listen(), self._keep_playing())
+        self._do_start("")
 
     def _introduce(self) -> None:
         if self.face.shows_board:
@@ -206,15 +182,11 @@ class ReplayTable(Table):
     def _no_turn(self) -> str:
         return "This match is over. ? shows what you can type."
 
-    def _help(self, _rest: str) -> None:
-        if self.face.shows_board:
-            self._say("You look back at a match. While the line is empty, these keys type a line:")
-            for key, line in self.keys.items():
-                self._say(f"    {_SPELLED.get(key, key.capitalize()):10}{line}")
-            self._say("You can also type:")
-        else:
-            self._say("You look back at a match. You can type:")
-        self._list_words()
+    def _keys_told(self) -> Mapping[str, str]:
+        return {_SPELLED.get(key, key.capitalize()): line for key, line in self.keys.items()}
+
+    def _help(self) -> Iterable[str]:
+        yield "You look back at a match. You can type:"
 
     # Going on
 
@@ -226,7 +198,7 @@ class ReplayTable(Table):
                 self.take(beat)
         return bool(events)
 
-    def _next(self, rest: str) -> None:
+    def _do_next(self, rest: str) -> None:
         if _means_round(rest):
             self._go_to_round(self._tape.place.round + 1)
         elif not self._show_next():
@@ -235,10 +207,10 @@ class ReplayTable(Table):
     def _say_end(self) -> None:
         self._say(f"The transcript ends here.\n{self._told_verdict}\nType start, back, round 1 or quit.")
 
-    def _play_on(self, _rest: str) -> None:
+    def _do_play(self, _rest: str) -> None:
         self._is_playing.set()
 
-    async def _keep_playing(self) -> None:
+    async def follow(self) -> None:
         """Go on without keys while the replay is to play."""
         while not self._has_left and await self._is_playing.wait():
             events = self._tape.forward()
@@ -269,7 +241,7 @@ class ReplayTable(Table):
         self.board = self._tape.board
         self._show_next()
 
-    def _back(self, rest: str) -> None:
+    def _do_back(self, rest: str) -> None:
         if _means_round(rest):
             round_, number = self._tape.place
             self._go_to_round(round_ - (number == 1))
@@ -279,7 +251,7 @@ class ReplayTable(Table):
         else:
             self._say("This is the start.")
 
-    def _round(self, rest: str) -> None:
+    def _do_round(self, rest: str) -> None:
         if _means_round(rest.partition(" ")[0]):
             rest = rest.partition(" ")[2]
         if rest.isascii() and rest.isdigit():
@@ -291,19 +263,19 @@ class ReplayTable(Table):
         if 1 <= number <= self._tape.rounds:
             self._jump(Place(number, 1))
         elif number < 1:
-            self._to_start("")
+            self._do_start("")
         else:
             self._say(f"There is no round {number}: the match has {counted(self._tape.rounds, 'round')}.")
 
-    def _to_start(self, _rest: str) -> None:
+    def _do_start(self, _rest: str) -> None:
         self._jump(START)
         while not self.board.seating.names and self._show_next():
             pass
 
-    def _to_end(self, _rest: str) -> None:
+    def _do_end(self, _rest: str) -> None:
         self._jump(Place(self._tape.rounds + 1, 0))
 
-    def _as(self, rest: str) -> None:
+    def _do_as(self, rest: str) -> None:
         try:
             views = {EVERYBODY: None, NOBODY: WATCHER}
             typed = rest.lower()
@@ -318,11 +290,11 @@ class ReplayTable(Table):
 
     # Asking
 
-    def _odds(self, rest: str) -> None:
+    def _do_odds(self, rest: str) -> None:
         state = self.board.state
         asked = hear_bid(rest) if rest else None
         if self.board.me is not None or state is None or (rest and asked is None) or not (asked or state.bid):
-            super()._odds(rest)
+            super()._do_odds(rest)
             return
         standing = asked or state.bid
         assert standing is not None
@@ -344,10 +316,10 @@ class DemoTable(ReplayTable):
         """What each round took so far, at a pace of 1."""
         self._began = self._round_began = 0.0
 
-    async def run(self) -> None:
+    def begin(self) -> None:
         self._began = asyncio.get_running_loop().time()
         self._is_playing.set()
-        await super().run()
+        super().begin()
 
     def _introduce(self) -> None:
         self._say("Four facts about what you see, then the rest at a faster pace. Space skips a round, End all.")
@@ -394,7 +366,7 @@ class DemoTable(ReplayTable):
     def obey(self, line: str) -> None:
         word = line.strip().lower()
         if self.board.over is not None and word in ("", "next", "play"):
-            self._quit("")
+            self._do_quit("")
         elif self._is_playing.is_set() and word == "play":
             self._skip_round()
         else:
@@ -404,7 +376,7 @@ class DemoTable(ReplayTable):
         if self.face.shows_board:
             self._say("That was the demo. Enter leaves; start shows it again.")
         else:
-            self._quit("")
+            self._do_quit("")
 
     def _skip_round(self) -> None:
         self._stop()
@@ -412,7 +384,7 @@ class DemoTable(ReplayTable):
             self._go_to_round(self._tape.place.round + 1)
             self._is_playing.set()
         else:
-            self._to_end("")
+            self._do_end("")
 
 
 def _means_round(rest: str) -> bool:

@@ -64,7 +64,7 @@ from protocol.consensus.position import Stage
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-    from cli.table.face import ShownTable
+    from cli.table.table import Table
     from cli.table.theme import Ground, Theme
     from cli.table.writer import Writer
     from protocol.events import PlayerInfo
@@ -95,27 +95,6 @@ _PEOPLE: Final = ("trust", "remove", "mute", "seat", "watch", "refuse")
 """Words about the player whom arrows have picked in the lobby; the last three first about somebody who asks."""
 _HINT: Final = 32
 """The column of the hint beside a short line."""
-
-KEYS: Final = (
-    "Keys:",
-    "    arrows    choose a bid: up and down the number, left and right the face; if there is no bid to make, go"
-    " through the moves; Enter plays it",
-    "    1 to 9    pick from a list",
-    "    !         call liar; ! again or Enter does it, Escape does not",
-    "    =         call exact in the same way, if the rules have it",
-    "    Tab       complete what you type, or see what can be typed",
-    "    Escape    empty the line",
-    "    Space     show at once what has happened meanwhile; any key does in a showdown",
-    "    %         show the odds, or hide them",
-    "    PageUp    all that was said; PageUp and PageDown turn its pages",
-    "    ?         this page; F1 as well",
-    "    Ctrl-L    draw the screen again",
-    "    Ctrl-Z    back to the shell for a while; its command fg returns, and meanwhile the others wait for you",
-    "    Ctrl-D    leave the table; Ctrl-C twice leaves at once",
-    "",
-)
-
-
 _late: Final = LateAnswers()
 """Of the only terminal, which is asked before the screen is there."""
 
@@ -140,7 +119,7 @@ class Screen:
     is_interactive = True
     shows_board = True
 
-    def __init__(self, table: ShownTable, writer: Writer | None, *, bell: str, color: str) -> None:
+    def __init__(self, table: Table, writer: Writer | None, *, bell: str, color: str) -> None:
         self._owner = self._table = table
         self._line = LineEditor(table, self._submit)
         self._bell = bell
@@ -302,7 +281,7 @@ class Screen:
             self._output.bell()
             self._output.flush()
 
-    def show(self, table: ShownTable) -> None:
+    def show(self, table: Table) -> None:
         self._table = self._line.table = table
         self._keys, self._page, self._dialog = self._bindings(), None, None
         self.refresh()
@@ -326,7 +305,7 @@ class Screen:
             word = self._asked.partition(" ")[0]
             meant = [each for each in self._table.words if word and each.startswith(word)]
             title = "Help" if is_help else [*meant, word or "table"][0].capitalize()
-            self._page = Page(title, (*(KEYS if is_help and not self._table.keys else ()), *given))
+            self._page = Page(title, given)
         self._app.invalidate()
 
     # Painting
@@ -520,8 +499,7 @@ class Screen:
 
     def _submit(self, line: str) -> None:
         word = line.strip()
-        is_about = word in _PEOPLE[: 3 if self._table.asked else None] and self._is_lobby()
-        if is_about and self._person is not None:
+        if word in _PEOPLE and self._is_lobby() and self._person is not None and not self._is_about_newcomer(word):
             if self._pick() is None:
                 self._reply = (f"{display_names([self._person])[0]}, whom you had picked, has left.",)
                 self._replied = self._turn()
@@ -529,6 +507,9 @@ class Screen:
                 return
             line = f"{word} {self._person.fingerprint}"
         self._lines.put_nowait(line)
+
+    def _is_about_newcomer(self, word: str) -> bool:
+        return word in _PEOPLE[3:] and bool(self._table.asked)
 
     def _turn_page(self, pages: int) -> None:
         columns, room = self.page_size

@@ -1,15 +1,16 @@
 """The table of a person: it puts events on the board and tells them, and obeys typed lines.
 
 A face shows it, in plain lines or as a full screen. The keys of the screen type lines, so a table knows only lines, and
-keys can do nothing that words cannot. There are three kinds: :class:`~cli.table.player_table.PlayerTable`,
-:class:`~cli.table.live_table.SpectatorTable` and :class:`~cli.table.replay_table.ReplayTable`.
+keys can do nothing that words cannot. There are four kinds: :class:`~cli.table.player_table.PlayerTable`,
+:class:`~cli.table.live_table.SpectatorTable`, :class:`~cli.table.replay_table.ReplayTable` and
+:class:`~cli.table.lesson_table.LessonTable`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
 from cli.render import listing
 from cli.rulesets import described
@@ -24,33 +25,150 @@ from protocol.events import Claimed, MatchResult, Misbehaved
 
 if TYPE_CHECKING:
     from cli.settings import Settings
-    from cli.table.face import Face
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from cli.table.showing import Showing
     from p2pdice.moves import Move
-    from p2pdice.views import View
-    from protocol.events import PlayerInfo
+    from protocol.events import PlayerInfo, YourTurn
     from protocol.match.progress import Clock, Progress
 
 HIDDEN: Final = "Odds are hidden at this table."
-Word = tuple[str, Callable[[str], None]]
-"""A word that can be typed: its text in the help, and the method that obeys, given the rest of the line."""
-IN_FULL: Final = ("start", "refuse", "remove", "claim", "concede", "quit")
-"""Words whose beginnings are not enough, because the next line cannot undo them."""
+
+
+class Word(NamedTuple):
+    """A word that can be typed. The method ``_do_`` and its name obeys, or a question about the board answers it."""
+
+    name: str
+    tables: str
+    """Where it can be typed, by :attr:`Table.kind`: a player's, a spectator's, a replay, a lesson."""
+    help: str
+    in_full: bool = False
+    """Its beginning is not enough, because the next line cannot undo it."""
+    in_lobby: bool = False
+    """It is not offered once a match has begun."""
+
+
+WORDS: Final = (
+    Word("next", "r", "go on, as Enter does; next round"),
+    Word("back", "r", "go back; back round"),
+    Word("play", "r", "play on by itself; Enter stops"),
+    Word("round", "r", "go to a round: round 3, or just 3"),
+    Word("start", "r", "go to the start"),
+    Word("end", "r", "go to the end"),
+    Word("as", "r", "see it with a player's eyes: as Ada; all dice: as all; none: as spectator"),
+    Word("help", "psrl", "this list"),
+    Word("table", "psl", "what is on the table; Enter alone does the same"),
+    Word("table", "r", "what is on the table"),
+    Word("bids", "psr", "the bids of this round"),
+    Word("dice", "pl", "your dice, and how many everybody has"),
+    Word("dice", "sr", "how many dice everybody has"),
+    Word("odds", "psl", "how likely the bid is; odds 3x5 for another bid"),
+    Word("odds", "r", "how likely the bid was, for each player; odds 3x5 for another"),
+    Word("players", "psr", "who plays, and the fingerprints of their keys"),
+    Word("rules", "psrl", "the rules of this table, with a round played out"),
+    Word("learn", "p", "play a first round against Coach meanwhile, in 60 seconds", in_lobby=True),
+    Word("start", "p", "begin with the players who are here (host only)", in_full=True, in_lobby=True),
+    Word("link", "p", "show the long line that always works (host only)", in_lobby=True),
+    Word("code", "p", "make a new short code for this table (host only)", in_lobby=True),
+    Word("qr", "p", "show the long line as a QR code, for a camera (host only)", in_lobby=True),
+    Word("seat", "p", "let somebody sit down, or play with them: seat Ada", in_lobby=True),
+    Word("watch", "p", "let somebody only watch this table (host only): watch Ada", in_lobby=True),
+    Word("refuse", "p", "let somebody neither sit down nor watch (host only): refuse Ada", in_full=True, in_lobby=True),
+    Word("remove", "p", "send a guest away from this table (host only): remove Ada", in_full=True, in_lobby=True),
+    Word("wait", "p", "wait two minutes longer for those who do not answer"),
+    Word("claim", "p", "leave a match of two whose other player stays away", in_full=True),
+    Word("say", "p", "say something to all at the table: say good luck"),
+    Word("say", "s", "say something, if the table lets spectators talk: say good luck"),
+    Word("mute", "ps", "hide what a player says, or show it again: mute Ada"),
+    Word("trust", "ps", "trust a player's key, if you have compared fingerprints: trust Ada"),
+    Word("skip", "ps", "show everything at once from now on"),
+    Word("concede", "p", "be out of this match for good", in_full=True),
+    Word("again", "p", "play another match at this table"),
+    Word("again", "s", "sit down for the next match at this table"),
+    Word("quit", "p", "leave; you can return to a running match", in_full=True),
+    Word("quit", "s", "stop watching", in_full=True),
+    Word("quit", "r", "stop looking back", in_full=True),
+    Word("quit", "l", "skip the lesson", in_full=True),
+)
+"""All words of all tables, in the order of the help."""
+KEYS: Final = {
+    "arrows": "choose a bid: up and down the number, left and right the face; if there is no bid to make, go through"
+    " the moves; Enter plays it",
+    "1 to 9": "pick from a list",
+    "!": "call liar; ! again or Enter does it, Escape does not",
+    "=": "call exact in the same way, if the rules have it",
+    "Tab": "complete what you type, or see what can be typed",
+    "Escape": "empty the line",
+    "Space": "show at once what has happened meanwhile; any key does in a showdown",
+    "%": "show the odds, or hide them",
+    "PageUp": "all that was said; PageUp and PageDown turn its pages",
+    "?": "this page; F1 as well",
+    "Ctrl-L": "draw the screen again",
+    "Ctrl-Z": "back to the shell for a while; its command fg returns, and meanwhile the others wait for you",
+    "Ctrl-D": "leave the table; Ctrl-C twice leaves at once",
+}
+"""The keys of the full screen, for its help."""
+_QUESTIONS: Final = {
+    "table": answers.table,
+    "bids": answers.bids,
+    "dice": answers.dice,
+    "players": answers.players,
+}
+"""Words that only ask about the board."""
 _AFTERWARDS: Final = ("again", "quit", "say", "help")
 """Words to suggest when a match is over."""
 
 
-class Table(ABC):
-    """What the tables of players, spectators and replays have in common.
+class Face(Protocol):
+    """A person's end of a table."""
 
-    A full screen shows :meth:`progress`, :meth:`clock` and the :meth:`dialog` besides the board, and binds the
-    :attr:`keys`.
+    is_interactive: bool
+    """Whether questions can be asked."""
+    shows_board: bool
+    """Whether the board is in sight all the time, and vanishes with the face."""
+
+    @property
+    def page_size(self) -> tuple[int, int] | None:
+        """The columns and lines that a long answer has; None if it is printed, however long it is."""
+
+    async def read(self) -> str | None:
+        """Return the next line, None at the end of the input.
+
+        :raises InterruptedByUserError: on Ctrl-C at a terminal.
+        """
+
+    def tell(self, text: str, talk: Talk | None = None) -> None:
+        """Print what has happened, without disturbing the line being typed.
+
+        :param talk: the same for a screen, which shows who said it.
+        """
+
+    def say(self, text: str) -> None:
+        """Print an answer to the line that was typed last."""
+
+    def remind(self, status: str) -> None:
+        """Show all that one needs to make a move, before the next prompt, unless it is always in sight."""
+
+    def refresh(self) -> None:
+        """Show the prompt, or the board, again: it has changed."""
+
+    def ring(self, why: str = "turn") -> None:
+        """Call the person: it is their turn; or for another reason, if they want to hear of all."""
+
+    def show(self, table: Table) -> None:
+        """Show another table from now on. Lines are still read for the one that opened the face."""
+
+
+class Table(ABC):
+    """What all tables have in common.
+
+    A full screen shows :meth:`progress`, :meth:`clock` and the :meth:`dialog` besides the board.
 
     :param showing: how it is shown.
     :param face: shows it, and reads lines.
     """
 
+    kind: ClassVar[str]
+    """The letter of its :data:`WORDS`."""
     keys: Mapping[str, str] = {}
     """The lines that keys of a full screen type while the line is empty, by prompt_toolkit's names for keys."""
     verdict = ""
@@ -67,26 +185,31 @@ class Table(ABC):
     def __init__(self, settings: Settings, showing: Showing, face: Face | None = None) -> None:
         self.board = Board()
         """The state of the table, as far as it is shown."""
+        self.showing = showing
         self.pace = Pace(showing.pace, showing.motion)
         """Holds events back until a person can follow."""
         self.wins: dict[str, int] = {}
         """Matches won in this evening, by fingerprint."""
         self.last_words: list[str] = []
         """Texts that are needed after the table: where transcripts and proofs are, and how to return."""
-        self.words: dict[str, Word] = {}
-        """The words that can be typed at any time, in the order of the help."""
+        self.words = {word.name: word for word in WORDS if self.kind in word.tables}
         self._settings = settings
-        self.showing = showing
+        self._has_left = False
         if face is not None:
             self.face = face
-        self._has_left = False
+
+    def begin(self) -> None:  # noqa: B027 - most kinds have nothing to prepare
+        """Show what is there before the first event."""
 
     @abstractmethod
-    async def run(self) -> None:
-        """Show the table until the person leaves.
+    async def follow(self) -> None:
+        """Show events until the table is over."""
 
-        :raises InterruptedByUserError: on Ctrl-C at the prompt.
-        """
+    def interrupt(self) -> None:  # noqa: B027
+        """Say how to return, on Ctrl-C."""
+
+    def close(self) -> None:  # noqa: B027
+        """End what goes on beside the table."""
 
     def _say(self, text: str) -> None:
         self.face.say(text)
@@ -176,31 +299,23 @@ class Table(ABC):
         """Return the keys that matter, if it has :attr:`keys` of its own."""
         return ()
 
-    def completions(self) -> Iterable[str]:
-        """Return the moves and words that can be typed now."""
-        return self._offered
-
     # Typed lines
 
-    async def _listen(self) -> None:
+    async def listen(self) -> None:
+        """Obey typed lines until the person leaves."""
         while not self._has_left:
-            line = await self.face.read()
-            if line is None:
+            if (line := await self.face.read()) is None:
                 await self._end_of_input()
-            else:
-                self._answer_line(line)
-                self.face.refresh()
+                continue
+            was_asked = self.board.turn is not None
+            self.obey(line)
+            has_moved = was_asked and self.board.turn is None  # the next events will show the new state
+            if not (has_moved or self._has_left) and (status := self._status()):
+                self.face.remind(status)
+            self.face.refresh()
 
     async def _end_of_input(self) -> None:
-        self._quit("")
-
-    def _answer_line(self, line: str) -> None:
-        self.obey(line)
-        self._show_status()
-
-    def _show_status(self) -> None:
-        if not self._has_left and (status := self._status()):
-            self.face.remind(status)
+        self._do_quit("")
 
     def _status(self) -> str:
         return answers.status(self.board, self.clock())
@@ -208,51 +323,46 @@ class Table(ABC):
     def obey(self, line: str) -> None:
         """Do what a line says. No line, however wrong, can end the match."""
         word, _, rest = line.strip().partition(" ")
-        word, rest = "help" if word == "?" else word.lower(), rest.strip()
+        word = "help" if word == "?" else word.lower()
         if word in self.words:
-            self.words[word][1](rest)
+            self._do(word, rest.strip())
         elif word:
             self._hear(line)
         elif self.is_behind:
             self.pace.skip()
         elif self.face.is_interactive and not self.face.shows_board:
-            self.words["table"][1]("")
+            self._do("table")
 
-    def _heard(self, line: str, view: View) -> Move | None:
-        """Return the move that a line of the player on turn means; None if it was something else, and is answered."""
-        try:
-            heard = hear(line, view, self.board.seating.names, self._short_words, self._long_words)
-        except NotUnderstoodError as error:
-            self._say(str(error))
-            return None
-        if isinstance(heard, str):
-            self.words[heard][1]("")
-            return None
-        return heard
+    def _do(self, word: str, rest: str = "") -> None:
+        if ask := _QUESTIONS.get(word):
+            self._say("\n".join(ask(self.board)))
+        else:
+            getattr(self, f"_do_{word}")(rest)
 
     def _hear(self, line: str) -> None:
         """Do what a line means that does not begin with a whole word."""
-        if word := hear_word(line, self._short_words):
-            self.words[word][1]("")
+        if (turn := self.board.turn) is not None:
+            try:
+                meant = hear(line, turn.view, self.board.seating.names, self._short_words(), self._long_words())
+            except NotUnderstoodError as error:
+                self._say(str(error))
+            else:
+                if isinstance(meant, str):
+                    self._do(meant)
+                else:
+                    self._play(meant, turn)
+        elif word := hear_word(line, self._short_words()):
+            self._do(word)
         elif is_like_a_move(line):
             self._say(self._no_turn())
         else:
-            meant = nearest_word(line, self._offered)
-            instead = f"Did you mean {meant}?" if meant else self._what_else()
+            guess = nearest_word(line, self.offered())
+            instead = f"Did you mean {guess}?" if guess else self._what_else()
             self._say(f"I don't know {quoted(line)}. {instead}")
 
-    @property
-    def _offered(self) -> list[str]:
-        """The words that are of use now. The others only explain why they are not."""
-        return list(self.words)
-
-    @property
-    def _short_words(self) -> list[str]:
-        return [word for word in self._offered if word not in IN_FULL]
-
-    @property
-    def _long_words(self) -> list[str]:
-        return [word for word in self._offered if word in IN_FULL]
+    def _play(self, move: Move, turn: YourTurn) -> None:
+        """Make a move of the reader, who is on turn."""
+        raise NotImplementedError("nobody is on turn who only watches")
 
     @abstractmethod
     def _no_turn(self) -> str:
@@ -261,34 +371,59 @@ class Table(ABC):
     def _what_else(self) -> str:
         if self.board.over is None:
             return "? shows what you can type."
-        return f"Type {listing([word for word in _AFTERWARDS if word in self._offered], 'or')}."
+        return f"Type {listing([word for word in _AFTERWARDS if self.is_offered(word)], 'or')}."
+
+    def is_offered(self, word: str) -> bool:
+        """Tell whether a word is of use now. The others only explain why they are not."""
+        return word in self.words
+
+    def offered(self) -> list[str]:
+        """Return the words that are of use now."""
+        return [word for word in self.words if self.is_offered(word)]
+
+    def _short_words(self) -> list[str]:
+        return [name for name, word in self.words.items() if not word.in_full and self.is_offered(name)]
+
+    def _long_words(self) -> list[str]:
+        return [name for name, word in self.words.items() if word.in_full and self.is_offered(name)]
+
+    def completions(self) -> Iterable[str]:
+        """Return the moves and words that can be typed now."""
+        return self.offered()
 
     # Words
 
-    @abstractmethod
-    def _help(self, _rest: str) -> None:
-        """Say what can be typed."""
-
-    def _list_words(self) -> None:
-        width = max(map(len, self._offered))
-        for word in self._offered:
-            self._say(f"    {word:{width}}  {self.words[word][0]}")
+    def _do_help(self, _rest: str) -> None:
+        if self.face.shows_board and (keys := self._keys_told()):
+            self._say("Keys:")
+            for key, does in keys.items():
+                self._say(f"    {key:10}{does}")
+            self._say("")
+        for text in self._help():
+            self._say(text)
+        offered = self.offered()
+        width = max(map(len, offered))
+        for word in offered:
+            self._say(f"    {word:{width}}  {self.words[word].help}")
         if self.board.state is not None and self.board.state.motes is not None:
             letters = listing([f"{mote[0].upper()} is {mote}" for mote in MOTES])
             self._say(f"On the screen a die in a cup is the first letter of its mote: {letters}.")
 
-    def _rules(self, _rest: str) -> None:
+    def _keys_told(self) -> Mapping[str, str]:
+        return KEYS
+
+    @abstractmethod
+    def _help(self) -> Iterable[str]:
+        """Yield what the help says before its list of words."""
+
+    def _do_rules(self, _rest: str) -> None:
         if (ruleset := self.board.ruleset) is None:
             self._say("Nobody has said yet which rules this table plays by.")
         else:  # the face breaks the lines
             self._say(explain(ruleset, described(ruleset, self.board.rules_name), None))
 
-    def _answer(self, ask: Callable[[Board], Iterable[str]]) -> Callable[[str], None]:
-        """Return a method for a word that only asks about the board."""
-        return lambda _rest: self._say("\n".join(ask(self.board)))
-
-    def _odds(self, rest: str) -> None:
+    def _do_odds(self, rest: str) -> None:
         self._say(HIDDEN if not self.board.odds else answers.odds(self.board, rest))
 
-    def _quit(self, _rest: str) -> None:
+    def _do_quit(self, _rest: str) -> None:
         self._has_left = True

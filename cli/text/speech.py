@@ -118,12 +118,11 @@ def doubt(move: Move, view: View) -> str:
 
     That is a bid on more dice than there are, although the player could do with less, and a stake of all coins.
     """
-    if not is_possible(move, view):
-        return ""
-    if isinstance(move, Stake) and move.bet == view.funds > 0:
+    if isinstance(move, Stake) and move.bet == view.funds > 0 and is_possible(move, view):
         return f"Those are all your coins: {view.funds:,}. Press Enter again to stake them."
-    if isinstance(move, Bid) and move not in view.legal:
-        return f"There are only {sum(view.state.dice)} dice. Press Enter again to bid it anyway."
+    dice = sum(view.state.dice)
+    if isinstance(move, Bid) and move.quantity > dice and move not in view.legal and is_possible(move, view):
+        return f"There are only {dice} dice. Press Enter again to bid it anyway."
     return ""
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from cli.settings import Settings
 from cli.table import answers
-from cli.table.face import Face
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Scene
+from cli.table.table import Face
 from cli.table.theme import Theme
 from p2pdice.engine import apply, new_match
 from p2pdice.inputs import Play

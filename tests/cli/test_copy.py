@@ -18,11 +18,11 @@ import pytest
 from cli.settings import Settings
 from cli.table import answers, dialogs, moment
 from cli.table.board import Board
-from cli.table.face import Face
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Dialog, Scene
+from cli.table.table import Face
 from cli.table.telling import tell
 from cli.table.theme import Theme
 from cli.text.coach import LESSONS, facts

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from cli.render import wrapped
 from cli.settings import Settings
-from cli.table.face import Face
 from cli.table.player_table import PlayerTable
+from cli.table.table import Face
 from p2pdice import events
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove

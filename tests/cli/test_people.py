@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cli.exits import ExitCode
 from cli.settings import Settings
-from cli.table.face import Face
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Scene
+from cli.table.table import Face
 from cli.table.theme import Theme
 from cli.text.narrate import unfamiliar
 from p2pdice.rulesets import PRESETS

@@ -254,7 +254,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_play_goes_on_to_the_end() -> None:
     looking = Looking()
-    playing = asyncio.create_task(looking.table._keep_playing())
+    playing = asyncio.create_task(looking.table.follow())
     looking.types("play")
     await until(lambda: playing.done() or any("The transcript ends here." in text for text in looking.paper.said))
     assert playing.cancel()
@@ -266,7 +266,7 @@ async def test_play_goes_on_to_the_end() -> None:
 async def test_a_line_stops_it_and_what_was_begun_is_shown_to_its_end() -> None:
     looking = Looking(pace=0.001)
     tape = looking.table._tape
-    playing = asyncio.create_task(looking.table._keep_playing())
+    playing = asyncio.create_task(looking.table.follow())
     looking.types("end", "back")  # the last showdown
     looking.types("back round", "play")
     await until(lambda: tape.board.showdown is not None and not tape.board.showdown.is_counted)
@@ -286,12 +286,12 @@ async def test_a_line_stops_it_and_what_was_begun_is_shown_to_its_end() -> None:
 
 async def test_stopped_and_played_on_it_tells_everything_once_and_in_order() -> None:
     whole = Looking()
-    playing = asyncio.create_task(whole.table._keep_playing())
+    playing = asyncio.create_task(whole.table.follow())
     whole.types("play")
     await until(lambda: "The transcript ends here." in "\n".join(whole.paper.said))
     playing.cancel()
     looking = Looking(pace=0.0001)
-    playing = asyncio.create_task(looking.table._keep_playing())
+    playing = asyncio.create_task(looking.table.follow())
     looking.types("play")
     for stops in range(1, 8):
         await until(lambda: len(looking.paper.said) > 9 * stops)  # noqa: B023
@@ -306,7 +306,7 @@ async def test_stopped_and_played_on_it_tells_everything_once_and_in_order() -> 
 
 async def test_while_it_plays_a_word_is_obeyed() -> None:
     looking = Looking(pace=10)
-    playing = asyncio.create_task(looking.table._keep_playing())
+    playing = asyncio.create_task(looking.table.follow())
     looking.types("play")
     await asyncio.sleep(0)
     assert "\nRound 3. " in "\n".join(looking.types("round 3"))

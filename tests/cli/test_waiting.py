@@ -16,8 +16,8 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.settings import Settings
-from cli.table.face import Face
 from cli.table.player_table import PlayerTable
+from cli.table.table import Face
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice.engine import new_match

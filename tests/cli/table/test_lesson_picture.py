@@ -52,7 +52,7 @@ class Steps:
 def steps(size: tuple[int, int], theme: Theme = Theme()) -> Steps:  # noqa: B008 - it is immutable
     face = Steps(size, theme)
     face.table = LessonTable(Settings(Path("home")), Showing(pace=0), "Ada", cast("Any", face))
-    asyncio.run(face.table.teach())
+    asyncio.run(face.table.follow())
     return face
 
 
