@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from p2pdice.version import VERSION
@@ -16,10 +17,8 @@ def main() -> None:
             # Scripts ask this in loops; it is not worth importing a command line parser for.
             _print_version()
             return
-        from cli.starting import gc_paused
-
-        with gc_paused():
-            from cli.boundary import run
+        gc.disable()  # until cli.front has imported the command: see gc_paused there
+        from cli.boundary import run
 
         sys.exit(run())
     except KeyboardInterrupt:

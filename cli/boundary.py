@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from cli.exits import ExitCode, Failure, code_of
 from cli.output import discard_output, guard, say
-from cli.passphrases import take_from_environment
 from cli.render import command_line, escape, harmless, one_line, sentence, shown, shown_path, stated
-from cli.settings import Settings, home_words
-from cli.starting import gc_paused
+from cli.settings import Settings, home_words, take_passphrases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 def run() -> int:
     """Run the command line in ``sys.argv`` and return its exit code. No error, however unexpected, passes this."""
     settings = Settings()
-    take_from_environment()
+    take_passphrases()
     _open_closed_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         # A character that a console cannot show, or a typed one in a wrong encoding, must not end a match.
@@ -60,8 +58,7 @@ def _open_closed_streams() -> None:
 
 def _run(settings: Settings) -> int:
     try:
-        with gc_paused():
-            from cli.front import build
+        from cli.front import build
 
         code = build().main(prog_name="p2pdice", obj=settings, standalone_mode=False)
         return code if isinstance(code, int) else ExitCode.DONE
@@ -191,7 +188,7 @@ def _unexpected(error: Exception, settings: Settings) -> Failure:
     try:
         import logging
 
-        from cli.log import open_log
+        from cli.home import open_log
 
         if (home := settings.home_if_any) is None:
             return Failure(what, "There is no log, as this account has no home folder.")

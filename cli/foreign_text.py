@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from protocol.files import read_outside
+
 LARGEST_FILE: Final = 64 * 1024
 """Bytes: far more than all rules or settings and long comments take. A larger file is something else."""
 
@@ -40,8 +42,6 @@ def read_text(path: Path) -> str:
     :raises OSError: if it cannot be read, or is no regular file.
     :raises ForeignTextError: if it is longer than :data:`LARGEST_FILE`, or no text.
     """
-    from protocol.files import read_outside
-
     data = read_outside(path, LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise ForeignTextError(f"it is longer than {LARGEST_FILE} bytes")

@@ -1,11 +1,14 @@
 """The command line's table of contents: every command is named here and imported only when it runs.
 
-Each module in :mod:`cli.commands` defines ``app``, a Typer application of one command or, for a family such as
-``identity show``, of several.
+A module in :mod:`cli.commands` defines a Typer application for each of its commands; for a family such as
+``identity show`` it has several.
 """
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -15,7 +18,6 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from cli.settings import Settings
-from cli.starting import gc_paused
 from p2pdice.version import VERSION
 
 
@@ -27,12 +29,14 @@ class Entry(NamedTuple):
     """The first line of the command's own help, which a test compares."""
     module: str
     """Below :mod:`cli.commands`."""
+    app: str = "app"
+    """The application in that module."""
     hidden: bool = False
 
 
 COMMANDS: Final = {
     "demo": Entry("Play", "Watch a whole match between house bots on this machine.", "demo"),
-    "learn": Entry("Play", "Learn the game in 60 seconds: one round against Coach.", "learn"),
+    "learn": Entry("Play", "Learn the game in 60 seconds: one round against Coach.", "demo", "learn_app"),
     "host": Entry("Play", "Open a table and play at it.", "host"),
     "join": Entry("Play", "Sit down at somebody's table.", "join"),
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
@@ -45,10 +49,12 @@ COMMANDS: Final = {
     "history": Entry("Look around", "Look back at the matches that you finished or watched.", "history"),
     "tables": Entry("Look around", "List the tables on this network.", "tables"),
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
-    "odds": Entry("Look around", "Show how likely a bid is, and each raise over it.", "odds"),
+    "odds": Entry("Look around", "Show how likely a bid is, and each raise over it.", "rules", "odds_app"),
     "bot": Entry("Programs", "Let your own program play at a table.", "bot"),
     "arena": Entry("Programs", "Let bots play each other in memory, and find out which is better.", "arena"),
-    "referee": Entry("Programs", "Referee a match: one JSON object per line in, one new state out.", "referee"),
+    "referee": Entry(
+        "Programs", "Referee a match: one JSON object per line in, one new state out.", "rules", "referee_app"
+    ),
     "verify": Entry("Trust", "Judge transcripts and proofs of misconduct, without any network.", "verify"),
     "matches": Entry("Trust", "List, save or forget the matches that are kept here.", "matches"),
     "purse": Entry("Trust", "Show your coins, run tickets and Twin Souls, and the matches they came from.", "purse"),
@@ -57,10 +63,28 @@ COMMANDS: Final = {
     "doctor": Entry(
         "Trust", "Find out what keeps you from playing on this network, and what to do about it.", "doctor"
     ),
-    "house-bot": Entry("Play", "Seat a bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
+    "house-bot": Entry(
+        "Play", "Seat a bot; what it sees goes to standard output as NDJSON.", "bot", "house_bot_app", True
+    ),
 }
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 _SHARED: Final = {"home", "no_color"}
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause the garbage collector inside a block that imports many modules, and enable it at its end.
+
+    Nothing that an import makes is garbage, yet each collection looks through all of it again. That took a fifth of the
+    time in which a table is opened. At the end of the block everything that is there is frozen: no later collection
+    looks at it either.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class LazyGroup(TyperGroup):
@@ -74,10 +98,11 @@ class LazyGroup(TyperGroup):
         """Import a command; an unknown name is a usage error that names what comes near it."""
         if cmd_name in COMMANDS:
             with gc_paused():
-                app: typer.Typer = import_module(f"cli.commands.{COMMANDS[cmd_name].module}").app
+                entry = COMMANDS[cmd_name]
+                app: typer.Typer = getattr(import_module(f"cli.commands.{entry.module}"), entry.app)
             command: Any = get_command(app)
             command.name = cmd_name
-            command.hidden = COMMANDS[cmd_name].hidden
+            command.hidden = entry.hidden
             self._share_options(command)
             return command
         if not (ctx.resilient_parsing or cmd_name.startswith("-")):

@@ -11,12 +11,18 @@ from __future__ import annotations
 import os
 import sys
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
+import typer
+
+from cli.exits import ExitCode, Failure
 from cli.render import harmless, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+COLOR_VARIABLE: Final = "NO_COLOR"
+"""The convention of no-color.org: set and not empty means none. Child processes inherit it."""
 
 
 class Outlet:
@@ -94,6 +100,36 @@ def agrees(question: str) -> bool:
         print()
         return False
     return answer.strip().lower() in ("y", "yes")
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Tell whether ``stream`` is a terminal that may be written to in colour."""
+    return stream.isatty() and not os.environ.get(COLOR_VARIABLE) and os.environ.get("TERM") != "dumb"
+
+
+def is_interactive() -> bool:
+    """Tell whether a person can be asked: both standard input and output are terminals."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def confirm(question: str, is_sure: bool, command: str, *, as_json: bool = False) -> None:
+    """Let the owner say yes.
+
+    :param is_sure: they have said so already.
+    :param command: the one that does not ask.
+    :param as_json: standard output is data, so nothing can be asked.
+    :raises Failure: if nobody can be asked.
+    :raises typer.Exit: if they do not say yes.
+    """
+    if is_sure:
+        return
+    if as_json or not is_interactive():
+        why = "with --json nothing is asked" if as_json else "there is no terminal to ask at"
+        hint = f"If you are sure: {command}"
+        raise Failure(f"Nothing was changed: {why}.", hint=hint, code=ExitCode.USAGE)
+    if not agrees(question):
+        print("Nothing was changed.")
+        raise typer.Exit(ExitCode.DONE)
 
 
 def complain(text: str) -> None:

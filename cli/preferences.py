@@ -5,18 +5,25 @@ Options on the command line take precedence over the environment, the environmen
 
 from __future__ import annotations
 
+import getpass
 import math
 import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
 
 from cli.exits import ExitCode, Failure
 from cli.foreign_text import ForeignTextError, parse_toml, read_text
+from cli.output import COLOR_VARIABLE
 from cli.render import command_line, escape, listing, shown_path
-from cli.settings import COLOR_VARIABLE, Settings
+from cli.settings import Settings
+from protocol.files import write_whole
+from protocol.storage.home import NoHomeError, default_settings
+from protocol.wire.names import NicknameError, check_nickname
 
 FILE_VARIABLE: Final = "P2PDICE_CONFIG"
 """Names another file."""
@@ -30,6 +37,19 @@ ODDS: Final = ("off", "on", "each")
 """Whether the odds of bids are shown at a table, in the order of the protocol's numbers."""
 CHAT: Final = ("players", "all")
 """Those who may speak at a table, in the order of the protocol's numbers."""
+
+FALLBACK: Final = "Player"
+
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        show_default=False,
+        help="Your nickname (default: from your settings, else your login name).",
+    ),
+]
+"""The option as every command that seats a player has it."""
 
 Value = str | float | bool
 
@@ -80,8 +100,6 @@ class Settled(NamedTuple):
 
 
 def _nickname(value: object) -> str:
-    from protocol.wire.names import check_nickname
-
     if not isinstance(value, str):
         raise ValueError("it is not a text")
     return check_nickname(value)
@@ -151,13 +169,36 @@ def preferences(settings: Settings) -> Preferences:
     return Preferences(**found)  # type: ignore[arg-type]  # each was checked by its setting
 
 
+def nickname(wanted: str | None) -> str:
+    """Return the nickname to play under: as asked for, else as settled, else the login name if it can be one.
+
+    :raises typer.BadParameter: if the wanted name breaks the rules for nicknames, with the reason.
+    :raises Failure: if it is not told, and the settings cannot be read.
+    """
+    if wanted is not None:
+        try:
+            return check_nickname(wanted)
+        except NicknameError as error:
+            raise typer.BadParameter(f"{error}.", param_hint="--name") from None
+    if (settled := preferences(Settings()).name) is not None:
+        return settled
+    return login_name()
+
+
+def login_name() -> str:
+    """Return the name of this user of this machine, if it can be a nickname; else one that fits anybody."""
+    try:
+        return check_nickname(getpass.getuser())
+    except (NicknameError, OSError, KeyError, ImportError):
+        # Containers have users without names, and login names may break the rules.
+        return FALLBACK
+
+
 def settled(settings: Settings) -> list[Settled]:
     """Return every setting, its value, and where that comes from.
 
     :raises Failure: as :func:`preferences` does.
     """
-    from protocol.storage.home import NoHomeError
-
     try:
         values = File.read().checked()
     except NoHomeError:
@@ -180,8 +221,6 @@ def file_path() -> Path:
     """
     if variable := os.environ.get(FILE_VARIABLE):
         return Path(variable)
-    from protocol.storage.home import default_settings
-
     return default_settings()
 
 
@@ -276,8 +315,6 @@ class File:
         self._text, self._table = text, wanted
 
     def _write(self, text: str) -> None:
-        from protocol.files import write_whole
-
         try:
             write_whole(self.path.resolve(), text.encode())  # a link to a file kept elsewhere stays one
         except OSError as error:
@@ -321,8 +358,6 @@ def typed(key: str, text: str) -> Value:
 
 
 def _wrong(key: str, error: ValueError, path: Path | None = None, line: int | None = None) -> Failure:
-    from protocol.wire.names import NicknameError
-
     setting = SETTINGS[key]
     why = f" ({escape(str(error))})" if isinstance(error, NicknameError) else ""
     choices = [(command_line("settings", "set", key, setting.example), "Set it, for example, with")]

@@ -11,6 +11,9 @@ import typer
 
 from cli.foreign_text import ForeignTextError, parse_toml, read_text
 from cli.render import escape, listing, shown_path
+from p2pdice.errors import RulesetError
+from p2pdice.rulesets import PRESETS
+from protocol.wire.names import is_rules_name
 
 if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
@@ -37,8 +40,6 @@ def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
 
     :raises typer.BadParameter: for an unknown name, an unreadable file, or an unknown or refused option.
     """
-    from p2pdice.errors import RulesetError
-
     values = {}
     for change in changes or ():
         option, equals, value = change.partition("=")
@@ -62,8 +63,6 @@ def rules_name(name: str, changes: list[str] | None) -> str:
 
     It is empty for a preset, and if a table cannot tell it, as it is too long, or a preset's name.
     """
-    from protocol.wire.names import is_rules_name
-
     if not is_file_name(name):
         return ""
     called = " with ".join(filter(None, (Path(name).stem, ", ".join(changes or ()))))
@@ -85,8 +84,6 @@ def described(ruleset: Ruleset, name: str) -> str:
 
 def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
     """Return the preset that a ruleset differs from least, and the options that differ, as ``--set`` takes them."""
-    from p2pdice.rulesets import PRESETS
-
     options = set(ruleset.options())
     base = min(PRESETS, key=lambda name: len(options.difference(PRESETS[name].options())))
     changed = sorted(options.difference(PRESETS[base].options()))
@@ -94,8 +91,6 @@ def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
 
 
 def _preset(name: str) -> Ruleset:
-    from p2pdice.rulesets import PRESETS
-
     if name not in PRESETS:
         near = get_close_matches(name, PRESETS, 1)
         meant = (
@@ -106,8 +101,6 @@ def _preset(name: str) -> Ruleset:
 
 
 def _from_file(path: Path) -> Ruleset:
-    from p2pdice.errors import RulesetError
-
     shown = shown_path(path)
     try:
         table = parse_toml(read_text(path))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
-from cli.output import complain
+from cli.output import COLOR_VARIABLE, complain
 from cli.render import shown
 
 HOME_VARIABLE: Final = "P2PDICE_HOME"
-COLOR_VARIABLE: Final = "NO_COLOR"
-"""The convention of no-color.org: set and not empty means none. Child processes inherit it."""
+UNLOCK_VARIABLE: Final = "P2PDICE_PASSPHRASE"
+LOCK_VARIABLE: Final = "P2PDICE_NEW_PASSPHRASE"
+given_passphrases: Final[dict[str, str]] = {}
+"""What the environment gave this process, by variable."""
 
 
 @dataclass(slots=True)
@@ -79,11 +80,9 @@ def home_words(home: Path | None) -> tuple[str, ...]:
     return "--home", str(home)
 
 
-def wants_color(stream: TextIO) -> bool:
-    """Tell whether ``stream`` is a terminal that may be written to in colour."""
-    return stream.isatty() and not os.environ.get(COLOR_VARIABLE) and os.environ.get("TERM") != "dumb"
-
-
-def is_interactive() -> bool:
-    """Tell whether a person can be asked: both standard input and output are terminals."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+def take_passphrases() -> None:
+    """Take passphrases out of the environment: bots are processes of other people's programs, and inherit it."""
+    given_passphrases.clear()
+    for variable in (UNLOCK_VARIABLE, LOCK_VARIABLE):
+        if variable in os.environ:
+            given_passphrases[variable] = os.environ.pop(variable)

@@ -443,7 +443,7 @@ stranger can show any number."""
 REFUSED_BURST: Final = 5
 """So often at once: for friends."""
 
-# Disk. Enforced by crypto/keys.py and cli/log.py.
+# Disk. Enforced by crypto/keys.py and cli/home.py.
 
 KEY_FILE_BYTES: Final = 64 * KIB
 """Bytes read of a key file, which has a few hundred."""

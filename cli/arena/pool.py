@@ -31,7 +31,7 @@ from cli.arena.fixtures import Fixture
 from cli.arena.game import Game, Plan, close_all_programs, close_programs, forfeited, play_games
 from cli.bots.programs import kill_programs
 from cli.exits import ExitCode, Failure
-from cli.log import open_log
+from cli.home import open_log
 
 if TYPE_CHECKING:
     if sys.platform == "win32":

@@ -14,8 +14,8 @@ from typing import Any, Final
 from cli.bots.bot_processes import Order, complaints_in, describe_exit, end, start_house_bot
 from cli.bots.names import BOT_NAMES, bot_nickname
 from cli.exits import ExitCode, Failure
+from cli.home import log_path
 from cli.levels import Level, shown
-from cli.log import log_path
 from cli.render import shown_path
 from cli.text.event_json import NAMES
 from protocol.events import MatchResult, TableOpened

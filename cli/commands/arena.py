@@ -19,20 +19,28 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.commands.unattended import MoveOption
-from cli.cores import MOST, cores
+from cli.arena.fixtures import EntrantError, gauntlet, named, round_robin
+from cli.arena.game import Plan
+from cli.arena.pool import cluster as connected
+from cli.arena.pool import local
+from cli.arena.standings import Decision, Summary, summary_json, summary_text
+from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
+from cli.bots.program_reporter import introduced
+from cli.bots.programs import ProgramError, split_command
+from cli.commands.bot_options import MoveOption
+from cli.commands.judging import MOST_CORES, cores
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.home import open_log
 from cli.output import complain, painting, say
 from cli.render import counted, escape, sentence, shown_path
 from cli.rulesets import SetOption, chosen_ruleset
 from cli.settings import Settings
 from cli.table.suspending import hiding_cursor
 from p2pdice.plurals import plural
+from protocol.storage.home import Home
 
 if TYPE_CHECKING:
-    from cli.arena.game import Plan
-    from cli.arena.standings import Decision
     from cli.arena.tournament import ArenaProgress
 
 EPILOG: Final = """\b
@@ -88,7 +96,9 @@ def arena(
     seed: Annotated[str, typer.Option("--seed", metavar="S", help="Fixes the dice and the house bots.")] = "1",
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, max=MOST, metavar="J", help="Processes that play.", show_default="one a core"),
+        typer.Option(
+            "--jobs", min=1, max=MOST_CORES, metavar="J", help="Processes that play.", show_default="one a core"
+        ),
     ] = None,
     gauntlet: Annotated[
         bool, typer.Option("--gauntlet", help="Seat the first BOT alone among copies of each other one.")
@@ -134,15 +144,6 @@ def arena(
 
     Nothing is sent or signed. Every bot meets every other one, in all seats, with the same dice.
     """
-    from cli.arena.fixtures import EntrantError
-    from cli.arena.pool import cluster as connected
-    from cli.arena.pool import local
-    from cli.arena.standings import Decision, Summary, summary_json, summary_text
-    from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
-    from cli.bots.programs import ProgramError
-    from cli.log import open_log
-    from protocol.storage.home import Home
-
     if len(bots) < 2:
         raise typer.BadParameter("an arena takes two bots or more.", param_hint="BOT")
     if out is not None and out.exists() and not resume:
@@ -211,9 +212,6 @@ def _plan(
     move_ms: int,
     is_gauntlet: bool,
 ) -> Plan:
-    from cli.arena.fixtures import gauntlet, named, round_robin
-    from cli.arena.game import Plan
-
     names, sizes = tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(players))
     pairings = sum(len(texts) - 1 if is_gauntlet else comb(len(texts), min(size, len(texts))) for size in sizes)
     if (of := len(names) * pairings * games) > MOST_GAMES:
@@ -245,10 +243,6 @@ def _ended_like_ctrl_c() -> Iterator[None]:
 
 def _try_out(plan: Plan) -> None:
     """Make every player once and start every program once, so that a bad one is named before any game."""
-    from cli.arena.fixtures import EntrantError
-    from cli.bots.program_reporter import introduced
-    from cli.bots.programs import ProgramError, split_command
-
     for entrant in {each.text: each for each in plan.entrants}.values():
         try:
             if entrant.kind == "program":

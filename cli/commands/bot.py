@@ -1,29 +1,49 @@
-"""``p2pdice bot``: programs as players."""
+"""``p2pdice bot``: programs as players; and ``p2pdice house-bot``, one bot as a process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
+from cli.bots.bot import PlayerBot
+from cli.bots.bot_processes import PATIENCE, Order
+from cli.bots.bot_seat import seat
+from cli.bots.conformance import check as examine
+from cli.bots.evening import Evening
 from cli.bots.lull import GIVE_UP
 from cli.bots.names import bot_nickname
-from cli.commands.nickname import NameOption, nickname
-from cli.commands.unattended import GiveUpOption, MatchesOption, MoveOption
+from cli.bots.program_reporter import introduced, not_started, seat_program
+from cli.bots.programs import ProgramError
+from cli.commands.bot_options import GiveUpOption, LevelOption, LevelsOption, MatchesOption, MoveOption
+from cli.commands.join import choose, seat_at
+from cli.commands.network import InterfaceOption, PledgeOption
+from cli.commands.tables import look_around
 from cli.exits import ExitCode
 from cli.front import application
-from cli.levels import LevelsOption
+from cli.home import open_log
+from cli.levels import DEFAULT_LEVEL
 from cli.output import say
+from cli.preferences import NameOption, nickname
 from cli.render import command_line, counted, escape, shown_path
+from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
-from cli.table.play import InterfaceOption, PledgeOption, run
+from cli.table.face import PipedInput
+from cli.table.play import first_of, run
+from cli.text.event_json import event_line
+from p2pdice.players import house_player
+from p2pdice.rulesets import PRESETS
+from protocol.match.lobby import TableSettings
 
 if TYPE_CHECKING:
     from cli.bots.conformance import Report, Trial
+    from cli.text.seating import Seating
+    from protocol.events import NodeEvent
     from protocol.node.node import Node
 
 EPILOG: Final = """\b
@@ -88,10 +108,6 @@ def play(
     With --matches it sits down again after each match. If no seat is free, it watches until there is one. If the host
     leaves after a match, the evening is over, and the exit code is 0.
     """
-    from cli.commands.join import choose, seat_at
-    from cli.commands.tables import look_around
-    from cli.log import open_log
-
     if give_up is not None and matches is None:
         raise typer.BadParameter("it needs --matches.", param_hint="--give-up")
     command = _command(ctx)
@@ -104,9 +120,6 @@ def play(
     async def look_on(node: Node) -> None:
         await node.watch(target if isinstance(target, str) else target[0].advertisement.name)
 
-    from cli.bots.evening import Evening
-    from cli.bots.program_reporter import seat_program
-
     enter, attend = seat_at(target, pledge), None
     if matches is not None:
         evening = Evening(enter, look_on, matches, GIVE_UP if give_up is None else give_up)
@@ -115,9 +128,6 @@ def play(
 
 
 async def _introduced(command: list[str]) -> str:
-    from cli.bots.program_reporter import introduced
-    from p2pdice.rulesets import PRESETS
-
     return await introduced(command, PRESETS["classic"])  # the rules of the table are not known yet
 
 
@@ -133,11 +143,6 @@ def check(
     It plays against house bots in memory, by every ruleset. Its faults are listed, and the exit code is 1 if there are
     any. Its standard error goes to the log. A program that does not say hello is not tested any further.
     """
-    from cli.bots.conformance import check as examine
-    from cli.bots.program_reporter import not_started
-    from cli.bots.programs import ProgramError
-    from cli.log import open_log
-
     command = _command(ctx)
     settings = ctx.ensure_object(Settings)
     home = settings.private_home_if_any()
@@ -194,3 +199,69 @@ def _command(ctx: typer.Context) -> list[str]:
             f"the program is missing: it comes after --, as in {example}", ctx=ctx, param_hint="-- CMD"
         )
     return command
+
+
+house_bot_app = application()
+
+
+@house_bot_app.command()
+def house_bot(
+    ctx: typer.Context,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- CMD]", help="A program that plays, instead of the house.")
+    ] = None,
+    name: NameOption = None,
+    seats: Annotated[
+        int | None, typer.Option("--seats", min=2, max=10, metavar="N", help="Host the table, with N seats in all.")
+    ] = None,
+    rules: RulesOption = "classic",
+    changes: SetOption = None,
+    level: LevelOption = DEFAULT_LEVEL,
+    seed: Annotated[str | None, typer.Option("--seed", help="Fixes the bot's choices, never its secrets.")] = None,
+    interface: InterfaceOption = None,
+    move_ms: Annotated[int, typer.Option("--move-ms", metavar="MS", help="Milliseconds that a program gets.")] = 2_000,
+) -> None:
+    """Seat a bot; what it sees goes to standard output as NDJSON.
+
+    The first line of its standard input names its table or match, and the player who seated it
+    (cli.bots.bot_processes.Order). It leaves when its standard input ends, so it never outlives the process that
+    started it.
+    """
+    home = ctx.ensure_object(Settings).private_home()
+    player_name = nickname(name)
+    ruleset = chosen_ruleset(rules, changes)
+    open_log(home)
+
+    def show(event: NodeEvent, seating: Seating) -> None:
+        print(event_line(event, seating), flush=True)
+
+    async def play(order: Order) -> None:
+        async def enter(node: Node) -> None:
+            node.party = order.party()
+            if order.match:
+                await node.resume(order.match)
+            elif seats is None:
+                await node.join(order.table)
+            else:
+                await node.host(TableSettings(order.table, ruleset, seats, rules_name=rules_name(rules, changes)))
+
+        # When a host was killed and resumes at once, its former bots may still be leaving.
+        grace = 2 * PATIENCE if order.match else 0.0
+        if command:
+            await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace)
+            return
+        bot = PlayerBot(player_name, house_player(level, Random(seed)))  # noqa: S311 - whims; secrets never come from here
+        await seat(home, player_name, interface, enter, bot, show, grace)
+
+    async def play_while_wanted() -> None:
+        lines = PipedInput()
+        line = await lines.read()
+        if line is not None:
+            await first_of(play(Order.read(line)), _until_end(lines))
+
+    run(play_while_wanted())
+
+
+async def _until_end(lines: PipedInput) -> None:
+    while await lines.read() is not None:
+        pass  # nothing that is said changes anything

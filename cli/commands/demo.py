@@ -1,4 +1,4 @@
-"""``p2pdice demo``: a whole match on this machine, verified."""
+"""``p2pdice demo`` and ``p2pdice learn``: the game at once, without anybody else."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.bots.demo_match import DemoMatch
-from cli.commands.judging import read_transcript
-from cli.commands.progress import Progress
+from cli.commands.bot_options import LevelsOption, dealt
+from cli.commands.judging import ProgressLine, read_transcript
+from cli.commands.replay import opened
+from cli.commands.verify import Report, describe
 from cli.exits import Failure
 from cli.front import application
-from cli.levels import LevelsOption, dealt
+from cli.output import is_interactive
+from cli.preferences import NameOption, nickname
 from cli.render import command_line, counted, escape, shown_path, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
-from cli.settings import Settings, is_interactive
+from cli.settings import Settings
+from cli.table.lesson_table import LessonTable
 from cli.table.play import run, show
+from cli.table.replay_table import DemoTable
 from cli.table.showing import PaceOption, Ui, UiOption, showing
 from cli.text.event_json import NAMES
 from cli.text.round_summary import RoundSummary
+from protocol.consensus.verifier import Judgement, verify
 from protocol.events import Continued, MatchStarted, Misbehaved, Notice, Overdue, PeerBack, PeerLost, Suspended
 
 if TYPE_CHECKING:
@@ -80,7 +86,7 @@ def demo(
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
     folder = (out if out is not None else Path(mkdtemp(prefix="p2pdice-demo-"))).resolve()
     account = RoundSummary()
-    with Progress(sys.stderr if as_json else sys.stdout) as progress:
+    with ProgressLine(sys.stderr if as_json else sys.stdout) as progress:
         if seed is not None:
             progress.line("The seed fixes the bots' choices. Dice and keys are secret, and differ every time.")
         some = counted(players, "player").capitalize()
@@ -143,8 +149,6 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
 
     :raises Failure: if one is not fair, or they differ.
     """
-    from protocol.consensus.verifier import Judgement, verify
-
     paths = [each.transcript for each in exhibition.contestants if each.transcript is not None]
     contents = [read_transcript(path) for path in paths]
     verdicts = [verify(content) for content in contents]
@@ -158,10 +162,6 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
 
 def _show(path: Path, settings: Settings, ui: Ui | None, pace: float | None) -> None:
     """Show the match at the table."""
-    from cli.commands.replay import opened
-    from cli.commands.verify import Report, describe
-    from cli.table.replay_table import DemoTable
-
     _, _, replay = opened(str(path), settings, as_json=False)
     verdict = "\n".join(describe(Report(path, replay.verdict))[:2])
     run(show(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict)))
@@ -179,3 +179,25 @@ def _print(summary: dict[str, Any], ending: str) -> None:
         print(f"    {shown_path(Path(path))}")
     print(f"Verify one yourself:\n    {command_line('verify', Path(summary['transcripts'][0]))}")
     print(f"See the match again, with all dice:\n    {command_line('replay', Path(summary['transcripts'][0]))}")
+
+
+LEARN_EPILOG: Final = """\b
+Examples:
+  p2pdice learn
+  p2pdice learn --ui line     in sentences, for screen readers
+"""
+
+learn_app = application()
+
+
+@learn_app.command(epilog=LEARN_EPILOG)
+def learn(ctx: typer.Context, name: NameOption = None, ui: UiOption = None, pace: PaceOption = None) -> None:
+    """Learn the game in 60 seconds: one round against Coach.
+
+    You have three dice each, and Coach says what to do in five steps. Nothing counts, nothing is kept, and no network
+    is used. Escape skips the lesson.
+    """
+    if not is_interactive():
+        raise Failure("A lesson needs a terminal.", hint="The rules in words: p2pdice rules classic")
+    settings = ctx.ensure_object(Settings)
+    run(show(LessonTable(settings, showing(settings, ui, pace, None), nickname(name))))

@@ -7,14 +7,15 @@ from typing import Annotated, Final
 
 import typer
 
-from cli.commands.waiting import place_in
-from cli.doctor import PEER, Finding, Severity
+from cli.commands.network import InterfaceOption, place_in
+from cli.doctor import PEER, Finding, Severity, firewall, machine, network
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
 from cli.settings import Settings
-from cli.table.play import InterfaceOption, run
+from cli.table.play import run
 from p2pdice.plurals import plural
+from protocol.net.survey import addresses_in
 
 EPILOG: Final = """\b
 Examples:
@@ -61,8 +62,6 @@ def doctor(
             say(finding.line())
 
     async def examine() -> None:
-        from cli.doctor import firewall, machine, network
-
         for finding in machine(home):
             note(finding)
         note(firewall(str(port or "PORT")))
@@ -85,8 +84,6 @@ def doctor(
 
 
 def _addresses(text: str) -> tuple[tuple[str, int], ...]:
-    from protocol.net.survey import addresses_in
-
     try:
         return addresses_in(text)
     except ValueError as error:

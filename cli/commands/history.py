@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.commands.judging import on_all_cores, read_transcript
+from cli.commands.judging import on_all_cores, progress_over, read_transcript
 from cli.commands.matches import read
-from cli.commands.progress import progress_over
 from cli.front import application
+from cli.history import WARNING, WIDTH, data, dice_lines, figures, heading, records, table
 from cli.output import say
 from cli.render import command_line, counted, escape, listing
 from cli.settings import Settings
 from cli.text.match_list import Listed, listed_with_files
 from p2pdice.rulesets import PRESETS
+from protocol.consensus.verifier import Judgement, examine
+from protocol.crypto.keys import fingerprint
+from protocol.match.replay import Replay
+from protocol.storage.home import Home
+from protocol.wire.names import ruleset_label
 
 if TYPE_CHECKING:
     from cli.history import MatchFigures
@@ -136,8 +141,6 @@ def stats(
     Each transcript is verified first. Matches without one, and those that are not fair and finished, are left out, and
     named.
     """
-    from cli.history import WARNING, WIDTH, data, dice_lines, heading, records, table
-
     meant, unread = _chosen(ctx, player, rules, since, until)
     chosen = [each for each in meant if each.transcript is not None]
     paths = [each.transcript for each in chosen if each.transcript is not None]
@@ -170,10 +173,6 @@ def stats(
 
 def read_figures(path: Path) -> MatchFigures | None:
     """Verify a transcript; return the figures of its match if it is fair and finished, and can be read."""
-    from cli.history import figures
-    from protocol.consensus.verifier import Judgement, examine
-    from protocol.match.replay import Replay
-
     try:
         examined = examine(read_transcript(path))
     except OSError:
@@ -189,8 +188,6 @@ def _chosen(
 
     :raises typer.BadParameter: if there are no such rules.
     """
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     finished = _finished(home)
     names = tuple(dict.fromkeys((*PRESETS, HOUSE, *(each.rules_name for each in finished if each.rules_name))))
@@ -230,9 +227,6 @@ def _moment(match: Listed) -> float:
 
 def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool | None:
     """Tell whether a match has such a player and such rules; None if it is old or damaged, so that nobody can tell."""
-    from protocol.crypto.keys import fingerprint
-    from protocol.wire.names import ruleset_label
-
     if player is None and rules is None:
         return True
     genesis = match.genesis

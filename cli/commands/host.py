@@ -15,24 +15,33 @@ import typer
 from cli.bots.crew import Crew, Recruit, hired
 from cli.bots.lull import GIVE_UP
 from cli.bots.names import bot_nickname, house_names
+from cli.bots.program_reporter import introduced
 from cli.bots.programs import ProgramError, split_command
-from cli.commands.nickname import NameOption, nickname
-from cli.commands.unattended import GiveUpOption, MatchesOption
-from cli.commands.waiting import waiting
+from cli.commands.bot_options import GiveUpOption, LevelsOption, MatchesOption, dealt
+from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOption, ask_for_pledge, waiting
 from cli.front import application
-from cli.levels import Level, LevelsOption, dealt, shown
-from cli.log import open_log
-from cli.preferences import CHAT, ODDS, preferences
+from cli.home import open_log
+from cli.levels import Level, shown
+from cli.output import is_interactive
+from cli.preferences import CHAT, ODDS, NameOption, nickname, preferences
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
-from cli.settings import Settings, is_interactive
-from cli.table.play import Company, InterfaceOption, Pledge, PledgeOption, PortOption, open_again, play, run
+from cli.settings import Settings
+from cli.table.play import Company, open_again, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
+from protocol.crypto.keys import Identity
+from protocol.crypto.short_code import looks_like_a_code
+from protocol.limits import PLAYERS
+from protocol.match.lobby import TableSettings
+from protocol.net.addresses import parse_address
+from protocol.storage.home import Home
+from protocol.wire.frames import Customs
+from protocol.wire.genesis import Patience
+from protocol.wire.names import table_name_flaw
 
 if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
     from protocol.node.node import Node
-    from protocol.wire.frames import Customs
 
 EPILOG: Final = """\b
 Examples:
@@ -183,10 +192,6 @@ def host(
     seat. Ctrl-C makes the current match the last one. Exit code 7 means that too few players were there for too long.
     docs/league.md has a script.
     """
-    from protocol.limits import PLAYERS
-    from protocol.match.lobby import TableSettings
-    from protocol.wire.genesis import Patience
-
     of_a_night = {"--matches": matches, "--at-least": at_least, "--wait": wait, "--give-up": give_up, "--out": out}
     of_a_person = {"--ui": ui, "--pace": pace, "--bell": bell, "--qr": qr or None, "--ask": ask or None}
     for option, value in (of_a_person if no_play else of_a_night | {"--json": as_json or None}).items():
@@ -227,8 +232,6 @@ def host(
         unlisted=is_alone and not advertise,
     )
     if pledge is None and opened.ruleset.motes and not no_play and is_interactive():
-        from cli.commands.pledging import ask_for_pledge
-
         pledge = ask_for_pledge()
     pledged = (pledge or Pledge.REDEEMED).value
 
@@ -237,7 +240,6 @@ def host(
     if no_play:
         from cli.bots.league import WAIT, League, Terms
         from cli.bots.league_report import LeagueReport
-        from protocol.storage.home import Home
 
         terms = Terms(matches or 1, least, WAIT if wait is None else wait, GIVE_UP if give_up is None else give_up)
         report = LeagueReport(Home(settings.private_home()), terms.matches, out, as_json=as_json)
@@ -274,8 +276,6 @@ def customs(odds: Odds | None, chat: Chat | None, *, is_alone: bool) -> Customs:
 
     :param is_alone: its owner plays against their own bots only, who do not mind odds.
     """
-    from protocol.wire.frames import Customs
-
     settled = preferences(Settings())
     shown = odds or settled.odds
     if odds is None and is_alone and shown == Odds.EACH:
@@ -288,10 +288,6 @@ def table_name(name: str) -> str:
 
     :raises typer.BadParameter: with the reason.
     """
-    from protocol.crypto.short_code import looks_like_a_code
-    from protocol.net.addresses import parse_address
-    from protocol.wire.names import table_name_flaw
-
     name = unicodedata.normalize("NFC", name).strip()
     if problem := table_name_flaw(name):
         raise typer.BadParameter(f"a table's name {problem}.")
@@ -316,9 +312,6 @@ async def recruits(
     :param has_guests: other people can sit down; nicknames tell them whose the bots are.
     :raises Failure: if a program cannot be started, or says no hello.
     """
-    from cli.bots.program_reporter import introduced
-    from protocol.crypto.keys import Identity
-
     programs: list[str] = []
     if commands:
         async with waiting("Starting each bot once, to check that it speaks the protocol."):

@@ -10,19 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.commands.nickname import NameOption, nickname
-from cli.confirmation import confirm
 from cli.exits import Failure
 from cli.front import application
-from cli.output import say
-from cli.passphrases import new_passphrase, unlocked
+from cli.home import new_passphrase, unlocked
+from cli.output import confirm, say
+from cli.preferences import NameOption, nickname
 from cli.render import command_line, counted, shown_path, stated
 from cli.settings import Settings, home_words
+from protocol.crypto.keys import (
+    Identity,
+    KeyFileError,
+    WrongPassphraseError,
+    is_protected,
+    read_key,
+    read_private,
+    replace_key_file,
+)
+from protocol.crypto.words import fingerprint_words
+from protocol.files import write_whole
+from protocol.storage import archive
+from protocol.storage import backup as backups
+from protocol.storage.home import Home
+from protocol.storage.store import HomeInUseError, StoreError
 
 if TYPE_CHECKING:
-    from protocol.crypto.keys import Identity
     from protocol.storage.backup import Backup
-    from protocol.storage.home import Home
 
 EPILOG: Final = """\b
 Examples:
@@ -68,10 +80,6 @@ def show(
     Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other. The words say
     the same as the letters.
     """
-    from protocol.crypto.keys import is_protected, read_private
-    from protocol.crypto.words import fingerprint_words
-    from protocol.storage.home import Home
-
     home = ctx.ensure_object(Settings).private_home()
     player = nickname(name)
     me, is_new = _unlocked(Home(home))
@@ -95,9 +103,6 @@ def show(
 
 def _unlocked(home: Home) -> tuple[Identity, bool]:
     """Return the identity, and whether it was made now."""
-    from protocol.crypto.keys import Identity
-    from protocol.storage import archive
-
     if (me := unlocked(home.path)) is not None:
         return me, False
     if home.identity.exists() or not home.store.exists():
@@ -113,10 +118,6 @@ def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
     The present key is kept in a file beside the new one, so that you can go back to it with restore. Matches that are
     not over belong to the key with which they were begun.
     """
-    from protocol.crypto.keys import Identity, replace_key_file
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
         if unfinished := len(archive.unfinished(store.matches())):
@@ -149,9 +150,6 @@ def backup(
     contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in the folder
     matches of your home.
     """
-    from protocol.storage import backup as backups
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     if not home.identity.exists():
         raise Failure(f"There is no key in {shown_path(home.path)} yet.", hint="It is made when you first play.")
@@ -187,11 +185,6 @@ def restore(
     matches that were not over when the backup was made: they are not in it, and their seats are lost if the home in
     which they were begun is lost.
     """
-    from protocol.crypto.keys import is_protected
-    from protocol.storage import backup as backups
-    from protocol.storage.home import Home
-    from protocol.storage.store import HomeInUseError
-
     home = Home(ctx.ensure_object(Settings).private_home())
     try:
         found = backups.look(file)
@@ -229,8 +222,6 @@ def _without_passphrase(data: bytes, path: Path) -> Identity | None:
 
     :raises KeyFileError: if it holds no key.
     """
-    from protocol.crypto.keys import WrongPassphraseError, read_key
-
     try:
         return read_key(data, None, path)
     except WrongPassphraseError:
@@ -244,8 +235,6 @@ def _tell_of_the_key_here(path: Path, restored: bytes, its_key: Identity | None)
     :param its_key: its key, if it has no passphrase.
     :raises KeyFileError: if it is a link, or others can read it.
     """
-    from protocol.crypto.keys import KeyFileError, read_private
-
     if (here := read_private(path)) == restored:
         say("The same key is here already.")
         return True
@@ -269,10 +258,6 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
     :param its_key: that of the backup, if it has no passphrase.
     :param has_key_already: the key that is here is the same.
     """
-    from protocol.storage import archive
-    from protocol.storage import backup as backups
-    from protocol.storage.store import StoreError
-
     if not home.store.exists():
         _tell_of_the_purse(found)
         return
@@ -316,10 +301,6 @@ def passphrase(
     recover it for you. It protects the key alone: anybody with a copy of the whole folder has the seeds of your
     unfinished matches. Backups and copies that were made before stay as they are.
     """
-    from protocol.files import write_whole
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
         had = unlocked(home.path)

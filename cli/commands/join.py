@@ -11,24 +11,34 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.commands import watch
-from cli.commands.nickname import NameOption, nickname
-from cli.commands.own_match import refused
-from cli.commands.picking import pick_one
-from cli.commands.tables import LISTEN, Found, listening, look_around
-from cli.commands.waiting import place_in, shown, waiting
+from cli.commands.network import (
+    InterfaceOption,
+    Pledge,
+    PledgeOption,
+    PortOption,
+    ask_for_pledge,
+    place_in,
+    refused,
+    shown,
+    waiting,
+)
+from cli.commands.tables import LISTEN, Found, listening, look_around, pick_one
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import agrees, complain
-from cli.passphrases import unlocked
+from cli.home import unlocked
+from cli.output import agrees, complain, is_interactive
+from cli.preferences import NameOption, nickname
 from cli.render import command_line, escape, listing, sentence, stated
-from cli.settings import Settings, is_interactive
-from cli.table.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play, run
+from cli.settings import Settings
+from cli.table.play import Enter, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.seating import display_names
 from cli.text.tables_shown import Listed, listed
+from protocol.crypto.short_code import looks_like_a_code
+from protocol.errors import LOOK_ON, ErrorCode, NamesakeError, NodeError
+from protocol.node.locator import tables_called
 
 if TYPE_CHECKING:
-    from protocol.errors import NodeError
     from protocol.events import PlayerInfo
     from protocol.net.discovery import Sighting
     from protocol.node.node import Node
@@ -81,9 +91,6 @@ def join(
     You can type this before the host does: at a terminal it waits until the table opens. Ctrl-C leaves. If its match
     has begun already, you can watch it.
     """
-    from protocol.crypto.short_code import looks_like_a_code
-    from protocol.errors import LOOK_ON, ErrorCode, NamesakeError, NodeError
-
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
     is_patient = is_interactive() if wait is None else wait
@@ -103,8 +110,6 @@ def join(
             let_in += error.players
         except NodeError as error:
             if error.code is ErrorCode.PLEDGE:
-                from cli.commands.pledging import ask_for_pledge
-
                 pledge = ask_for_pledge()
                 continue
             if error.choices != LOOK_ON or not (is_interactive() and agrees(f"{stated(error.parts)} Watch it?")):
@@ -134,7 +139,6 @@ def seat_at(
     :param asks: no seat is taken without a pledge, if the rules have motes.
     :param let_in: players with the names of others, with whom the person plays all the same.
     """
-    from protocol.errors import NamesakeError, NodeError
 
     async def enter(node: Node) -> None:
         node.pledge = (pledge or Pledge.REDEEMED).value
@@ -223,8 +227,6 @@ def _open_ones(found: Iterable[Sighting]) -> list[Listed]:
 
 def search(target: str | tuple[Sighting, ...]) -> str:
     """Return a sentence for the wait: a table is asked for a seat, or looked for if only its name is known."""
-    from protocol.crypto.short_code import looks_like_a_code
-
     if not isinstance(target, str):
         return f"Asking for a seat at {escape(target[0].advertisement.name)}."
     if looks_like_a_code(target):
@@ -239,8 +241,6 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol.node.locator import tables_called
-
     open_ones = _open_ones(found.now)
     if not open_ones:
         hint = f"Ask the host for the join line, or open a table yourself: {command_line('host')}"

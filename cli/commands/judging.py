@@ -1,41 +1,48 @@
-"""Reads and judges transcripts: in this process, or many at once on all cores if that is faster."""
+"""Judging transcripts: read within bounds, on all cores if that is faster, with progress at a terminal."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
-from cli.cores import cores
+from cli.output import painting, wants_color
+from cli.render import harmless
+from cli.table.suspending import hiding_cursor
+from protocol.files import read_outside
+from protocol.limits import TRANSCRIPT
 
 if TYPE_CHECKING:
-    from protocol.consensus.verifier import Verdict
+    from rich.status import Status
 
 SHARE: Final = 1024 * 1024
 """Bytes that are worth another process: to start one takes as long as to judge a few hundred thousand."""
+MOST_CORES: Final = 61 if sys.platform == "win32" else 256
+"""Windows can wait for no more processes at once; no machine is known on which more than that would help elsewhere."""
 
 Result = TypeVar("Result")
 
 
-class Judged(NamedTuple):
-    """The verdict on a file."""
+def read_transcript(path: Path) -> bytes:
+    """Return the bytes of a file, but at most one more than a transcript may have.
 
-    verdict: Verdict
-    modified: float
-    """Time of the last change of the file, in seconds since 1970."""
-
-
-def judge(path: Path) -> Judged:
-    """Judge a file.
-
-    :raises OSError: if it cannot be read.
+    :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
+        to open one may wait.
     """
-    from protocol.consensus.verifier import verify
+    return read_outside(path, TRANSCRIPT + 1)
 
-    data = read_transcript(path)
-    return Judged(verify(data), path.stat().st_mtime)
+
+def cores() -> int:
+    """Return how many cores this process may use, at most :data:`MOST_CORES`: a container may have fewer than its
+    machine.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, MOST_CORES)
 
 
 @contextmanager
@@ -65,11 +72,6 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is for all processes, and one of them tells of it
 
 
-def takes_long(paths: Iterable[Path]) -> bool:
-    """Tell whether it takes more than a moment to judge these files."""
-    return _size(paths) > SHARE
-
-
 def _size(paths: Iterable[Path]) -> int:
     total = 0
     for path in paths:
@@ -78,13 +80,49 @@ def _size(paths: Iterable[Path]) -> int:
     return total
 
 
-def read_transcript(path: Path) -> bytes:
-    """Return the bytes of a file, but at most one more than a transcript may have.
+class ProgressLine:
+    """Prints finished lines to ``stream`` and, on a terminal, a last line below them that changes.
 
-    :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
-        to open one may wait.
+    A context manager: at its end the last line is taken away.
     """
-    from protocol.files import read_outside
-    from protocol.limits import TRANSCRIPT
 
-    return read_outside(path, TRANSCRIPT + 1)
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._status: Status | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> ProgressLine:
+        if wants_color(self._stream):
+            self._status = painting(self._stream).status("")
+            self._stack.enter_context(hiding_cursor(self._stream))
+            self._stack.enter_context(self._status)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def line(self, text: str) -> None:
+        """Print a line that stays."""
+        if self._status is not None:
+            self._status.console.print(harmless(text))
+        else:
+            print(text, file=self._stream, flush=True)
+
+    def now(self, text: str) -> None:
+        """Show the present state in the last line, if the stream is a terminal."""
+        if self._status is not None:
+            from rich.text import Text
+
+            self._status.update(Text(harmless(text), no_wrap=True, overflow="ellipsis"))
+
+
+@contextmanager
+def progress_over(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows the present state at a terminal, if the files take more than a moment to judge."""
+    if as_json or not sys.stdout.isatty() or _size(paths) <= SHARE:
+        yield lambda _: None
+        return
+    with ProgressLine(sys.stdout) as progress:
+        yield progress.now

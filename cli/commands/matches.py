@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.bots.crew import tidy
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import agrees, complain, say
+from cli.output import agrees, complain, is_interactive, say
 from cli.render import command_line, counted, sentence, shown_path, stated
-from cli.settings import Settings, home_words, is_interactive
+from cli.settings import Settings, home_words
 from cli.text.match_list import Listed, listed, listed_with_files, show
+from protocol.errors import BEGIN, NodeError
+from protocol.files import write_own, write_whole
+from protocol.storage import archive
+from protocol.storage.home import Home
 
 if TYPE_CHECKING:
-    from protocol.storage.home import Home
     from protocol.storage.store import Store, StoredMatch
 
 EXAMPLES: Final = """\b
@@ -69,8 +73,6 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     The list shows what transcripts say. Whether their players have signed that, p2pdice verify tells.
     """
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     if not home.has_store:
         kept: Sequence[StoredMatch] = ()
@@ -104,10 +106,6 @@ def save(
     The transcript of an unfinished match holds everything that was signed so far: verify calls it incomplete, and says
     where the match stopped and who is awaited. Without -o it is written beside those of finished matches.
     """
-    from protocol.files import write_own, write_whole
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     with read(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
@@ -134,10 +132,6 @@ def forget(
 
     The bots that you seated in it are forgotten, too. Transcripts and proofs are separate files, and stay.
     """
-    from cli.bots.crew import tidy
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
@@ -184,9 +178,6 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
     :param if_busy: what to type if another process uses the home.
     :raises Failure: if the home has none, or another process uses it.
     """
-    from protocol.errors import NodeError
-    from protocol.storage import archive
-
     _check(home)
     try:
         store = archive.open_store(home)
@@ -202,23 +193,17 @@ def read(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
 
     :raises Failure: if the home has none.
     """
-    from protocol.storage import archive
-
     _check(home)
     with archive.read_store(home) as store:
         yield _shown(store)
 
 
 def _check(home: Home) -> None:
-    from protocol.errors import BEGIN
-
     if not home.has_store:
         raise Failure(f"No match is kept in {shown_path(home.path)}.", choices=BEGIN)
 
 
 def _shown(store: Store) -> tuple[Store, tuple[StoredMatch, ...]]:
-    from protocol.storage import archive
-
     if store.loss is not None:
         complain(sentence(archive.describe(store.loss)))
     return store, store.matches()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,10 +16,13 @@ from cli.front import application
 from cli.output import say
 from cli.render import command_line, counted, escape, sentence
 from cli.settings import Settings, home_words
-
-if TYPE_CHECKING:
-    from protocol.storage.home import Home
-    from protocol.storage.people import Person
+from protocol.crypto.keys import FINGERPRINT_CHARACTERS
+from protocol.crypto.words import fingerprint_words, parse_typed_fingerprint
+from protocol.limits import NICKNAME_CHARACTERS
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.people import Person
+from protocol.wire.names import outline
 
 EPILOG: Final = """\b
 Examples:
@@ -55,8 +58,6 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
     fingerprint, how many matches you have played together, when you last met, and whether you trust the key. Bots whose
     names mark them as bots are left out. If you forget a match, you forget the people whom you met only there.
     """
-    from protocol.storage.home import Home
-
     if ctx.invoked_subcommand is not None:
         if as_json:
             instead = command_line("people", "--json", *home_words(ctx.ensure_object(Settings).private_home()))
@@ -73,8 +74,6 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _line(person: Person) -> str:
-    from protocol.crypto.words import fingerprint_words
-
     names = ", ".join(escape(name) for name in _names(person)) or "(no name yet)"
     met = "" if person.met is None else f", last on {datetime.fromtimestamp(person.met):%Y-%m-%d}"
     trusted = "  TRUSTED" if person.is_trusted else ""
@@ -88,8 +87,6 @@ def _names(person: Person) -> tuple[str, ...]:
 
 
 def _json(person: Person) -> dict[str, Any]:
-    from protocol.crypto.words import fingerprint_words
-
     def date(met: int | None) -> str | None:
         return None if met is None else datetime.fromtimestamp(met, UTC).isoformat(timespec="seconds")
 
@@ -105,8 +102,6 @@ def _json(person: Person) -> dict[str, Any]:
 
 
 def _known(home: Home) -> tuple[Person, ...]:
-    from protocol.storage import archive
-
     if not home.has_store:
         return ()
     with archive.read_store(home) as store:
@@ -129,10 +124,6 @@ def untrust(ctx: typer.Context, who: WhoArgument) -> None:
 
 
 def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
-    from protocol.crypto.words import fingerprint_words
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     person, name = find(_known(home), who, home)  # before a store is made: a name that nobody has leaves nothing behind
     if not (is_trusted or person.is_trusted):
@@ -169,10 +160,6 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
     :param home: where the people are known, for the hint.
     :raises Failure: if it means nobody, or more than one.
     """
-    from protocol.crypto.words import parse_typed_fingerprint
-    from protocol.storage.people import Person
-    from protocol.wire.names import outline
-
     if not who.strip():
         raise typer.BadParameter("it is empty", param_hint="NAME|FINGERPRINT")
     try:
@@ -203,8 +190,5 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
 
 def _may_be_a_name(who: str) -> bool:
     """Tell whether a text is short enough for a nickname, and no fingerprint without its dashes."""
-    from protocol.crypto.keys import FINGERPRINT_CHARACTERS
-    from protocol.limits import NICKNAME_CHARACTERS
-
     is_compact = len(who) == FINGERPRINT_CHARACTERS and who.isalnum() and not who.isalpha()
     return len(who) <= NICKNAME_CHARACTERS and not is_compact

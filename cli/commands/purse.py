@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from cli.bots.crew import at_home
 from cli.commands.matches import JsonOption, MatchArgument
 from cli.commands.people import WhoArgument, find
-from cli.confirmation import confirm
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import complain, say
+from cli.output import complain, confirm, say
 from cli.render import command_line, counted, escape, listing, sentence, shown
 from cli.settings import Settings, home_words
+from p2pdice.moves import Stake, parse_move
 from p2pdice.plurals import plural
 from p2pdice.souls import TWIN_SOULS
+from protocol.errors import NodeError
+from protocol.node.purse import PurseKeeper
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.voiding import Voiding, void_lines
 
 if TYPE_CHECKING:
-    from protocol.node.purse import PurseKeeper
-    from protocol.storage.home import Home
     from protocol.storage.purses import OwnPurse
     from protocol.storage.store import Store
 
@@ -88,8 +92,6 @@ def purse(
     when you next sit down with them. If you stake something before that, your purse contradicts itself, and you begin
     another one without coins.
     """
-    from protocol.storage.home import Home
-
     if ctx.invoked_subcommand is not None:
         if as_json:
             instead = command_line("purse", "--json", *home_words(ctx.ensure_object(Settings).private_home()))
@@ -107,8 +109,6 @@ def purse(
 
 def _read(home: Home) -> _Account | None:
     """Return the purse of a home; None if there is none."""
-    from protocol.storage import archive
-
     if not home.has_store:
         return None
     with archive.read_store(home) as store:
@@ -126,8 +126,6 @@ def _read(home: Home) -> _Account | None:
 
 
 def _sealed(choices: Iterable[str]) -> tuple[int, int] | None:
-    from p2pdice.moves import Stake, parse_move
-
     moves = (parse_move(text) for text in choices if text.startswith("stake "))  # another choice is to concede
     return next(((each.bet, each.tickets) for each in moves if isinstance(each, Stake)), None)
 
@@ -203,8 +201,6 @@ def forfeit(ctx: typer.Context, is_sure: SureOption = False, as_json: JsonOption
 
     If the match goes on after all, its end brings nothing into your purse, even if you win.
     """
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
         keeper = _keeper(home, store)
@@ -242,10 +238,6 @@ def void(
 
     Once you have signed, you cannot play on in that match. If the others finish it instead, they win your stake.
     """
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-    from protocol.storage.voiding import Voiding, void_lines
-
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
         played = archive.with_stakes(store, match)
@@ -298,12 +290,6 @@ def void(
 
 def _signed_by_bots(home: Home, store: Store, match: bytes) -> dict[str, str]:
     """Return the lines of the bots that play with the owner, by name: nobody else could send them."""
-    from cli.bots.crew import at_home
-    from protocol.errors import NodeError
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-    from protocol.storage.voiding import Voiding
-
     lines = {}
     stored = store.match(match)
     for bot in at_home(home, stored).bots if stored is not None else ():
@@ -319,9 +305,6 @@ def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) ->
     A purse is refused if it no longer shows any record that you know, as after five hundred matches with others. If
     you believe its owner all the same, forget it: then you take it as a stranger's.
     """
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
         person, name = find(store.people.everybody(), " ".join(who), home)
@@ -338,8 +321,6 @@ def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) ->
 @contextmanager
 def _opened(home: Home) -> Iterator[Store]:
     """Hold the store of a home. None is made, as no purse would be in it."""
-    from protocol.storage import archive
-
     if not home.has_store:
         raise Failure(NO_PURSE)
     with closing(archive.open_store(home)) as store:
@@ -347,9 +328,6 @@ def _opened(home: Home) -> Iterator[Store]:
 
 
 def _keeper(home: Home, store: Store) -> PurseKeeper:
-    from protocol.node.purse import PurseKeeper
-    from protocol.storage import archive
-
     owner = archive.purse_owner(home, store)
     if not owner:
         raise Failure(NO_PURSE)

@@ -12,17 +12,29 @@ from cli.commands.judging import read_transcript
 from cli.commands.verify import CODES, Report, describe
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import complain, say
+from cli.output import complain, is_interactive, say
 from cli.render import command_line, escape, sentence, shown_path
-from cli.settings import Settings, is_interactive
+from cli.settings import Settings
+from cli.table.board import Board
+from cli.table.pace import beats
 from cli.table.play import run, show
+from cli.table.replay_table import ReplayTable, look_back
 from cli.table.showing import PaceOption, UiOption, showing
+from cli.text.event_json import VERDICT, event_line
+from cli.text.hindsight import weigh
+from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.transcript_names import named_transcript
+from p2pdice.events import RoundStarted
+from protocol.consensus.verifier import Judgement, examine
+from protocol.events import Happened
+from protocol.match.replay import Replay
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.wire.names import ruleset_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protocol.match.replay import Replay
 
 EPILOG: Final = """\b
 Examples:
@@ -75,8 +87,6 @@ def replay(
         for line in data_lines(replayed, seat, path):
             print(line)
     elif is_interactive():
-        from cli.table.replay_table import ReplayTable
-
         how = showing(settings, ui, pace, bell=False)
         run(show(ReplayTable(replayed, settings, how, seat, "\n".join(verdict))))
     else:
@@ -91,12 +101,6 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
 
     :raises Failure: if it cannot be read or holds none.
     """
-    from protocol.consensus.verifier import Judgement, examine
-    from protocol.match.replay import Replay
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-    from protocol.wire.names import ruleset_hash
-
     try:
         path = named_transcript(name, settings)
         data = read_transcript(path)
@@ -126,8 +130,6 @@ def _seat(replayed: Replay, wanted: str) -> int:
 
     :raises typer.BadParameter: if nobody is meant, or several.
     """
-    from cli.text.players import UnknownPlayerError, find_seat
-
     try:
         return find_seat(replayed.players, wanted)
     except UnknownPlayerError as error:
@@ -136,12 +138,6 @@ def _seat(replayed: Replay, wanted: str) -> int:
 
 def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[str]:
     """Yield the whole match in plain sentences, an empty line before each round."""
-    from cli.table.board import Board
-    from cli.table.pace import beats
-    from cli.table.replay_table import look_back
-    from p2pdice.events import RoundStarted
-    from protocol.events import Happened
-
     yield from verdict
     board = Board()
     for _, event in replayed.tell(seat):
@@ -156,11 +152,6 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
 
 def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
     """Yield the whole match as NDJSON: the verdict, then the events."""
-    from cli.table.board import Board
-    from cli.text.event_json import VERDICT, event_line
-    from cli.text.hindsight import weigh
-    from protocol.events import Happened
-
     yield json.dumps({"type": VERDICT, **Report(path, replayed.verdict).to_json()})
     board = Board()
     for step, event in replayed.tell(seat):

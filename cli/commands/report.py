@@ -13,7 +13,9 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
 from cli.render import escape, sentence, shown_path
+from cli.report.page import page
 from cli.settings import Settings
+from protocol.files import write_whole
 
 EPILOG: Final = """\b
 Examples:
@@ -44,9 +46,6 @@ def report(
     One HTML file: the verdict, the players, each round with what was likely and what was true, pictures of the dice,
     and every signature. It carries the transcript, and fetches nothing. Mail it, or put it on a disk.
     """
-    from cli.report.page import page
-    from protocol.files import write_whole
-
     path, data, replayed = opened(match, ctx.ensure_object(Settings), as_json=False)
     target = out if out is not None else Path(f"{path.stem}.html")
     if target.exists():

@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.bots.crew import Crew, Recruit, at_home, hired, recalled
-from cli.commands.nickname import nickname
+from cli.commands import matches
+from cli.commands.network import InterfaceOption, PortOption
 from cli.exits import Failure
 from cli.front import application
+from cli.preferences import nickname
 from cli.render import command_line
 from cli.settings import Settings, home_words
-from cli.table.play import Company, InterfaceOption, PortOption, open_again, play, rejoin, table_of
+from cli.table.play import Company, open_again, play, rejoin, table_of
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
+from protocol.crypto.keys import Identity
+from protocol.errors import BEGIN, ErrorCode, NodeError
+from protocol.storage import archive
+from protocol.storage.home import Home
 
 if TYPE_CHECKING:
     from protocol.node.node import Node
-    from protocol.storage.home import Home
     from protocol.storage.store import StoredMatch
 
 EPILOG: Final = """\b
@@ -74,9 +79,6 @@ def resume(
         return recalled(node, crew)
 
     async def again(node: Node, wish: str) -> Company:
-        from protocol.crypto.keys import Identity
-        from protocol.storage import archive
-
         if archive.roster_index(stored) != stored.host:
             return await rejoin(node, wish)
 
@@ -106,10 +108,6 @@ def _check(settings: Settings, match: str | None) -> None:
 
     :raises NodeError: if there is none.
     """
-    from protocol.errors import BEGIN, ErrorCode, NodeError
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(settings.private_home())
     if not home.has_store:
         raise NodeError(ErrorCode.NO_MATCH, "there is no unfinished match here", choices=BEGIN)
@@ -126,10 +124,6 @@ def _over(home: Home, stored: StoredMatch) -> Failure:
 
 
 def _list(settings: Settings, as_json: bool) -> None:
-    from cli.commands import matches
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-
     home = Home(settings.private_home())
     kept: tuple[StoredMatch, ...] = ()
     if home.store.exists():

@@ -9,13 +9,13 @@ from typing import Annotated, Final
 
 import typer
 
-from cli.commands.nickname import login_name
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import say, unguarded
-from cli.preferences import SETTINGS, File, Settled, file_path, settled, typed, unknown_setting
+from cli.output import COLOR_VARIABLE, say, unguarded
+from cli.preferences import SETTINGS, File, Settled, file_path, login_name, settled, typed, unknown_setting
 from cli.render import command_line, escape, sentence, shown_path
-from cli.settings import COLOR_VARIABLE, Settings
+from cli.settings import Settings
+from protocol.storage.home import NoHomeError
 
 EXAMPLES: Final = """\b
 Examples:
@@ -56,8 +56,6 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         if as_json:
             raise typer.BadParameter(f"it is only for {command_line('settings', '--json')}.", param_hint="--json")
         return
-    from protocol.storage.home import NoHomeError
-
     found = settled(ctx.ensure_object(Settings))
     try:
         path = file_path()

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.boundary import report as report_failure
-from cli.commands.judging import Judged, judge, on_all_cores
-from cli.commands.progress import progress_over
+from cli.commands.judging import on_all_cores, progress_over, read_transcript
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
@@ -26,6 +25,12 @@ from cli.text.narrate import unfamiliar
 from cli.text.narrate_motes import ticket_change
 from cli.text.transcript_names import named_transcript, words_for
 from p2pdice.plurals import plural
+from protocol.consensus import verifier
+from protocol.crypto.keys import parse_fingerprint
+from protocol.events import PlayerInfo
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.store import StoreError
 
 if TYPE_CHECKING:
     from protocol.consensus.verifier import Verdict
@@ -118,8 +123,6 @@ def _fingerprints(given: Iterable[str]) -> frozenset[str]:
     :raises typer.BadParameter: if one of them is not a fingerprint. Nor is an empty text: a script whose variable is
         unset must not trust everybody.
     """
-    from protocol.crypto.keys import parse_fingerprint
-
     try:
         return frozenset(parse_fingerprint(each) for text in given for each in text.split(","))
     except ValueError as error:
@@ -171,10 +174,6 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
 
     :param stack: keeps the store open.
     """
-    from protocol.storage import archive
-    from protocol.storage.home import Home
-    from protocol.storage.store import StoreError
-
     path = settings.home_if_any
     if path is None or not (home := Home(path)).store.exists():
         return lambda _: ()
@@ -246,10 +245,19 @@ def _named(name: str, settings: Settings) -> Path | Failure | OSError:
         return error
 
 
+def judge(path: Path) -> tuple[Verdict, float]:
+    """Return the verdict on a file, and when it was last changed, in seconds since 1970.
+
+    :raises OSError: if it cannot be read.
+    """
+    data = read_transcript(path)
+    return verifier.verify(data), path.stat().st_mtime
+
+
 def _judged(
     name: str,
     path: Path,
-    judged: Callable[[Path], Judged],
+    judged: Callable[[Path], tuple[Verdict, float]],
     trusted: frozenset[str] | None,
     remember: Callable[[Verdict], tuple[Acquaintance, ...]],
 ) -> Report:
@@ -291,8 +299,6 @@ def headline(verdict: Verdict) -> str:
 
 def describe(report: Report) -> list[str]:
     """Return a report in lines: the verdict, why, who played, how much was checked."""
-    from protocol.events import PlayerInfo
-
     verdict = report.verdict
     lines = [sentence(escape(verdict.reason))]
     if verdict.match is not None:

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.commands.matches import opened
-from cli.commands.nickname import NameOption, nickname
-from cli.commands.own_match import refused
-from cli.commands.picking import pick_one
-from cli.commands.tables import Found, look_around
-from cli.commands.waiting import place_in, shown, waiting
+from cli.commands.network import InterfaceOption, place_in, refused, shown, waiting
+from cli.commands.tables import Found, look_around, pick_one
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.passphrases import unlocked
+from cli.home import open_log, unlocked
+from cli.preferences import NameOption, nickname
 from cli.render import command_line
 from cli.settings import Settings
-from cli.table.play import InterfaceOption, alone, rejoin, run, show, sit
+from cli.table.live_table import SpectatorTable, report
+from cli.table.play import alone, rejoin, run, show, sit
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
 from cli.text.tables_shown import Listed, listed
+from protocol.errors import NodeError
+from protocol.node.node import Node
+from protocol.storage.home import Home
 
 if TYPE_CHECKING:
     from protocol.crypto.keys import Identity
@@ -61,8 +63,6 @@ def watch(
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """
-    from protocol.storage.home import Home
-
     settings = ctx.ensure_object(Settings)
     home = Home(settings.private_home())
     if home.store.exists():
@@ -85,11 +85,6 @@ async def look_on(
     :param how: how to show it; None for one JSON object an event.
     :param identity: that of the home, if it is unlocked already.
     """
-    from cli.log import open_log
-    from cli.table.live_table import SpectatorTable, report
-    from protocol.errors import NodeError
-    from protocol.node.node import Node
-
     home = settings.private_home()
     open_log(home)
     me = identity or unlocked(home)

@@ -18,20 +18,19 @@ from contextlib import (
     suppress,
 )
 from dataclasses import replace
-from enum import StrEnum
 from io import StringIO
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar, cast
 
 import typer
 
 from cli.exits import ExitCode, Failure
-from cli.output import complain, say, unguarded
-from cli.passphrases import unlocked
+from cli.front import gc_paused
+from cli.home import unlocked
+from cli.output import complain, is_interactive, say, unguarded
 from cli.render import harmless, sentence
 from cli.rulesets import chosen_ruleset, rules_name
-from cli.settings import Settings, is_interactive
-from cli.starting import gc_paused
+from cli.settings import Settings
 from cli.table.face import HOST, InterruptedByUserError, PipedLines, TerminalLines
 from cli.table.showing import Showing, Ui
 from cli.table.suspending import leaving
@@ -45,32 +44,6 @@ if TYPE_CHECKING:
     from protocol.match.lobby import TableSettings
     from protocol.match.match import Match
     from protocol.node.node import Node
-
-PortOption = Annotated[
-    int, typer.Option("--port", min=0, max=65535, metavar="P", help="Listen on this port (0: any free one).")
-]
-InterfaceOption = Annotated[
-    str | None,
-    typer.Option("--interface", metavar="IF", show_default=False, help="Use this network interface (name or address)."),
-]
-
-
-class Pledge(StrEnum):
-    """A group of motes."""
-
-    REDEEMED = "redeemed"
-    CURSED = "cursed"
-
-
-PledgeOption = Annotated[
-    Pledge | None,
-    typer.Option(
-        "--pledge",
-        show_default=False,
-        help="With motes: you earn a run ticket if the winning die is of this group (default: you are asked; redeemed"
-        " where nobody can be).",
-    ),
-]
 
 _RAISE: Final = "\x1b[?1049h\x1b[2J\x1b[H"
 _LOWER: Final = "\x1b[?1049l"
@@ -186,7 +159,7 @@ def play(
 
     with curtained:
         with gc_paused():
-            from cli.log import open_log
+            from cli.home import open_log
             from protocol.node.node import Node
 
             if showing.ui is Ui.SCREEN:

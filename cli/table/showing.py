@@ -7,8 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from cli.output import is_interactive
 from cli.preferences import SLOWEST, preferences
-from cli.settings import Settings, is_interactive
+from cli.settings import Settings
 from cli.table.terminal import can_move_cursor, can_paint
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, TextIO
 
-from cli.output import unguarded
+from cli.output import unguarded, wants_color
 from cli.render import FACES, can_show, harmless
-from cli.settings import wants_color
 from cli.table.theme import MARKS, Depth, Ground, Theme
 
 if TYPE_CHECKING:

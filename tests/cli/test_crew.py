@@ -23,10 +23,11 @@ from cli.bots import bot_seat
 from cli.bots import crew as crew_of
 from cli.bots.bot_processes import Order
 from cli.bots.names import bot_nickname, house_names, program_name
+from cli.commands.bot import house_bot
+from cli.commands.bot_options import dealt
 from cli.commands.host import recruits
-from cli.commands.house_bot import house_bot
 from cli.exits import ExitCode
-from cli.levels import Level, dealt
+from cli.levels import Level
 from cli.settings import Settings
 from p2pdice.players import LEVELS, Player
 from p2pdice.rulesets import PRESETS
@@ -314,8 +315,8 @@ async def test_all_nodes_wait_without_hurry_for_the_person_of_the_bots_also_afte
     started: list[Coroutine[None, None, None]] = []
     order = Order.to_join(zoe.join_line, zoe.party)
     monkeypatch.setattr("cli.bots.bot_seat.Node", SimpleNamespace(open=opened))
-    monkeypatch.setattr("cli.commands.house_bot.PipedInput", lambda: OneLine(order.line()))
-    monkeypatch.setattr("cli.commands.house_bot.run", started.append)
+    monkeypatch.setattr("cli.commands.bot.PipedInput", lambda: OneLine(order.line()))
+    monkeypatch.setattr("cli.commands.bot.run", started.append)
     levels: list[str] = []
 
     def house_player(level: str, rng: Random) -> Player:

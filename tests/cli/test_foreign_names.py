@@ -278,12 +278,12 @@ def test_nobody_goes_around_the_outlet() -> None:
     }
     assert found == {
         ("cli/output.py", "input"),
-        ("cli/passphrases.py", "getpass"),
+        ("cli/home.py", "getpass"),
         ("cli/output.py", "Console"),
         ("cli/output.py", "unguarded"),
-        ("cli/commands/progress.py", "painting"),
+        ("cli/commands/judging.py", "painting"),
         ("cli/commands/arena.py", "painting"),
-        ("cli/commands/referee.py", "unguarded"),
+        ("cli/commands/rules.py", "unguarded"),
         ("cli/commands/settings.py", "unguarded"),
         ("cli/table/play.py", "unguarded"),
         ("cli/table/screen.py", "unguarded"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from cli.passphrases import NEW_VARIABLE, VARIABLE
+from cli.settings import LOCK_VARIABLE, UNLOCK_VARIABLE
 from protocol.crypto.keys import Identity, is_protected
 from protocol.crypto.words import parse_words
 from protocol.storage.home import Home
@@ -21,7 +21,7 @@ from protocol.wire.purses import Purse
 from tests.cli.conftest import Run
 from tests.protocol.test_backup import OWNER, fill
 
-NEW, OLD = {NEW_VARIABLE: "correct horse"}, {VARIABLE: "correct horse"}
+NEW, OLD = {LOCK_VARIABLE: "correct horse"}, {UNLOCK_VARIABLE: "correct horse"}
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ def test_the_command_alone_shows_the_key_in_letters_and_in_words(here: Run, home
 def test_a_passphrase_is_set_changed_and_removed(here: Run, home: Home) -> None:
     assert here("identity", "passphrase", **NEW).returncode == ExitCode.DONE
     assert is_protected(home.identity.read_bytes())
-    refused = here("identity", **{VARIABLE: "another"})
+    refused = here("identity", **{UNLOCK_VARIABLE: "another"})
     assert (refused.returncode, refused.stderr.count("\n")) == (ExitCode.FAILURE, 1)
     assert refused.stderr.startswith(f"Error: That is not the passphrase of {home.identity}")
     assert (shown(here, **OLD)["fingerprint"], shown(here, **OLD)["passphrase"]) == (OWNER.fingerprint, True)
-    assert "changed" in here("identity", "passphrase", **OLD, **{NEW_VARIABLE: "battery"}).stdout
+    assert "changed" in here("identity", "passphrase", **OLD, **{LOCK_VARIABLE: "battery"}).stdout
     assert Identity.load(home.identity, "battery").public == OWNER.public
-    assert "removed" in here("identity", "passphrase", "--remove", **{VARIABLE: "battery"}).stdout
+    assert "removed" in here("identity", "passphrase", "--remove", **{UNLOCK_VARIABLE: "battery"}).stdout
     assert shown(here)["passphrase"] is False
     assert "no passphrase" in here("identity", "passphrase", "--remove").stderr
     assert not list(home.path.glob("*.part"))
@@ -66,7 +66,7 @@ def test_no_command_asks_where_nobody_can_answer(here: Run, home: Home, command:
     here("identity", "passphrase", **NEW)
     done = here(*command.split())
     assert done.returncode == ExitCode.USAGE
-    assert VARIABLE in done.stderr
+    assert UNLOCK_VARIABLE in done.stderr
 
 
 def test_bots_do_not_get_the_passphrase(here: Run, home: Home, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_bots_do_not_get_the_passphrase(here: Run, home: Home, tmp_path: Path) -
     told = tmp_path / "told"
     program = f"import os; open({str(told)!r}, 'w').write(str(sorted(os.environ)))"
     here("host", "--bot", f'"{sys.executable}" -c "{program}"', **OLD)
-    assert not told.exists() or VARIABLE not in told.read_text()
+    assert not told.exists() or UNLOCK_VARIABLE not in told.read_text()
 
 
 def test_a_new_key_is_made_only_on_a_word_and_the_former_one_can_be_gone_back_to(here: Run, home: Home) -> None:

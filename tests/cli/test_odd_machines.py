@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cli.exits import ExitCode
-from cli.log import log_path
+from cli.home import log_path
 from cli.render import command_line
 from tests.cli.conftest import Run
 from tests.disks import fill, needs_mounts, needs_root, small_disk

@@ -80,7 +80,7 @@ def test_a_bid_that_nothing_tops_says_so(here: Run) -> None:
 def test_every_question_about_odds_is_answered(
     quantity: int, face: int, hand: list[int], hidden: int, preset: str
 ) -> None:
-    from cli.commands.odds import _chances, _standing
+    from cli.commands.rules import _chances, _standing
     from p2pdice.moves import Bid
 
     if not hand and not hidden:

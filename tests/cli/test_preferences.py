@@ -19,12 +19,11 @@ from hypothesis import strategies as st
 from cli.boundary import report
 from cli.commands import settings as settings_command
 from cli.commands.host import Odds, customs
-from cli.commands.nickname import nickname
 from cli.exits import ExitCode, Failure
 from cli.foreign_text import LARGEST_FILE
 from cli.front import build
 from cli.output import Outlet
-from cli.preferences import ODDS, SETTINGS, File, Preferences, preferences, settled, typed
+from cli.preferences import ODDS, SETTINGS, File, Preferences, nickname, preferences, settled, typed
 from cli.settings import Settings
 from tests.cli.conftest import Run
 from tests.cli.seat import seated

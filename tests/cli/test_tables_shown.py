@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.commands.join import choose
-from cli.commands.picking import pick, pick_one
-from cli.commands.tables import Found
+from cli.commands.tables import Found, pick, pick_one
 from cli.commands.watch import choose as choose_to_watch
 from cli.exits import ExitCode, Failure
 from cli.text.tables_shown import changes, data, describe, listed
@@ -139,7 +138,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
         questions.append(question)
         return next(coming)
 
-    monkeypatch.setattr("cli.commands.picking.is_interactive", lambda: True)
+    monkeypatch.setattr("cli.commands.tables.is_interactive", lambda: True)
     monkeypatch.setattr("builtins.input", answer)
     return questions
 
@@ -165,7 +164,7 @@ def test_enter_takes_none_of_several_tables_as_the_question_says(monkeypatch: py
 
 def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = asked(monkeypatch)
-    monkeypatch.setattr("cli.commands.picking.is_interactive", lambda: False)
+    monkeypatch.setattr("cli.commands.tables.is_interactive", lambda: False)
     rows = listed([*told(FRIDAY, 1), *told(SUNDAY, 2)])
     assert pick_one(rows[:1], "Which table?", "p2pdice join NAME") == rows[0]
     with pytest.raises(Failure, match="There are 2 to choose from: Friday, Sunday") as caught:

@@ -209,7 +209,7 @@ def test_a_pipe_that_takes_the_place_of_the_file_is_not_waited_for(
 def test_no_more_of_a_growing_file_is_read_than_a_match_can_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRANSCRIPT", 1000)
+    monkeypatch.setattr(judging, "TRANSCRIPT", 1000)
     path = tmp_path / "growing"
     path.write_bytes(bytes(5000))
     assert len(read_transcript(path)) == 1001

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from cli.log import EscapingFormatter, PrivateFileHandler
+from cli.home import EscapingFormatter, PrivateFileHandler
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import FORMED
 from protocol.crypto.hashing import tagged_hash

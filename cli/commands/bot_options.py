@@ -1,0 +1,64 @@
+"""The options of commands that seat bots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle, islice
+from typing import Annotated
+
+import typer
+
+from cli.bots.lull import GIVE_UP
+from cli.levels import DEFAULT_LEVEL, Level
+
+MatchesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--matches",
+        min=1,
+        max=10_000,
+        metavar="N",
+        show_default=False,
+        help="Unattended: play this many matches at the table (default: 1).",
+    ),
+]
+MoveOption = Annotated[
+    int,
+    typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that a program has for a move."),
+]
+GiveUpOption = Annotated[
+    int | None,
+    typer.Option(
+        "--give-up",
+        min=1,
+        max=86_400,
+        metavar="S",
+        show_default=False,
+        help="Unattended: leave with exit code 7 if nothing is played for S seconds, as too few players are there"
+        f" (default: {GIVE_UP}).",
+    ),
+]
+LevelOption = Annotated[Level, typer.Option("--level", help="How the bot plays: from random moves to its best.")]
+LevelsOption = Annotated[
+    list[Level] | None,
+    typer.Option(
+        "--level",
+        show_default=DEFAULT_LEVEL.value,
+        help="How house bots play: from random moves to their best. If repeated, they take the levels in turn.",
+    ),
+]
+
+
+def dealt(levels: Sequence[Level] | None, bots: int) -> tuple[Level, ...]:
+    """Return a level for each of ``bots`` bots.
+
+    :raises typer.BadParameter: for more levels than bots.
+    """
+    if levels and len(levels) > bots:
+        raise typer.BadParameter(
+            "There is no house bot to play like that."
+            if not bots
+            else f"{len(levels)} levels are too many for {bots}.",
+            param_hint="--level",
+        )
+    return tuple(islice(cycle(levels or (DEFAULT_LEVEL,)), bots))

@@ -1,0 +1,147 @@
+"""A player's home as commands open it: its log file, and its key if a passphrase protects it.
+
+Warnings and tracebacks go to the log, and never to a player's terminal.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from getpass import getpass
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any, Final
+
+from cli.exits import ExitCode, Failure
+from cli.output import complain
+from cli.render import escape, harmless, shown_path
+from cli.settings import LOCK_VARIABLE, UNLOCK_VARIABLE, given_passphrases
+from protocol.crypto.keys import Identity, WrongPassphraseError, is_protected, read_private
+from protocol.files import check_own, own_opener
+from protocol.limits import LOG_BYTES
+from protocol.storage.home import Home
+
+_TRIES: Final = 3
+
+
+class EscapingFormatter(logging.Formatter):
+    """Escapes all control characters but its own line breaks: logs are read in terminals, and hold texts of peers.
+
+    A record is one line, and the lines of a traceback are indented, so no text can look like a record.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.exc_text = None  # another formatter may have left an unescaped traceback there
+        return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return escape(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indented(super().formatStack(stack_info))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {escape(line)}" for line in text.split("\n"))
+
+
+class PrivateFileHandler(RotatingFileHandler):
+    """Writes to a file that only its owner can read: a log names other players and their addresses."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=own_opener)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say nothing of a disk that is full or read-only: the player has heard of it by other ways."""
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+
+def log_path(home: Path) -> Path:
+    """Return where the log file of ``home`` is."""
+    return Home(home).log
+
+
+def open_log(home: Path) -> Path:
+    """Send the warnings of this process to the log file of ``home``, and return its path.
+
+    :raises OSError: if the folder cannot be made, or the file is not the owner's own.
+    """
+    path = log_path(home)
+    root = logging.getLogger()
+    if not any(isinstance(handler, RotatingFileHandler) for handler in root.handlers):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_own(path)
+        handler = PrivateFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
+        handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root.addHandler(handler)
+    return path
+
+
+def unlocked(home: Path) -> Identity | None:
+    """Return the identity of a home if a passphrase protects it; None if there is nothing to unlock.
+
+    :raises Failure: if the passphrase is wrong, or nobody can be asked.
+    :raises KeyFileError: if the key cannot be used.
+    """
+    given, path = given_passphrases.get(UNLOCK_VARIABLE), Home(home).identity
+    if not os.path.lexists(path) or not is_protected(read_private(path)):
+        return None
+    wrong = Failure(f"That is not the passphrase of {shown_path(path)}, or the file is damaged.")
+    if given is not None:
+        try:
+            return Identity.load(path, given)
+        except WrongPassphraseError:
+            raise wrong from None
+    for rest in range(_TRIES - 1, -1, -1):
+        try:
+            return Identity.load(path, ask_passphrase(f"Passphrase of {shown_path(path)}: "))
+        except WrongPassphraseError:
+            if rest:
+                complain("That is not the passphrase. Try again.")
+    raise wrong
+
+
+def ask_passphrase(prompt: str, variable: str = UNLOCK_VARIABLE) -> str:
+    """Ask for a passphrase, which is not shown.
+
+    :param variable: where a script gives it.
+    :raises Failure: if there is no terminal, or nothing is typed.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Failure(
+            "Your key is protected by a passphrase, and there is no terminal to ask for it.",
+            hint=f"A script gives it in the environment variable {variable}.",
+            code=ExitCode.USAGE,
+        )
+    try:
+        typed = getpass(harmless(prompt))  # it writes to the terminal by itself
+    except EOFError:
+        typed = ""
+    if not typed:
+        hint = (
+            "To have no passphrase any more: p2pdice identity passphrase --remove" if variable == LOCK_VARIABLE else ""
+        )
+        raise Failure("Nothing was typed.", hint=hint, code=ExitCode.USAGE)
+    return typed
+
+
+def new_passphrase() -> str:
+    """Return a new passphrase: typed twice, or from the environment.
+
+    :raises Failure: if there is none.
+    """
+    if given := given_passphrases.get(LOCK_VARIABLE, ""):
+        return given
+    if sys.stdin is None or not sys.stdin.isatty():
+        hint = f"A script gives the new one in the variable {LOCK_VARIABLE}, the present one in {UNLOCK_VARIABLE}."
+        raise Failure("There is no terminal to ask for a passphrase.", hint=hint, code=ExitCode.USAGE)
+    first = ask_passphrase("New passphrase: ")
+    if ask_passphrase("Once more: ") != first:
+        raise Failure("The two are different. Nothing was changed.", code=ExitCode.USAGE)
+    return first
