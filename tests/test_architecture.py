@@ -105,7 +105,7 @@ def test_every_file_on_the_page_is_there() -> None:
 def test_the_drawing_of_a_package_has_the_layers_of_its_contract(package: str) -> None:
     (layers,) = (each["layers"] for each in CONTRACTS if each.get("containers") == [package])
     drawing = PAGE.partition(f"of `{package}/`\n")[2].partition("```text\n")[2].partition("```")[0]
-    rows = [row.strip().partition(" " * 6)[0] for row in re.split(r"\n +│\n", drawing)]
+    rows = [row.strip().partition(" " * 5)[0] for row in re.split(r"\n +│\n", drawing)]
     drawn = [re.findall(r"\w+", row) for row in rows]
     assert [sorted(re.findall(r"\w+", layer)) for layer in layers] == [sorted(row) for row in drawn]
 

@@ -17,8 +17,7 @@ from random import Random
 from typing import Any, Final, NamedTuple, get_args
 
 from cli.arena.fixtures import ArenaTable, Entrant, Fixture, UnmadeError, seated
-from cli.bots.bot import Bot, check_move, default_move
-from cli.bots.local_match import Line, SharedDice, rehearse
+from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
 from cli.bots.program_bot import FaultKind, ProgramBot
 from cli.bots.programs import ProgramError
 from p2pdice.errors import RulesError

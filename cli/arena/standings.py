@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
 from cli.arena.game import Game, Plan
-from cli.bots.names import program_name
+from cli.bots.bot import program_name
 from cli.bots.programs import split_command
 from cli.render import columns, escape, listing
 from p2pdice.players import LEVELS
@@ -71,7 +71,7 @@ class EntrantResult(NamedTuple):
     """Milliseconds: the 99th percentile of its moves."""
 
 
-class Scores:
+class DealScores:
     """The scores of deals, from games in the order of their fixtures."""
 
     def __init__(self, tables: Sequence[ArenaTable]) -> None:
@@ -126,7 +126,7 @@ class Decision:
     def __init__(self, tables: Sequence[ArenaTable], error: float) -> None:
         self.error = error
         self._tables = tables
-        self._scores = Scores(tables)
+        self._scores = DealScores(tables)
         # With two entrants, each game that one does not win goes to the other, so one answer is enough.
         pairs = [
             (index, entrant)
@@ -172,7 +172,7 @@ class Summary:
         self.plan = plan
         self.confidence = 1 - decision.error if decision else CONFIDENCE
         """With a decision the chance that all bounds hold, else that of each."""
-        scores = Scores(plan.tables)
+        scores = DealScores(plan.tables)
         for fixture, game in played:
             scores.add(fixture, game)
         self.shares = [share for table in range(len(plan.tables)) for share in scores.shares(table, decision)]

@@ -1,20 +1,29 @@
-"""Bots: the interface between a bot and its seat, house players as bots, and the default move."""
+"""Bots: their interface to a seat, house players as bots, nicknames, the default move, and matches in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+from itertools import dropwhile
+from pathlib import Path, PurePath
+from random import Random
+from typing import Any, Final, Protocol
 
 from cli.text.choices import is_stake
 from p2pdice.engine import apply
 from p2pdice.errors import IllegalMove
 from p2pdice.events import Event
-from p2pdice.inputs import Play
-from p2pdice.moves import LIAR, PASS, SIDES, Lose, Move, Stake
+from p2pdice.inputs import Hand, Input, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.motes import GROUPS
+from p2pdice.moves import FACES, LIAR, PASS, SIDES, Lose, Move, Stake
 from p2pdice.players import Player
-from p2pdice.players.contest import answer
+from p2pdice.players.contest import Course, Dice, answer
 from p2pdice.rulesets import Ruleset
+from p2pdice.state import State
 from p2pdice.views import View
+from protocol.limits import NICKNAME_CHARACTERS
+from protocol.wire.names import BOT_MARKS, NicknameError, check_nickname, outline
 
 
 class Bot(Protocol):
@@ -88,3 +97,156 @@ def check_move(move: Move, view: View) -> None:
         view.wager(move)
     else:
         raise IllegalMove(f"{move} is not a stake, such as stake 50")
+
+
+BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
+"""One for each seat of the largest table."""
+_INTERPRETER: Final = re.compile(
+    r"(env|uv|uvx|pipx|py|pythonw?|pypy|node|nodejs|deno|bun|java|ruby|perl|php|lua|luajit|rscript|julia|racket|guile"
+    r"|dotnet|mono|sh|bash|dash|zsh|ksh|fish|pwsh|powershell|cmd|cscript)[0-9.-]*(\.exe)?"
+)
+"""Interpreters and runners: the program is the file named after one of these."""
+
+
+def house_names(number: int, others: Sequence[str]) -> list[str]:
+    """Return names for this many house bots. None looks like one of ``others`` as long as there are enough names."""
+    taken = {outline(other) for other in others}
+    free = [name for name in BOT_NAMES if outline(name) not in taken]
+    return (free + list(BOT_NAMES))[:number]
+
+
+def program_name(command: Sequence[str]) -> str:
+    """Return a name for a program that gives none: that of its file, not of the interpreter that runs it.
+
+    >>> program_name(["./my-bot", "--cautious"])
+    'my-bot'
+    """
+    program = PurePath(command[0])
+    files = []
+    if _INTERPRETER.fullmatch(program.name.lower()):
+        files = [word for word in command[1:] if not word.startswith("-") and Path(word).is_file()]
+    return PurePath(files[0]).stem if files else program.stem
+
+
+def bot_nickname(name: str, owner: str = "", taken: Collection[str] = (), level: str = "") -> str:
+    """Return a nickname for a bot: its own name, cut to fit, and a mark that it is a bot.
+
+    :param name: what the bot calls itself, any text.
+    :param owner: nickname of the player who seated it; it goes into the mark if there is room.
+    :param taken: names of others at the table. None of them is given again; marks do not make a difference.
+    :param level: of a house bot; it goes into the mark if there is room.
+
+    >>> bot_nickname("odds15"), bot_nickname("odds15", "Zoe"), bot_nickname("odds15", taken=["odds15 (bot)"])
+    ('odds15 (bot)', "odds15 (Zoe's bot)", 'odds15 2 (bot)')
+    >>> bot_nickname("Шанс", "Zoe")
+    'Шанс (⚙)'
+    >>> bot_nickname("Ada", level="mind"), bot_nickname("Ada", "Zoe", level="mind")
+    ('Ada (mind bot)', "Ada (Zoe's mind bot)")
+    """
+
+    wishes = [f"{owner}'s {level} bot", f"{owner}'s bot"] if owner and level else [f"{owner}'s bot"] if owner else []
+    marks = [*(f" ({mark})" for mark in [*wishes, *([f"{level} bot"] if level else [])]), *BOT_MARKS]
+    outlines = {_without_mark(other) for other in taken}
+    for number in range(1, len(taken) + 2):
+        count = f" {number}" if number > 1 else ""
+        for mark in marks:
+            room = NICKNAME_CHARACTERS - len(count + mark)
+            whole = mark not in BOT_MARKS
+            found = None if whole and len(name) > room else _fitting(name, room, f"{count}{mark}")
+            if found is not None and _without_mark(found) not in outlines:
+                return found
+    return f"Bot {len(taken) + 1}{BOT_MARKS[0]}"
+
+
+def _without_mark(name: str) -> str:
+    return outline(name.partition(" (")[0])
+
+
+def _fitting(name: str, room: int, end: str) -> str | None:
+    """Return as much of a name as fits, with ``end`` behind it; None if that is no nickname."""
+    seen = (each if _is_nickname(f"1{each}2") else " " for each in unicodedata.normalize("NFC", name))
+    begun = "".join(dropwhile(lambda each: not _is_nickname(each), seen))
+    fitting = " ".join(begun.split())[:room].strip() + end
+    return fitting if _is_nickname(fitting) else None
+
+
+def _is_nickname(name: str) -> bool:
+
+    try:
+        return check_nickname(name) == name
+    except NicknameError:
+        return False
+
+
+class SharedDice:
+    """Dice out of a seed. Those of a round and seat depend on nothing else, so two matches can share their luck."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._rolls = 0
+
+    def leader(self, players: int) -> int:
+        """Return the seat that leads the first round."""
+        return self._random("leader").randrange(players)
+
+    def hands(self, state: State) -> tuple[Hand, ...]:
+        """Return the hands of the round, by seat."""
+        rng = self._random(f"round {state.round}")
+        # Die by die for all seats: a hand keeps its first dice when another one is smaller.
+        dice = [rng.choices(FACES, k=state.players) for _ in range(max(state.dice))]
+        return tuple(tuple(sorted(faces[seat] for faces in dice[:count])) for seat, count in enumerate(state.dice))
+
+    def roll(self) -> int:
+        """Return the face of the next public die."""
+        self._rolls += 1
+        return self._random(f"roll {self._rolls}").choice(FACES)
+
+    def pledges(self, players: int) -> tuple[str, ...]:
+        """Return the groups of motes that the players pledge to."""
+        return tuple(self._random("pledges").choices(GROUPS, k=players))
+
+    def _random(self, purpose: str) -> Random:
+        return Random(f"{self._seed} {purpose}")  # noqa: S311 - no secrets are at stake
+
+
+Line = dict[str, Any]
+"""A line that ``p2pdice referee`` reads."""
+
+
+async def rehearse(
+    ruleset: Ruleset, bots: Sequence[Bot], dice: Dice, note: Callable[[Line], None] = lambda line: None
+) -> State:
+    """Play a match to its end, and return the state then.
+
+    :param bots: by seat. They are not closed.
+    :param note: told each input of the match, as the line that has ``p2pdice referee`` do the same.
+    """
+    names = [bot.name for bot in bots]
+    for seat, bot in enumerate(bots):
+        await bot.started(ruleset, seat, names)
+
+    def tell(event: Event) -> None:
+        for bot in bots:
+            bot.happened(event)
+
+    course = Course(ruleset, len(bots), dice, tell, lambda item, hands: _note(item, hands, note))
+    while (view := course.asked) is not None:
+        course.go_on(await bots[view.seat].choose(view))
+    for bot in bots:
+        bot.over(course.state.places)
+    return course.state
+
+
+def _note(item: Input, hands: tuple[Hand, ...], note: Callable[[Line], None]) -> None:
+    match item:
+        case Play():
+            note({"seat": item.seat, "do": str(item.move)})
+        case Rolled():
+            note({"deal": hands})
+        case Roll():
+            note({"roll": item.face})
+        case Pledges():
+            note({"pledges": item.pledges})
+        case Stakes():
+            note({"stakes": item.stakes})
+        # The referee has kept the hands that are opened.

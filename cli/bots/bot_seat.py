@@ -1,20 +1,44 @@
-"""A seat at a live table for a bot, whatever kind of bot it is."""
+"""A seat at a live table for a bot of any kind: one match or an evening of them, with a report on a program there."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Any, Final, Self
 
-from cli.bots.bot import Bot
-from cli.exits import Failure, closing_code
+from cli.bots.bot import Bot, program_name
+from cli.bots.program_bot import MOVE_MS, Fault, ProgramBot, fault_sentence, fault_summary
+from cli.bots.programs import ProgramError
+from cli.exits import ExitCode, Failure, closing_code
+from cli.output import say
+from cli.render import command_line, escape, sentence
+from cli.text.event_json import BOT_DONE, BOT_FAILED, BOT_FAULT, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice.moves import Concede, Move
-from protocol.errors import ErrorCode, NodeError
-from protocol.events import Diverged, Happened, MatchResult, MatchStarted, NodeEvent, Stopped, TableClosed, YourTurn
+from p2pdice.rulesets import Ruleset
+from protocol.errors import LOOK_ON, ErrorCode, NodeError
+from protocol.events import (
+    AwaitingHost,
+    Continued,
+    Diverged,
+    Happened,
+    MatchFormed,
+    MatchResult,
+    MatchStarted,
+    NodeEvent,
+    Notice,
+    PeerLost,
+    PlayerInfo,
+    Stopped,
+    Suspended,
+    TableClosed,
+    YourTurn,
+)
 from protocol.node.node import Node
 
 Show = Callable[[NodeEvent, Seating], None]
@@ -100,3 +124,264 @@ def _play(node: Node, move: Move, token: int) -> None:
         return
     with suppress(NodeError):  # the turn has passed while the bot was thinking
         node.play(move, token)
+
+
+class ProgramReporter:
+    """Prints the events that a program at a table sees, and its faults: in sentences, or as NDJSON.
+
+    :param name: the program's nickname.
+    """
+
+    def __init__(self, name: str, as_json: bool) -> None:
+        self._bot = name
+        self._name = escape(name)
+        self._as_json = as_json
+        self._faults = 0
+
+    def show(self, event: NodeEvent, seating: Seating) -> None:
+        """Tell an event of the node."""
+        if self._as_json:
+            print(event_line(event, seating), flush=True)
+        else:
+            say(narrate(event, seating))
+
+    def fault(self, fault: Fault) -> None:
+        """Tell a fault."""
+        self._faults += 1
+        sentence = fault_sentence(self._name, fault, self._faults)
+        self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults)
+
+    def failed(self, failure: Failure) -> None:
+        """Tell a supervisor why the program does not play; anybody else is told when the command ends."""
+        if self._as_json:
+            self._say(BOT_FAILED, failure.what)
+
+    def sum_up(self, bot: ProgramBot) -> None:
+        """Tell how the program did."""
+        self._say(BOT_DONE, fault_summary(self._name, bot), moves=bot.moves, faults=dict(bot.faults))
+
+    def _say(self, what: str, text: str, **data: Any) -> None:
+        if self._as_json:
+            print(json.dumps({"type": what, "sentence": text, "bot": self._bot, **data}), flush=True)
+        else:
+            say(text)
+
+
+async def seat_program(
+    home: Path,
+    name: str,
+    interface: str | None,
+    enter: Callable[[Node], Awaitable[object]],
+    command: Sequence[str],
+    move_ms: int,
+    as_json: bool,
+    grace: float = 0,
+    attend: Attend | None = None,
+) -> None:
+    """Let a program play at a live table as :func:`cli.bots.bot_seat.seat` does, and report the events.
+
+    :raises Failure: if it cannot be started, or the table cannot go on.
+    """
+    async with reported(name, command, as_json, move_ms) as (program, witness):
+        await seat(home, name, interface, enter, program, witness.show, grace, attend)
+
+
+@asynccontextmanager
+async def reported(
+    name: str, command: Sequence[str], as_json: bool, move_ms: int = MOVE_MS
+) -> AsyncIterator[tuple[ProgramBot, ProgramReporter]]:
+    """Start a program that plays inside the block, which closes it; report its faults, and in the end their number.
+
+    :raises Failure: if it cannot be started.
+    """
+    witness = ProgramReporter(name, as_json)
+    program = ProgramBot(command, move_ms=move_ms, on_fault=witness.fault)
+    try:
+        await program.open()
+    except ProgramError as error:
+        failure = not_started(error)
+        witness.failed(failure)
+        raise failure from None
+    try:
+        yield program, witness
+    finally:
+        witness.sum_up(program)
+
+
+async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
+    """Start a program once before it sits down; return the name that it gives itself, else that of its file.
+
+    :raises Failure: if it cannot be started, or says no hello.
+    """
+    try:
+        return await ProgramBot(command).introduce(ruleset) or program_name(command)
+    except ProgramError as error:
+        raise not_started(error, command) from None
+
+
+def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
+    """Return the failure to report when a program cannot be started, or says no hello.
+
+    :param command: suggested for a check of the program alone; empty if this was such a check.
+    """
+    hint = "" if error.has_run else "Name the program, or its interpreter and the file, as you would in a shell."
+    choices = [(command_line("bot", "check", "--", *command), "Try it alone")] if command else []
+    return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=hint, choices=choices)
+
+
+class TooLongError(Exception):
+    """Nothing was played for too long."""
+
+
+class Lull:
+    """A limit to the time in which nothing is played, whether between matches or because a match is suspended.
+
+    An asynchronous context manager. The first lull begins with the block, and :class:`TooLongError` ends it. Lulls
+    without any play between them are one, with pauses: people who keep coming and going do not make it longer.
+
+    :param seconds: how long a lull may last.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._left = seconds
+        """How long this lull, or the next one, may last from its beginning or its last pause on."""
+        self._since = 0.0
+        self._limit = asyncio.timeout(seconds)
+        self._is_lull = True
+
+    async def __aenter__(self) -> Self:
+        self._since = asyncio.get_running_loop().time()
+        await self._limit.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._limit.__aexit__(kind, error, trace)
+        except TimeoutError:
+            raise TooLongError from None
+
+    def take(self, event: NodeEvent) -> None:
+        """Note an event of the node."""
+        match event:
+            case Happened():
+                self._left = self._seconds
+            case MatchFormed() | MatchStarted() | Continued():
+                self.note(is_lull=False)
+            case MatchResult() | Suspended():
+                self.note(is_lull=True)
+
+    def note(self, *, is_lull: bool) -> None:
+        """Note whether there is a lull now."""
+        if is_lull != self._is_lull and not self._limit.expired():
+            now = asyncio.get_running_loop().time()
+            self._is_lull = is_lull
+            if is_lull:
+                self._since = now
+                self._limit.reschedule(now + self._left)
+            else:
+                self._left -= now - self._since
+                self._limit.reschedule(None)
+
+
+Enter = Callable[[Node], Awaitable[object]]
+
+
+class _HostGoneError(Exception):
+    """The host has left after a match."""
+
+
+class Evening:
+    """Several matches at one table, one after the other.
+
+    :param join: sits down at the table.
+    :param look_on: watches the table, if no seat is free or a match is being played.
+    :param give_up: seconds in which nothing is played, after which the bot leaves.
+    """
+
+    def __init__(self, join: Enter, look_on: Enter, matches: int, give_up: float) -> None:
+        self._join = join
+        self._look_on = look_on
+        self._matches = matches
+        self._give_up = give_up
+        self._is_late = False
+        self._played = 0
+        self._gone: set[str] = set()
+        self._lull: Lull
+
+    async def enter(self, node: Node) -> None:
+        """Sit down, or watch until there is a seat.
+
+        :raises NodeError: if the table cannot be entered.
+        """
+        try:
+            await self._join(node)
+        except NodeError as error:
+            if error.code is not ErrorCode.FULL and error.choices != LOOK_ON:
+                raise
+            await self._look_on(node)
+            self._is_late = True
+
+    async def attend(self, node: Node, bot: Bot, show: Show) -> None:
+        """Let the bot play until the evening is over.
+
+        :raises NodeError: if there is no way back to the table, and nothing was played.
+        :raises Failure: if nothing was played for too long, or as :func:`cli.bots.bot_seat.follow` does.
+        """
+
+        def take(event: NodeEvent, seating: Seating) -> None:
+            self._lull.take(event)
+            is_end = self._is_end(event)
+            if not is_end or isinstance(event, TableClosed):  # what the others would say of waiting is not true
+                show(event, seating)
+            if is_end:
+                raise _HostGoneError
+
+        while self._played < self._matches:
+            try:
+                async with Lull(self._give_up) as self._lull:
+                    if self._played or self._is_late:
+                        await _beside(node.rejoin(), follow(node, bot, take))
+                    else:
+                        await follow(node, bot, take)
+            except TooLongError:
+                what = f"Nothing was played for {self._give_up:.0f} seconds."
+                raise Failure(what, code=ExitCode.TOO_FEW) from None
+            except _HostGoneError:
+                break
+            except NodeError as error:
+                if not self._played or error.code is not ErrorCode.UNREACHABLE:
+                    raise
+                break
+            self._played += 1
+        else:
+            return
+        show(Notice("The host is not opening the table again"), Seating())
+
+    def _is_end(self, event: NodeEvent) -> bool:
+        """Tell whether this event after a match means that the host is not opening the table again."""
+        match event:
+            case PeerLost(left_on_purpose=True):
+                self._gone.add(event.player.fingerprint)
+            case AwaitingHost(host=PlayerInfo() as host, host_is="silent"):
+                return host.fingerprint in self._gone
+            case AwaitingHost(host=PlayerInfo() as host):
+                self._gone.discard(host.fingerprint)
+            case TableClosed():
+                return self._played > 0
+        return False
+
+
+async def _beside(returning: Awaitable[object], playing: Awaitable[object]) -> None:
+    """Go back to the table and play there, side by side: a match that is played meanwhile is shown."""
+    tasks = [asyncio.ensure_future(returning), asyncio.ensure_future(playing)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()

@@ -1,4 +1,4 @@
-"""Any program as a bot, by the NDJSON protocol.
+"""Any program as a bot, by the NDJSON protocol, and the check of one in matches by every ruleset.
 
 The table never depends on a program: each answer has a deadline, its reading is bounded, and whatever is wrong with it
 is counted as a fault and replaced by a default move.
@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import PurePath
+from random import Random
 from typing import Any, Final, Literal
 
-from cli.bots.bot import check_move, default_move
-from cli.bots.ndjson import OverlongLineError, read_object, short, write_object
+from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, rehearse
 from cli.bots.programs import Program, ProgramError, start_program
+from cli.foreign_text import OverlongLineError, read_object, short, write_object
 from cli.render import counted, escape, listing
 from cli.text.choices import choices, is_stake
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Move, parse_move
-from p2pdice.rulesets import Ruleset
+from p2pdice.players import house_player
+from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.views import View
 
 VERSION: Final = 1
@@ -328,3 +331,113 @@ def fault_summary(name: str, bot: ProgramBot) -> str:
     kinds = listing([f"{count} {kind}" for kind, count in sorted(bot.faults.items())])
     faults = f"with {counted(bot.faults.total(), 'fault')}: {kinds}" if kinds else "without a fault"
     return f"{name} was asked for {counted(bot.moves, 'move')}, {faults}."
+
+
+TABLES: Final = (2, 4)
+"""Players in the matches of each ruleset: the smallest table, and one at which others play on without a loser."""
+ENOUGH: Final = 20
+"""Faults after which more would tell nothing new."""
+_UNKNOWN: Final = {"unknown-key": {"meaning": "none"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One match of the program."""
+
+    rules: str
+    players: int
+    seat: int
+    place: int
+    """1 for the winner."""
+    moves: int
+    faults: tuple[Fault, ...]
+
+
+@dataclass(slots=True)
+class Conformance:
+    """The trials of a program, and its faults in them."""
+
+    name: str
+    trials: list[Trial] = field(default_factory=list)
+    slowest_ms: int = 0
+    is_complete: bool = True
+    """False if it was given up."""
+
+    @property
+    def faults(self) -> list[tuple[Trial, Fault]]:
+        """All faults, in order."""
+        return [(trial, fault) for trial in self.trials for fault in trial.faults]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON-able data."""
+        return {
+            "bot": self.name,
+            "conforms": self.is_complete and not self.faults,
+            "complete": self.is_complete,
+            "moves": sum(trial.moves for trial in self.trials),
+            "slowest_ms": self.slowest_ms,
+            "matches": [
+                {
+                    "rules": trial.rules,
+                    "players": trial.players,
+                    "seat": trial.seat,
+                    "place": trial.place,
+                    "moves": trial.moves,
+                    "faults": len(trial.faults),
+                }
+                for trial in self.trials
+            ],
+            "faults": [
+                {
+                    "rules": trial.rules,
+                    "players": trial.players,
+                    "turn": fault.turn,
+                    "kind": fault.kind,
+                    "reason": fault.reason,
+                    "played": fault.played,
+                }
+                for trial, fault in self.faults
+            ],
+        }
+
+
+async def check(
+    command: Sequence[str], move_ms: int, levels: Sequence[str], progress: Callable[[Trial], None]
+) -> Conformance:
+    """Let a program play by every preset against house bots; each match is a new run of it.
+
+    :param levels: of the house bots, which take them in turn.
+    :raises ProgramError: if it cannot be started, or says no hello.
+    """
+    await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here is not tried any further
+    report = Conformance(command[0])
+    taken = cycle(levels)
+    for rules in PRESETS:
+        for players in TABLES:
+            trial, bot = await _play(command, move_ms, rules, players, taken)
+            report.trials.append(trial)
+            report.name = bot.name
+            report.slowest_ms = max(report.slowest_ms, bot.slowest_ms)
+            progress(trial)
+            if len(report.faults) >= ENOUGH:
+                report.is_complete = False
+                return report
+    return report
+
+
+async def _play(
+    command: Sequence[str], move_ms: int, rules: str, players: int, levels: Iterator[str]
+) -> tuple[Trial, ProgramBot]:
+    faults: list[Fault] = []
+    rng = Random(f"{rules} {players}")  # noqa: S311 - dice of a rehearsal
+    bot = ProgramBot(command, move_ms=move_ms, on_fault=faults.append, extra=_UNKNOWN)
+    table: list[Bot] = [PlayerBot("House", house_player(next(levels), rng)) for _ in range(players - 1)]
+    seat = rng.randrange(players)
+    table.insert(seat, bot)
+    await bot.open()
+    try:
+        over = await rehearse(PRESETS[rules], table, SharedDice(f"{rules} {players}"))
+    finally:
+        await bot.close()
+    place = next(index for index, seats in enumerate(over.places, start=1) if seat in seats)
+    return Trial(rules, players, seat, place, bot.moves, tuple(faults)), bot

@@ -1,4 +1,4 @@
-"""Programs that speak lines: read within bounds, never waited for without end, and never left behind.
+"""Programs that speak NDJSON: read within bounds, never waited for without end, and never left behind.
 
 A program gets a process group of its own (a session on POSIX), so that what it starts ends with it, unless that
 begins another session. Its standard error goes to the log, in bounds too. Nothing here blocks, whatever the program
@@ -20,7 +20,7 @@ from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from cli.bots.ndjson import LINE_BYTES, LineBuffer
+from cli.foreign_text import LINE_BYTES, LineBuffer
 from cli.settings import HOME_VARIABLE
 
 log = logging.getLogger("p2pdice.bot")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from cli.bots.ndjson import read_object, short, write_object
+from cli.foreign_text import read_object, short, write_object
 from cli.render import dice_count
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import RulesError

@@ -25,7 +25,7 @@ from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
 from cli.arena.standings import Decision, Summary, summary_json, summary_text
 from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
-from cli.bots.program_reporter import introduced
+from cli.bots.bot_seat import introduced
 from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import MoveOption
 from cli.commands.judging import MOST_CORES, cores

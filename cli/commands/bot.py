@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from cli.bots.bot import PlayerBot
-from cli.bots.bot_processes import PATIENCE, Order
-from cli.bots.bot_seat import seat
-from cli.bots.conformance import check as examine
-from cli.bots.evening import Evening
-from cli.bots.lull import GIVE_UP
-from cli.bots.names import bot_nickname
-from cli.bots.program_reporter import introduced, not_started, seat_program
+from cli.bots.bot import PlayerBot, bot_nickname
+from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
+from cli.bots.crew import PATIENCE, Order
+from cli.bots.program_bot import check as examine
 from cli.bots.programs import ProgramError
-from cli.commands.bot_options import GiveUpOption, LevelOption, LevelsOption, MatchesOption, MoveOption
+from cli.commands.bot_options import GIVE_UP, GiveUpOption, LevelOption, LevelsOption, MatchesOption, MoveOption
 from cli.commands.join import choose, seat_at
 from cli.commands.network import InterfaceOption, PledgeOption
 from cli.commands.tables import look_around
@@ -41,7 +37,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.match.lobby import TableSettings
 
 if TYPE_CHECKING:
-    from cli.bots.conformance import Report, Trial
+    from cli.bots.program_bot import Conformance, Trial
     from cli.text.seating import Seating
     from protocol.events import NodeEvent
     from protocol.node.node import Node
@@ -147,7 +143,7 @@ def check(
     settings = ctx.ensure_object(Settings)
     home = settings.private_home_if_any()
     log = None if home is None else open_log(home)
-    reports: list[Report] = []
+    reports: list[Conformance] = []
 
     def tell(trial: Trial) -> None:
         if not as_json:
@@ -155,7 +151,7 @@ def check(
 
     async def examined() -> None:
         try:
-            reports.append(await examine(command, move_ms, level, tell))
+            reports.append(await examine(command, move_ms, level or [DEFAULT_LEVEL], tell))
         except ProgramError as error:
             raise not_started(error) from None
 
@@ -174,7 +170,7 @@ def _line(trial: Trial) -> str:
     return f"{trial.rules}, {counted(trial.players, 'player')}: {moves}, {counted(len(trial.faults), 'fault')}"
 
 
-def _print(report: Report, log: Path | None) -> None:
+def _print(report: Conformance, log: Path | None) -> None:
     for trial, fault in report.faults:
         played = f"; {fault.played} was played instead" if fault.played else ""
         where = f"{trial.rules}, {counted(trial.players, 'player')}, turn {fault.turn}"
@@ -224,7 +220,7 @@ def house_bot(
     """Seat a bot; what it sees goes to standard output as NDJSON.
 
     The first line of its standard input names its table or match, and the player who seated it
-    (cli.bots.bot_processes.Order). It leaves when its standard input ends, so it never outlives the process that
+    (cli.bots.crew.Order). It leaves when its standard input ends, so it never outlives the process that
     started it.
     """
     home = ctx.ensure_object(Settings).private_home()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle, islice
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from cli.bots.lull import GIVE_UP
 from cli.levels import DEFAULT_LEVEL, Level
 
+GIVE_UP: Final = 600
+"""Seconds without play after which a bot leaves, unless told otherwise."""
 MatchesOption = Annotated[
     int | None,
     typer.Option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.bots.demo_match import DemoMatch
+from cli.bots.crew import DemoMatch
 from cli.commands.bot_options import LevelsOption, dealt
 from cli.commands.judging import ProgressLine, read_transcript
 from cli.commands.replay import opened

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.bots.bot import bot_nickname, house_names
+from cli.bots.bot_seat import introduced
 from cli.bots.crew import Crew, Recruit, hired
-from cli.bots.lull import GIVE_UP
-from cli.bots.names import bot_nickname, house_names
-from cli.bots.program_reporter import introduced
 from cli.bots.programs import ProgramError, split_command
-from cli.commands.bot_options import GiveUpOption, LevelsOption, MatchesOption, dealt
+from cli.commands.bot_options import GIVE_UP, GiveUpOption, LevelsOption, MatchesOption, dealt
 from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOption, ask_for_pledge, waiting
 from cli.front import application
 from cli.home import open_log
@@ -238,8 +237,7 @@ def host(
     open_log(settings.private_home())
     crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=filled < wanted))
     if no_play:
-        from cli.bots.league import WAIT, League, Terms
-        from cli.bots.league_report import LeagueReport
+        from cli.bots.league import WAIT, League, LeagueReport, Terms
 
         terms = Terms(matches or 1, least, WAIT if wait is None else wait, GIVE_UP if give_up is None else give_up)
         report = LeagueReport(Home(settings.private_home()), terms.matches, out, as_json=as_json)

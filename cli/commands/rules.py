@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.bots.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.bots.referee import Referee, refusal
+from cli.foreign_text import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.front import application
 from cli.output import unguarded
 from cli.render import dice_count, escape, percent

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.bots.bot import PlayerBot
-from cli.bots.local_match import SharedDice, rehearse
-from cli.bots.ndjson import LINE_BYTES
+from cli.bots.bot import PlayerBot, SharedDice, rehearse
 from cli.bots.program_bot import HELLO_SECONDS, LATE_IN_A_ROW, MOVE_MS, STARTS, VERSION, ProgramBot
 from cli.bots.programs import _LOGGED_BYTES, GRACE
+from cli.foreign_text import LINE_BYTES
 from p2pdice.moves import MAX_QUANTITY, Move
 from p2pdice.players import Player
 from p2pdice.views import View

@@ -15,13 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.bots.bot import PlayerBot, default_move
-from cli.bots.conformance import TABLES
-from cli.bots.local_match import SharedDice, rehearse
-from cli.bots.ndjson import LINE_BYTES
-from cli.bots.program_bot import STARTS, Fault, ProgramBot, fault_sentence, fault_summary
-from cli.bots.program_reporter import ProgramReporter
+from cli.bots.bot import PlayerBot, SharedDice, default_move, rehearse
+from cli.bots.bot_seat import ProgramReporter
+from cli.bots.program_bot import STARTS, TABLES, Fault, ProgramBot, fault_sentence, fault_summary
 from cli.bots.programs import Program, ProgramError, split_command
+from cli.foreign_text import LINE_BYTES
 from p2pdice.engine import apply, new_match
 from p2pdice.inputs import Play
 from p2pdice.moves import Stake

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from cli.bots import bot_seat
 from cli.bots import crew as crew_of
-from cli.bots.bot_processes import Order
-from cli.bots.names import bot_nickname, house_names, program_name
+from cli.bots.bot import bot_nickname, house_names, program_name
+from cli.bots.crew import Order
 from cli.commands.bot import house_bot
 from cli.commands.bot_options import dealt
 from cli.commands.host import recruits

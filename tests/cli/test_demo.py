@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.bots import bot_processes
-from cli.bots.bot_processes import Order
-from cli.bots.demo_match import DemoMatch
+from cli.bots import crew
+from cli.bots.crew import DemoMatch, Order
 from cli.commands.demo import judge
 from cli.exits import Failure
 from cli.levels import Level
@@ -90,7 +89,7 @@ def exhibition(tmp_path: Path, warnings: list[str]) -> DemoMatch:
 async def test_where_multicast_fails_the_bots_are_told_the_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = bot_processes.start_house_bot
+    start = crew.start_house_bot
 
     async def start_deaf(
         order: Order, arguments: list[str], log: Path, *, is_heard: bool
@@ -99,7 +98,7 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
         is_guest = "--seats" not in arguments and "/" not in order.table
         return await start(Order("nowhere") if is_guest else order, arguments, log, is_heard=is_heard)
 
-    monkeypatch.setattr("cli.bots.demo_match.start_house_bot", start_deaf)
+    monkeypatch.setattr("cli.bots.crew.start_house_bot", start_deaf)
     warnings: list[str] = []
     played = exhibition(tmp_path, warnings)
     await played.run()

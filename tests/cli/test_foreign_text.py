@@ -14,9 +14,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cli.bots.ndjson import LineBuffer, read_object
 from cli.exits import ExitCode
-from cli.foreign_text import LARGEST_FILE, Decoder, ForeignTextError, parse_toml, read_text
+from cli.foreign_text import LARGEST_FILE, Decoder, ForeignTextError, LineBuffer, parse_toml, read_object, read_text
 from tests.cli.conftest import Run
 from tests.cli.test_referee import fed_in_pieces
 from tests.programs import MODULE, PATIENCE, environment

@@ -19,11 +19,10 @@ from typing import Any, cast
 import pytest
 
 from cli.bots.bot import PlayerBot
+from cli.bots.bot_seat import Evening, Lull, TooLongError
 from cli.bots.crew import Recruit
-from cli.bots.evening import Evening
-from cli.bots.league import WAIT, League, Terms
-from cli.bots.league_report import Ending, LeagueReport, Scores
-from cli.bots.lull import GIVE_UP, Lull, TooLongError
+from cli.bots.league import WAIT, Ending, League, LeagueReport, Scores, Terms
+from cli.commands.bot_options import GIVE_UP
 from cli.exits import ExitCode, Failure
 from cli.table.play import run
 from cli.text.event_json import NAMES, NIGHT_OVER, OF_BOTS, STANDINGS

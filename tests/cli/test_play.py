@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.bots.bot_processes import Order
+from cli.bots.crew import Order
 from cli.exits import ExitCode
 from cli.text.qr_code import qr_code
 from protocol.storage.store import Store

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.bots.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.bots.referee import Referee
+from cli.foreign_text import LINE_BYTES, LineBuffer, OverlongLineError
 from p2pdice.rulesets import PRESETS
 from tests.cli.conftest import Run
 from tests.programs import MODULE, PATIENCE, Program, environment

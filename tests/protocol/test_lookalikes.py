@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.bots.names import BOT_NAMES
+from cli.bots.bot import BOT_NAMES
 from protocol.crypto.keys import fingerprint
 from protocol.storage.store import Store
 from protocol.wire.names import outline, which_are_alike

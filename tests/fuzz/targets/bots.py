@@ -8,8 +8,8 @@ from functools import cache
 from unittest.mock import patch
 
 from cli.bots import program_bot as bots
-from cli.bots.ndjson import LineBuffer
 from cli.bots.program_bot import Fault, ProgramBot, fault_sentence, fault_summary
+from cli.foreign_text import LineBuffer
 from cli.text.choices import is_stake
 from p2pdice.engine import apply
 from p2pdice.inputs import Play

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from cli.bots.ndjson import LineBuffer, OverlongLineError
 from cli.bots.referee import Referee
+from cli.foreign_text import LineBuffer, OverlongLineError
 from p2pdice.rulesets import PRESETS
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
