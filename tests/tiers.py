@@ -14,3 +14,8 @@ if TYPE_CHECKING:
 def thoroughly(values: Iterable[object]) -> list[ParameterSet]:
     """Return values of a parameter that are tried in a thorough run only, beside those of every run."""
     return [pytest.param(value, marks=pytest.mark.thorough) for value in values]
+
+
+def slowly(values: Iterable[object]) -> list[ParameterSet]:
+    """Return values of a parameter that are tried in a slow run only."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -21,7 +21,7 @@ from p2pdice.views import View
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import rules
 from tests.programs import PATIENCE, ROOT
-from tests.tiers import thoroughly
+from tests.tiers import slowly, thoroughly
 
 GUIDE = (ROOT / "docs" / "bots.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "odds15.py"
@@ -116,11 +116,7 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize(
-    "claim",
-    [
-        pytest.param(claim, marks=[pytest.mark.thorough] if number % 8 else [], id=" ".join(claim[:3]))
-        for number, claim in enumerate(CLAIMS)
-    ],
+    "claim", [*CLAIMS[::8], *thoroughly(CLAIMS[4::8]), *slowly(sorted({*CLAIMS} - {*CLAIMS[::4]}))]
 )
 def test_a_claim_about_the_levels_can_be_repeated_by_its_command(here: Run, claim: tuple[str, ...]) -> None:
     preset, players, beside, _, won, interval, fair, *_, command = claim

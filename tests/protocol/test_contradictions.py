@@ -27,6 +27,7 @@ from protocol.wire.canonical import Value
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.signatures import cached_checks
 from tests.simulation.world import World
+from tests.tiers import thoroughly
 
 
 @cache
@@ -206,9 +207,13 @@ def cases() -> Iterator[tuple[str, str]]:
             yield course, step
 
 
-@pytest.mark.parametrize(("course", "step"), list(cases()))
+CASES: Final = list(cases())
+
+
+@pytest.mark.parametrize("case", [*CASES[::3], *thoroughly(sorted({*CASES} - {*CASES[::3]}))], ids=" of ".join)
 @cached_checks()
-def test_two_messages_are_a_proof_in_any_order_and_place(course: str, step: str) -> None:
+def test_two_messages_are_a_proof_in_any_order_and_place(case: tuple[str, str]) -> None:
+    course, step = case
     missed = []
     place = target(step)
     moments = list(COURSES[course])

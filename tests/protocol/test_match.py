@@ -38,7 +38,7 @@ from protocol.wire.frames import Carried, Need
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.world import World
-from tests.tiers import thoroughly
+from tests.tiers import slowly, thoroughly
 
 CLASSIC = PRESETS["classic"]
 
@@ -73,7 +73,7 @@ def test_the_end_is_confirmed_by_the_last_receipt_and_waits_for_no_timer(players
 
 
 @pytest.mark.parametrize("preset", ["classic", "motes", *thoroughly(["joker", "perudo"])])
-@pytest.mark.parametrize("seed", [*range(3), *thoroughly(range(3, 20))])
+@pytest.mark.parametrize("seed", [0, *thoroughly(range(1, 5)), *slowly(range(5, 20))])
 def test_skipping_checks_that_a_message_cannot_change_makes_no_difference(
     preset: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +103,7 @@ def test_skipping_checks_that_a_message_cannot_change_makes_no_difference(
     assert (world.now, world.delivered) == (same.now, same.delivered)
 
 
-@pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 8))])
+@pytest.mark.parametrize("seed", [*range(2), *thoroughly(range(2, 8))])
 def test_the_order_of_delivery_does_not_change_what_honest_players_agree_on(seed: int) -> None:
     world = World(CLASSIC, 3, seed)
     world.run()
@@ -162,7 +162,7 @@ def test_everybody_has_dice_of_their_own_that_fit_the_showdown() -> None:
         assert set(opened) <= set(hands)
 
 
-@pytest.mark.parametrize("seed", [*range(6), *thoroughly(range(6, 20))])
+@pytest.mark.parametrize("seed", [*range(3), *thoroughly(range(3, 8)), *slowly(range(8, 20))])
 def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
     """Random links fail and random nodes die at random moments; all come back; the match ends as if nothing was."""
     world = World(CLASSIC, 3, seed)
@@ -252,7 +252,7 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
     assert len(votes) <= 2 + limits.VOTE_ROUNDS_LATER
 
 
-@pytest.mark.parametrize("seed", [*range(0, 14, 3), *thoroughly(sorted({*range(14)} - {*range(0, 14, 3)}))])
+@pytest.mark.parametrize("seed", [0, 7, *thoroughly([3, 5, 9, 12]), *slowly([1, 2, 4, 6, 8, 10, 11, 13])])
 def test_halves_that_voted_while_cut_off_go_on_together_without_delay(seed: int) -> None:
     """What each side voted while its links seemed alive must not hold up one step after another, nor cost a seat."""
     patience = 5

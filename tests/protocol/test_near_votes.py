@@ -13,7 +13,7 @@ from protocol.wire.canonical import Value
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, sign
 from tests.simulation.world import World
-from tests.tiers import thoroughly
+from tests.tiers import slowly, thoroughly
 
 PATIENCE = Patience(5, 5)
 
@@ -59,7 +59,7 @@ class Near:
 
 
 @pytest.mark.parametrize("kinds", [(Kind.ABSENT,), (Kind.CLOSE,), (Kind.ABSENT, Kind.CLOSE)], ids=str)
-@pytest.mark.parametrize("seed", [*range(4), *thoroughly(list(range(4, 40)))])
+@pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 8)), *slowly(range(8, 40))])
 def test_votes_in_every_round_hold_up_nobody_for_good(seed: int, kinds: tuple[Kind, ...]) -> None:
     near = Near(seed, kinds)
     began = near.world.now

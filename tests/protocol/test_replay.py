@@ -35,7 +35,7 @@ from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, sign
 from tests.protocol.histories import until
 from tests.simulation.world import World
-from tests.tiers import thoroughly
+from tests.tiers import slowly, thoroughly
 
 PATH = Path("matches", "x.p2pdice")
 HURRIED = Patience(20, 10)
@@ -74,7 +74,8 @@ def run(ruleset: Ruleset, players: int, seed: int) -> World:
 
 MATCHES = [
     *((name, 3, 2) for name in PRESETS),
-    *thoroughly([(name, players, seed) for name in PRESETS for players in (2, 4, 5) for seed in range(3, 6)]),
+    *thoroughly((name, players, 3) for name in PRESETS for players in (2, 5)),
+    *slowly((name, players, seed) for name in PRESETS for players in (2, 4, 5) for seed in (4, 5)),
 ]
 
 

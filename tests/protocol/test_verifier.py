@@ -19,7 +19,7 @@ from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.protocol.mutations import FairMatch, judge_bytes, play
 from tests.simulation.world import World, played
-from tests.tiers import thoroughly
+from tests.tiers import slowly, thoroughly
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
@@ -248,7 +248,7 @@ def test_a_lock_on_another_state_blames_nobody(world: World, fair: bytes) -> Non
     assert (verdict.verdict, verdict.culprit) == ("altered", None)
 
 
-@pytest.mark.parametrize("seed", [*range(6), *thoroughly(range(6, 25))])
+@pytest.mark.parametrize("seed", [*range(3), *thoroughly(range(3, 9)), *slowly(range(9, 25))])
 def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
     rng = random.Random(seed)
     data = bytearray(played(CLASSIC, rng.randrange(2, 6), seed))

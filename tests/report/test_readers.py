@@ -27,7 +27,7 @@ def test_both_read_the_same_and_a_fault_of_the_page_is_found(structure: Structur
 @every_structure
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    "count", [pytest.param(2_000, marks=pytest.mark.thorough), pytest.param(20_000, marks=pytest.mark.slow)]
+    "count", [pytest.param(500, marks=pytest.mark.thorough), pytest.param(20_000, marks=pytest.mark.slow)]
 )
 def test_both_read_the_same_in_many_inputs(structure: Structure, count: int) -> None:
     with page() as there:
