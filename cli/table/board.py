@@ -165,8 +165,8 @@ class Board:
         """How well this home knows the others, by fingerprint."""
         self.unfamiliar: dict[str, Unfamiliar] = {}
         """What does not fit with whom this home has met, by fingerprint."""
-        self.heeded: frozenset[str] = frozenset()
-        """Fingerprints of those among them about whom the reader has been warned, and need not be again."""
+        self.heeded: frozenset[tuple[str, str]] = frozenset()
+        """Fingerprints and names of those among them about whom the reader has been warned, and need not be again."""
         self.is_asked_about = False
         """The host is being asked whether the reader may sit down."""
         self.cheats: frozenset[str] = frozenset()
@@ -219,7 +219,7 @@ class Board:
             for player in self.players
             if (strange := self.unfamiliar.get(player.fingerprint)) is not None
             and strange.namesakes
-            and player.fingerprint not in self.heeded
+            and (player.fingerprint, player.name) not in self.heeded
             and not ((known := self.recognised.get(player.fingerprint)) is not None and known.is_trusted)
         )
 

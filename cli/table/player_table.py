@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Final
@@ -113,8 +115,8 @@ class PlayerTable(LiveTable):
         """The dialogue about leaving is open."""
         self._is_conceding = False
         """It was opened to concede."""
-        self._dismissed: set[str] = set()
-        """Fingerprints of players whose dialogue the reader has closed: newcomers, then those who do not answer."""
+        self._closed: dict[tuple[str, str], float] = {}
+        """Until when no box comes about a player, by :func:`_key` and this machine's clock."""
         self._strangers: list[SeatAsked] = []
         """Those at somebody else's table with the name of somebody trusted and another key, until the reader
         decides."""
@@ -195,15 +197,15 @@ class PlayerTable(LiveTable):
                     self._strangers.append(event)
             case MatchFormed() | MatchStarted() | TableClosed():
                 self._strangers.clear()
-                self._dismissed.clear()
+                self._closed.clear()
                 self._stop_lesson()
             case YourTurn():
                 self._doubted = None
                 self.face.ring()
             case PeerBack():
-                self._dismissed.discard(event.player.fingerprint)
+                self._closed.pop(_key(event.player), None)
             case Continued() | MatchStarted():
-                self._dismissed.clear()
+                self._closed.clear()
             case AwaitingHost() if self._returning is not None and self._host_who_left(event) is not None:
                 self._returning.cancel()
 
@@ -272,7 +274,7 @@ class PlayerTable(LiveTable):
         """Return the first player who does not answer, unless the reader has said what to do about them."""
         away, clock = self.away(), self.clock()
         for player in (*self.board.absent, *(clock.awaited if clock is not None else ())):
-            if away.get(player.fingerprint, 0) >= _SILENCE and player.fingerprint not in self._dismissed:
+            if away.get(player.fingerprint, 0) >= _SILENCE and not self._is_closed(player):
                 return player
         return None
 
@@ -281,7 +283,7 @@ class PlayerTable(LiveTable):
         here = [question for question in self._strangers if question.player in self.board.players]
         for question in (*self._node.asked, *here):
             player = question.player
-            if player.fingerprint not in self._dismissed:
+            if not self._is_closed(player):
                 name = display_names([player], self.board.players)[0]
                 return dialogs.newcomer(name, player, question.came_by, namesake=question.namesake)
         return None
@@ -291,11 +293,15 @@ class PlayerTable(LiveTable):
             self._is_leaving = self._is_conceding = False
         elif self.board.match:
             if (lost := self._silent()) is not None:
-                self._dismissed.add(lost.fingerprint)
-        elif asked := [each.player.fingerprint for each in (*self._node.asked, *self._strangers)]:
-            self._dismissed |= set(asked)
+                self._closed[_key(lost)] = math.inf
+        elif asked := [each.player for each in (*self._node.asked, *self._strangers)]:
+            self._closed |= {_key(player): math.inf for player in asked}
         else:
-            self.board.heeded |= {player.fingerprint for player in self.board.false_friends}
+            self.board.heeded |= {_key(player) for player in self.board.false_friends}
+
+    def _is_closed(self, player: PlayerInfo) -> bool:
+        """Tell whether the reader has closed the box about a player, and it is not time for it to come again."""
+        return time.monotonic() < self._closed.get(_key(player), 0.0)
 
     def _goes_on(self) -> bool:
         """Tell whether the others can go on without this player and the bots that they seated."""
@@ -443,12 +449,14 @@ class PlayerTable(LiveTable):
         """Obey a word about who sits at the table."""
         node = self._node
         asked = [question.player for question in node.asked]
-        if not rest and not asked:  # perhaps not any more: it must not concern somebody who sits here
+        if not (rest or asked or word == "remove"):  # perhaps not any more
             self._say(f"Nobody asks for a seat now. Type {word} and a name.")
             return
         strangers = [question.player for question in self._strangers]
         everybody = list(dict.fromkeys([*asked, *strangers, *node.kept_out, *self.board.players]))
-        if (found := self._other(word, rest, everybody if rest else asked)) is None:
+        # A word alone is about a newcomer. It sends nobody away who sits here.
+        among = everybody if rest else None if word == "remove" else asked
+        if (found := self._other(word, rest, among)) is None:
             return
         player, name = found
         self._strangers = [each for each in self._strangers if each.player != player]
@@ -490,6 +498,8 @@ class PlayerTable(LiveTable):
 
     def _do_wait(self, _rest: str) -> None:
         if self._ask_node(partial(self._node.wait_longer, _LONGER)):
+            again = time.monotonic() + _LONGER
+            self._closed |= {_key(player): again for player in self.board.players if player.fingerprint in self.away()}
             self._say("You wait two minutes longer. Others may not.")
 
     def _do_claim(self, _rest: str) -> None:
@@ -542,6 +552,8 @@ class PlayerTable(LiveTable):
         if not self.board.join_line:
             self._say("Only the host of an open table has a long line.")
         else:
+            if self.board.code:  # the lobby draws it in large letters, which nobody can copy
+                self._say(f"The code, to copy:\n    {command_line('join', self.board.code)}")
             self._say(f"This line always works:\n    {command_line('join', self.board.join_line)}")
 
     def _background(self) -> str:
@@ -582,3 +594,8 @@ class PlayerTable(LiveTable):
             self._say(answers.conceding(self.board))
         else:
             self._node.concede()
+
+
+def _key(player: PlayerInfo) -> tuple[str, str]:
+    """Return what a box is about: the same key under another name is asked about again."""
+    return player.fingerprint, player.name

@@ -517,6 +517,8 @@ class Screen:
             if pages > 0:
                 return
             told = [f"{each.name}: {each.text}" if each.name else f"· {each.text}" for each in self._talk]
+            if self._table.board.is_back:
+                told.insert(0, "· Talk is not kept: what was said before you came back is not here.")
             self._page = Page("Talk", [self._theme.sign(line) for line in told] or ["Nobody has said anything yet."])
             pages = 1000
         most = max(len(page_rows(self._page, columns + 2)) - room, 0)

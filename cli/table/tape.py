@@ -11,7 +11,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.table.board import Board
-from protocol.events import CupsSeen
+from p2pdice.events import MatchOver, StakesPaid, TicketsEarned, TwinSoulJoined
+from protocol.events import CupsSeen, Happened, MatchResult
 
 if TYPE_CHECKING:
     from protocol.events import NodeEvent
@@ -33,7 +34,7 @@ WATCHER: Final = -1
 
 
 class Scene(NamedTuple):
-    """The events of one step of the history."""
+    """The events of one step of the history, or the end of the match."""
 
     place: Place
     step: int
@@ -73,7 +74,9 @@ class Tape:
         if sees_none:
             told = (moment for moment in told if not isinstance(moment.event, CupsSeen))
         groups = (
-            (step, tuple(moment.event for moment in group)) for step, group in groupby(told, lambda each: each[0])
+            (step, tuple(moment.event for moment in group))
+            # The end is a scene of its own: the last verdict is seen before it.
+            for (step, _), group in groupby(told, lambda each: (each[0], _is_end(each[1])))
         )
         following = next(groups, None)
         while following is not None:
@@ -125,3 +128,10 @@ class Tape:
         else:
             return False
         return True
+
+
+def _is_end(event: NodeEvent) -> bool:
+    """Tell whether an event is about the whole match that is over."""
+    if isinstance(event, Happened):
+        return isinstance(event.event, TwinSoulJoined | TicketsEarned | StakesPaid | MatchOver)
+    return isinstance(event, MatchResult)

@@ -276,7 +276,7 @@ def test_start_is_offered_only_before_the_match() -> None:
     assert paper.said[-1] == "I don't know 'star'. Did you mean start?"
 
 
-@pytest.mark.parametrize("word", ["seat", "watch", "refuse", "remove"])
+@pytest.mark.parametrize("word", ["seat", "watch", "refuse"])
 def test_without_a_name_a_word_about_seats_concerns_only_who_asks_for_one(word: str) -> None:
     done = list[node.PlayerInfo]()
     acts = dict.fromkeys(("seat", "let_watch", "refuse", "remove"), done.append)
@@ -292,6 +292,10 @@ def test_without_a_name_a_word_about_seats_concerns_only_who_asks_for_one(word: 
     assert paper.said[-1] == f"Nobody asks for a seat now. Type {word} and a name."
     table.obey(f"{word} ben")
     assert done[1:] == [BEN]
+    table.obey("remove")  # it never picks anybody by itself
+    assert paper.said[-1] == "Type remove and a name: Ben."
+    table.obey("remove ben")
+    assert done[2:] == [BEN]
 
 
 def test_the_rules_of_a_house_are_named_by_what_they_change() -> None:

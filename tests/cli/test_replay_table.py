@@ -185,6 +185,17 @@ def test_the_end_of_a_match_with_stakes_says_who_won_and_lost_what() -> None:
     assert re.search(rf"Twin Soul +{soul.name}\.", shown)
 
 
+def test_the_last_verdict_is_seen_before_the_end() -> None:
+    looking = Looking()
+    looking.types("end")
+    assert looking.table.board.over is not None
+    looking.types("back")
+    board = looking.table.board
+    assert board.over is None
+    assert board.showdown is not None
+    assert board.showdown.verdict is not None
+
+
 def test_rounds_are_jumped_to_with_their_dice() -> None:
     looking = Looking()
     rounds = len(looking.replay.rounds)

@@ -172,6 +172,12 @@ def test_a_stake_can_be_the_bare_number(line: str, stake: int) -> None:
     assert answer("liar", asked) == "'liar' is not a move. Legal: stake 0, stake 50 or stake 1000."
 
 
+@pytest.mark.parametrize("line", ["-50", "\u221250", "stake -50", "- 50"])
+def test_a_stake_with_a_hyphen_is_refused_and_never_staked(line: str) -> None:
+    asked = view(new_match(rules("classic", stakes="yes"), 2), 0)
+    assert answer(line, asked).startswith(f"'{line}' is not a move; did you mean stake 50?")
+
+
 def test_only_a_stake_of_all_coins_is_doubted() -> None:
     asked = view(new_match(rules("classic", stakes="yes"), 2), 0)
     said = "Those are all your coins: 1,000. Press Enter again to stake them."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 from unicodedata import normalize
@@ -135,7 +136,7 @@ def silent(monkeypatch: pytest.MonkeyPatch, *, can_claim: bool = False) -> tuple
         player.take(PeerLost(lost))
     player.take(Suspended(sample.players[1:]))
     now = time.monotonic()
-    monkeypatch.setattr("cli.table.live_table.time.monotonic", lambda: now + 60)
+    monkeypatch.setattr("time.monotonic", lambda: now + 60)
     return player, sample
 
 
@@ -166,7 +167,7 @@ def test_who_is_away_again_is_asked_about_again(monkeypatch: pytest.MonkeyPatch,
         player.take(Continued())
     player.take(Suspended(sample.players[1:]))
     now = time.monotonic()
-    monkeypatch.setattr("cli.table.live_table.time.monotonic", lambda: now + 60)
+    monkeypatch.setattr("time.monotonic", lambda: now + 60)
     assert title(player) == "Ben is away"
 
 
@@ -282,7 +283,7 @@ def seated(owner: Owner) -> PlayerTable:
 
 def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("cli.table.live_table.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("time.monotonic", lambda: now)
     line, sample = seated(owner := Owner()), table()
     line.board = sample.board
     ben = sample.players[1]
@@ -306,6 +307,13 @@ def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeyp
     line.take(PeerLost(ben, left_on_purpose=False))
     now += 16
     assert line.dialog() is not None
+    line.close_dialog()  # as the choice does, which then types the word
+    owner.wait_longer = lambda seconds: seconds
+    line.obey("wait")
+    now += 119
+    assert line.dialog() is None
+    now += 2
+    assert line.dialog() is not None, "the two minutes are over"
 
 
 def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
@@ -319,6 +327,8 @@ def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
     assert [choice.line for choice in box.choices if choice.line] == [f"seat {key}", f"refuse {key}", f"watch {key}"]
     line.close_dialog()
     assert line.dialog() is None
+    owner.asked[0] = SeatAsked(replace(MALLORY, name="Ben"), namesake=True, came_by="code")
+    assert title(line).startswith("Ben ["), "the same key under another name is another question"
 
 
 @pytest.mark.parametrize(

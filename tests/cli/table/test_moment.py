@@ -384,7 +384,7 @@ def test_a_name_that_does_not_fit_its_key_stays_in_the_band_until_it_is_heeded_o
         board.take(Recognised(players[1], False, 0))
         board.take(Unfamiliar(players[1], (), (BEN_TOO,)))
         if settles == "heeded":
-            board.heeded |= {players[1].fingerprint}
+            board.heeded |= {(players[1].fingerprint, players[1].name)}
         if settles == "trusted":
             board.take(Recognised(players[1], True, 0))
         now = band(board, "", hosts=True, with_odds=False, is_behind=False, away=())
