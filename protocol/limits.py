@@ -247,7 +247,7 @@ BANK: Final = 4
 REPRIEVES: Final = 3
 """How often in one step the return of a player's link lets patience with that player begin again."""
 
-# Spoken words. Enforced by match/words.py and node/talking.py.
+# Spoken words. Enforced by match/words.py and node/audience.py.
 
 WORD: Final = KIB
 """Signed bytes of a word: the most characters, of four bytes each, have some nine hundred."""
@@ -268,7 +268,7 @@ SPEAKERS: Final = 64
 """Authors whose last word is remembered: many more than sit together in an evening. The one who has been silent for
 longest is forgotten first."""
 
-# Spectators. Enforced by node/host.py, node/spectators.py and node/followed_match.py.
+# Spectators. Enforced by node/host.py, node/audience.py and node/watching.py.
 
 SPECTATORS_OF_A_LOBBY: Final = 8
 """Half of :data:`LINKS_OUTSIDE_ROSTER`: a player who wants a seat finds a free link."""
@@ -304,7 +304,7 @@ RULES_NAMES_REMEMBERED: Final = 256
 """Names of house rules that hosts of other tables have given; those learned first are forgotten first. Enforced by
 storage/store.py."""
 
-# Lobbies, and forming a match. Enforced by node/host.py, node/guest.py, node/proposals.py and match/lobby.py.
+# Lobbies, and forming a match. Enforced by node/host.py, node/guest.py, node/playing.py and match/lobby.py.
 
 JOIN_RATE: Final = 2.0
 """Seats a second that a host gives to guests, newcomers or not. Each may end a proposed match and begin another, in
@@ -349,7 +349,7 @@ PROPOSALS: Final = 32
 """Proposals in which a guest signs COMMIT with one join record, and those given up that are kept in all: a host could
 make them without end. An honest one makes 3, and two for each guest."""
 
-# Short codes. Enforced by node/code_desk.py and node/code_inquiry.py.
+# Short codes. Enforced by node/door.py and node/inquiry.py.
 
 CODE_TRIES: Final = 3
 """Wrong tries that close a short code; a guest's program tries at most so many players for a code that was typed. Each

@@ -1,32 +1,32 @@
-"""The tables and matches of a node, and the one that a link or a frame concerns.
-
-A node hosts a table, sits at one, plays or watches. It may also serve the match before, for others who lack its end.
+"""What a node does, and what that makes of its links: whom it welcomes, which part of it a frame concerns, and how
+others find it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
+from enum import Enum
+from ipaddress import ip_address
 
 from protocol.crypto.keys import Identity, fingerprint
-from protocol.crypto.tls import Credentials
+from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, RefuseCode
+from protocol.events import Notice, TableMoved
 from protocol.limits import Limits
 from protocol.match.lobby import NO_TABLE
-from protocol.net.addresses import Address
+from protocol.net.addresses import Address, JoinLine
+from protocol.net.interfaces import hosts_to_listen_at, is_cut_off, watch_network
+from protocol.net.listener import EVERYWHERE
 from protocol.net.mesh import Mesh
+from protocol.node.audience import Audience, Floor, Talking
 from protocol.node.door import Door
 from protocol.node.guest import Guest
 from protocol.node.host import Host
-from protocol.node.locator import Locator
-from protocol.node.player_session import PlayerSession
-from protocol.node.proposals import Proposals
-from protocol.node.refusals import LEFT
-from protocol.node.returning import WayBack
+from protocol.node.locator import LEFT, Locator, WayBack, open_table, running_match
+from protocol.node.playing import Owner, PlayerSession, Proposals
 from protocol.node.runtime import Runtime
-from protocol.node.spectator_session import SpectatorSession
-from protocol.node.spectators import Spectators
-from protocol.node.talking import Floor, Talking
+from protocol.node.watching import SpectatorSession
 from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.wire.frames import (
@@ -53,49 +53,97 @@ from protocol.wire.frames import (
     TableAim,
     WatchAim,
 )
-from protocol.wire.genesis import Genesis, JoinRecord
 
 log = logging.getLogger(__name__)
 
 
-class Activities:
-    """The tables and matches of one node, and the owner of its links.
+class Doing(Enum):
+    """What a node does. See :class:`Activities`."""
 
-    :param sign_on: makes a join record for the table with this id, with a purse or without.
-    :param begin: takes part in a proposed match.
-    :param formed: plays a match that is formed.
+    IDLE = "idle"
+    HOSTING = "hosting"
+    GUEST = "guest"
+    PLAYING = "playing"
+    WATCHING = "watching"
+
+
+class Activities:
+    """The tables and matches of one node, and the owner of its links::
+
+        state      begins with               welcomes                      next
+        ---------  ------------------------  ----------------------------  ------------------------------------
+        IDLE       open                      nobody                        host, join, watch, resume
+        HOSTING    host                      TableAim, CodeAim, WatchAim   PLAYING when a match is formed
+        GUEST      join, rejoin: a seat      nobody                        PLAYING when a match is formed;
+                                                                           IDLE when it leaves, or is sent away
+        PLAYING    all COMMITs, or resume    MatchAim, WatchAim            after its end as IDLE
+        WATCHING   watch                     nobody                        as IDLE, at any time
+
+    A match that is proposed is no state: its host is HOSTING, and others are GUESTs, until it is formed. In any state
+    the players of a match that is proposed, was given up, or was played before (``former``) are welcome to it: others
+    may lack its end. A match that is over is PLAYING until its owner turns to another table by :meth:`leave_behind`.
+
+    :param owner: of the node; signs on.
+    :param interface: name or address of the only interface to use.
     """
 
     def __init__(
         self,
         home: Home,
         identity: Identity,
-        own: Credentials,
         store: Store,
         locator: Locator,
         bounds: Limits,
-        sign_on: Callable[[bytes, bool], JoinRecord],
-        begin: Callable[[bytes, Genesis], PlayerSession],
-        formed: Callable[[PlayerSession], None],
+        owner: Owner,
+        interface: str | None,
     ) -> None:
-        self.mesh = Mesh(own, self, bounds)
+        self.mesh = Mesh(credentials(identity.private_key), self, bounds)
         self.runtime = Runtime(home, identity, store, self.mesh, locator, bounds)
-        self.audience = Spectators(self.runtime)
+        self.audience = Audience(self.runtime)
         self.talking = Talking(self.runtime)
         self.door = Door(self.runtime)
-        self._sign_on = sign_on
-        self._begin = begin
         self.hosting: Host | None = None
         self.proposals = Proposals(
-            self.runtime, formed, lambda: self.joining.withdrawn(), lambda: self.joining.gave_up()
+            self.runtime,
+            self.audience,
+            owner,
+            self._formed,
+            lambda: self.joining.withdrawn(),
+            lambda: self.joining.gave_up(),
         )
-        self.joining = Guest(self.runtime, sign_on, begin, self.proposals, self.door)
-        self.playing: PlayerSession | None = None
+        self.joining = Guest(self.runtime, self.proposals, self.door)
         self.former: PlayerSession | None = None
         """The match before. It is over for the owner, but still served to players who lack its end."""
         self.watching: SpectatorSession | None = None
         self.way_back: WayBack | None = None
         """To the table of the last match that this node played as a guest, or watched."""
+        self._interface = interface
+        self._told_line = ""
+        """The join line that the owner knows."""
+        self._minding: asyncio.Task[None] | None = None
+        self._is_cut_off = False
+        """This machine was in no network when it was last looked at."""
+
+    @property
+    def doing(self) -> Doing:
+        """The state of the node."""
+        if self.watching is not None:
+            return Doing.WATCHING
+        if self.formed is not None:
+            return Doing.PLAYING
+        if self.hosting is not None and not self.hosting.has_begun:
+            return Doing.HOSTING
+        return Doing.GUEST if self.joining.is_waiting else Doing.IDLE
+
+    @property
+    def playing(self) -> PlayerSession | None:
+        """The match that is played, else the latest proposal."""
+        return self.proposals.playing
+
+    @property
+    def formed(self) -> PlayerSession | None:
+        """The match that this node plays, if it is formed."""
+        return self.proposals.formed
 
     @property
     def sessions(self) -> tuple[PlayerSession, ...]:
@@ -104,21 +152,17 @@ class Activities:
         sessions += [each for each in (self.playing, self.former) if each is not None and each not in sessions]
         return tuple(each for each in sessions if not each.is_claimed)
 
-    @property
-    def formed(self) -> PlayerSession | None:
-        """The match that this node plays, if it is formed."""
-        playing = self.playing
-        if playing is None or playing.is_given_up or playing.is_claimed:
-            return None
-        return playing if playing.match.is_formed else None
-
     def floors(self) -> tuple[Floor, ...]:
         """Return where words are said and heard."""
         if self.watching is not None:
             return self.watching.floors()
-        activities = (self.hosting, self.joining, self.playing, self.former)
-        floors = (each.floor() for each in activities if each is not None)
+        parts = (self.hosting, self.joining, self.playing, self.former)
+        floors = (each.floor() for each in parts if each is not None)
         return tuple(floor for floor in floors if floor is not None)
+
+    def _formed(self) -> None:
+        self.joining.has_begun = True
+        self.runtime.in_background(self._advertise_match())
 
     def leave_behind(self) -> None:
         """Make room for another table: what is over is over for the owner.
@@ -145,15 +189,112 @@ class Activities:
             self.hosting.withdraw()
             self.hosting.close()
         self.proposals.turn_away(self.former)
-        self.hosting = self.playing = self.watching = None
-        self.joining = Guest(self.runtime, self._sign_on, self._begin, self.proposals, self.door)
+        self.hosting = self.watching = None
+        self.joining = Guest(self.runtime, self.proposals, self.door)
 
     def close(self) -> None:
-        """Close every table and match."""
+        """Close every table and match, and watch the network no more."""
+        if self._minding is not None:
+            self._minding.cancel()
         self.audience.close()
-        for part in (self.hosting, self.proposals, self.playing, self.former, self.watching):
+        for part in (self.hosting, self.proposals, self.former, self.watching):
             if part is not None:
                 part.close()
+
+    # Being found
+
+    @property
+    def join_line(self) -> str:
+        """The join line of the table that this node hosts; empty if it hosts none."""
+        if self.hosting is None:
+            return ""
+        own = self.runtime.identity.fingerprint
+        return str(JoinLine(self.mesh.addresses[:1], own, self.hosting.table.token))
+
+    def tell_join_line(self) -> str:
+        """Return the join line, which the owner is told now."""
+        self._told_line = self.join_line
+        return self._told_line
+
+    @property
+    def is_reachable(self) -> bool:
+        """This node listens at an address that other machines may reach."""
+        return not ip_address(self.mesh.addresses[0][0]).is_loopback
+
+    async def listen(self, port: int) -> None:
+        """Listen, unless this node does so already.
+
+        :raises NodeError: if that is not possible.
+        """
+        if self.mesh.port:
+            return
+        self.watch_network()
+        try:
+            hosts = hosts_to_listen_at(self._interface) if self._interface else EVERYWHERE
+            if not hosts:
+                problem = f"this machine has no network interface {self._interface}"
+                raise NodeError(ErrorCode.FAILED, problem, "omit --interface")
+            await self.mesh.listen(port, hosts)
+        except OSError as error:
+            problem = f"cannot listen: {error.strerror or error}"
+            raise NodeError(ErrorCode.FAILED, problem, "choose another --port or --interface") from None
+
+    def watch_network(self) -> None:
+        """Watch from now on whether this machine sleeps or its addresses change."""
+        if self._minding is None:
+            self._is_cut_off = is_cut_off(self._interface)
+            work = watch_network(self._interface, self.surroundings_changed)
+            self._minding = self.runtime.in_background(work)
+
+    async def surroundings_changed(self) -> None:
+        """Dial all peers again, and look for tables again."""
+        log.warning("this machine slept or its interfaces have changed: all are dialled again")
+        self._tell_whose_network_is_down()
+        self._tell_where_the_table_is()
+        self.mesh.dial_anew()
+        if self.watching is not None:
+            self.watching.dial_anew()
+        await self.runtime.locator.interfaces_changed()
+
+    def _tell_whose_network_is_down(self) -> None:
+        """Tell the owner that it is their own network that is down, before the others are said to be out of reach."""
+        before, self._is_cut_off = self._is_cut_off, is_cut_off(self._interface)
+        place = f"The network interface {self._interface}" if self._interface else "This machine"
+        if self._is_cut_off and not before:
+            self.runtime.tell(Notice(f"{place} is in no network any more: connect it by Wi-Fi or cable."))
+        elif before and not self._is_cut_off:
+            self.runtime.tell(Notice(f"{place} is in a network again."))
+
+    def _tell_where_the_table_is(self) -> None:
+        """Tell the owner the new join line; without a network no join line would help anybody."""
+        if self.hosting is None or self.hosting.has_begun:
+            return
+        before = self._told_line
+        if self.join_line != before and self.is_reachable:
+            self.runtime.tell(TableMoved(self.hosting.table.settings.name, self.tell_join_line()))
+
+    def advertise(self) -> None:
+        """Advertise the match that is played, or the open table.
+
+        The number of a short code stays until the table opens again: those who type the code late are told why not.
+        """
+        playing, hosting = self.formed, self.hosting
+        is_solo = playing is not None and playing.match.is_solo
+        if hosting.table.settings.unlisted if hosting is not None else is_solo:
+            return
+        number = hosting.code_desk.number if hosting is not None else 0
+        if playing is not None:
+            advertisement = running_match(playing.match, playing.occasion.table_name, number)
+        elif hosting is not None and (number or not hosting.table.settings.private):
+            advertisement = open_table(hosting.table, number)
+        else:
+            return
+        self.runtime.in_background(self.runtime.locator.advertise(advertisement, self.mesh.port))
+
+    async def _advertise_match(self) -> None:
+        """Start discovery, and advertise."""
+        await self.runtime.locator.start()
+        self.advertise()
 
     # For the mesh
 

@@ -1,44 +1,63 @@
-"""This node as a guest: how it gets a seat at a table, and follows what the host tells."""
+"""This node as a guest: how it gets a seat at a table, follows what the host tells, and comes back after the match."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from typing import Final
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.errors import ErrorCode, NodeError, RefuseCode
-from protocol.events import LobbyChanged, PlayerInfo, SeatAsked, SeatPending, TableClosed, TableJoined
+from protocol.events import (
+    AwaitingHost,
+    HostIs,
+    LobbyChanged,
+    PlayerInfo,
+    SeatAsked,
+    SeatPending,
+    TableClosed,
+    TableJoined,
+)
 from protocol.match.lobby import GuestTable, StaleProposalError
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
+from protocol.node import locator
+from protocol.node.audience import Floor
 from protocol.node.door import Door
-from protocol.node.locator import Target
-from protocol.node.player_session import PlayerSession
-from protocol.node.proposals import Proposals
-from protocol.node.refusals import (
+from protocol.node.locator import (
     LEFT,
+    PossibleHost,
     StrangersError,
+    Target,
+    WayBack,
     closing_code,
     host_gone,
     refusal,
     strangers_there,
     unreachable,
 )
+from protocol.node.playing import Proposals
 from protocol.node.runtime import Runtime
+from protocol.node.session import Occasion
 from protocol.node.table_ledgers import Acts, TableLedgers
-from protocol.node.talking import Floor
 from protocol.storage.store import DamagedPurseError
 from protocol.wire.frames import Carried, Customs, JoinTable, Leave, Propose, Refuse, Seat, ShowLedger, Table, TableAim
-from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError, match_id
+from protocol.wire.genesis import Genesis, MalformedGenesisError, UnknownRulesError, match_id
+
+_LATER: Final[dict[str, HostIs]] = {
+    RefuseCode.NO_TABLE: "there",
+    RefuseCode.FULL: "full",
+    RefuseCode.PLAYING: "playing",
+}
+"""Refusals after which this node asks again, and the state of the host that each means. If several players may host,
+the first code here that one of them gave counts."""
 
 
 class Guest:
     """A guest's side of a lobby on the network.
 
-    :param sign_on: makes a join record for the table with this id, with a purse or without.
-    :param begin: takes part in a proposed match.
     :param proposals: those in which this node takes part.
     :param door: whom the owner plays with, though a trusted name has come with another key.
     """
@@ -46,14 +65,10 @@ class Guest:
     def __init__(
         self,
         runtime: Runtime,
-        sign_on: Callable[[bytes, bool], JoinRecord],
-        begin: Callable[[bytes, Genesis], PlayerSession],
         proposals: Proposals,
         door: Door,
     ) -> None:
         self._runtime = runtime
-        self._sign_on = sign_on
-        self._begin = begin
         self._proposals = proposals
         self._door = door
         self._wanted: Target | None = None
@@ -248,14 +263,19 @@ class Guest:
             if strangers := self._strangers(seat.shown):
                 self._stand_up(seat, f"a match was proposed, and {strangers_there(strangers)}")
             elif self._ledgers is None or self._ledgers.may_sign(genesis):
-                self._begin(proposal.genesis, genesis)
+                self._begin(seat, genesis)
             else:
                 self._proposed = proposal
+
+    def _begin(self, seat: GuestTable, genesis: Genesis) -> None:
+        occasion = Occasion.now(self.table_name, self.customs)
+        playing = self._proposals.begin(genesis, occasion, seat.host, TableAim(genesis.table, self.token))
+        playing.start((seat.host,))
 
     def _sit_down(self, seat: GuestTable) -> None:
         """Ask for a seat, as the table was shown; with stakes, with the purse as it is now."""
         assert seat.ruleset is not None
-        own = self._sign_on(seat.id, seat.ruleset.stakes)
+        own = self._proposals.sign_on(seat.id, has_purse=seat.ruleset.stakes)
         seat.sign_on(own)
         if seat.ruleset.stakes:
             if self._ledgers is None:
@@ -379,3 +399,55 @@ class Guest:
             self._runtime.tell(TableClosed(closing_code(error.code), str(error)))
         if seat is not None:
             self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.host)  # behind LEAVE
+
+
+async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> Target | None:
+    """Sit down as soon as a table is open.
+
+    :return: None if there is a seat; otherwise where a match is played without this player.
+    :raises NodeError: if the host has been gone for long, or does not admit this player.
+    """
+    last_seen = runtime.loop.time()
+    told = _awaiting(way, "asked")
+    runtime.tell(told)
+    while not runtime.is_silent:
+        refused: dict[str, Target] = {}
+        for host in way.hosts:
+            target = _target(runtime, way, host)
+            try:
+                await enter(target)
+            except RefusedError as error:
+                if error.code not in _LATER:
+                    raise refusal(error) from None
+                refused[error.code] = target
+            except DialError:
+                continue
+            else:
+                return None
+        now = runtime.loop.time()
+        if refused:
+            last_seen = now
+        elif now > last_seen + locator.GONE:
+            break
+        host_is: HostIs = next((state for code, state in _LATER.items() if code in refused), "silent")
+        if (awaiting := _awaiting(way, host_is)) != told:
+            told = awaiting
+            runtime.tell(told)
+        if host_is == "playing":
+            return refused[RefuseCode.PLAYING]
+        await asyncio.sleep(locator.AGAIN)
+    if runtime.is_silent:
+        raise NodeError(ErrorCode.FAILED, "this program has stopped")
+    who = way.hosts[0].player.name if len(way.hosts) == 1 else "anybody who played"
+    raise NodeError(
+        ErrorCode.UNREACHABLE, f"{who} cannot be reached any more", "host a table of your own, or join another one"
+    )
+
+
+def _awaiting(way: WayBack, host_is: HostIs) -> AwaitingHost:
+    return AwaitingHost(way.hosts[0].player if len(way.hosts) == 1 else None, host_is, locator.GONE)
+
+
+def _target(runtime: Runtime, way: WayBack, host: PossibleHost) -> Target:
+    addresses = runtime.where(host.identity, way.match, host.addresses)
+    return Target(tuple(addresses), b"", host.player.fingerprint, way.token)

@@ -16,18 +16,17 @@ from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedError
 from protocol.net.link import LinkUse
-from protocol.node.code_desk import BEGUN, OVER, CodeDesk
-from protocol.node.door import ONLY_WATCH, REMOVED, Door
-from protocol.node.player_session import PlayerSession
+from protocol.node.audience import Audience, Floor
+from protocol.node.door import BEGUN, ONLY_WATCH, OVER, REMOVED, CodeDesk, Door
+from protocol.node.locator import LEFT
+from protocol.node.playing import PlayerSession, Proposals
 from protocol.node.purse import FOLDED
-from protocol.node.refusals import LEFT
 from protocol.node.runtime import Runtime
-from protocol.node.spectators import Spectators
+from protocol.node.session import Occasion
 from protocol.node.table_ledgers import Acts, TableLedgers
-from protocol.node.talking import Floor
 from protocol.rate_limit import Bucket
 from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, ShowLedger, TableAim, WatchAim
-from protocol.wire.genesis import Genesis, JoinRecord
+from protocol.wire.genesis import JoinRecord
 
 KEPT: Final = 10.0
 """Seconds that seats are kept for the players of the match before: enough to ask a few times."""
@@ -41,8 +40,7 @@ class Host:
     """The host's table on the network.
 
     :param audience: the spectators.
-    :param sign_on: makes a new join record of the host for the table with this id, with a purse or without.
-    :param begin: takes part in a proposed match.
+    :param proposals: those in which this node takes part.
     :param advertise: tells the network how the table stands now.
     :param code: the short code, if the table can be found by it.
     :param door: who may sit down, as the owner has said.
@@ -54,9 +52,8 @@ class Host:
         self,
         runtime: Runtime,
         table: HostedTable,
-        audience: Spectators,
-        sign_on: Callable[[bytes, bool], JoinRecord],
-        begin: Callable[[bytes, Genesis], PlayerSession],
+        audience: Audience,
+        proposals: Proposals,
         advertise: Callable[[], None],
         code: ShortCode | None,
         door: Door,
@@ -73,8 +70,7 @@ class Host:
         self.ledgers = TableLedgers(runtime, acts, lambda: table.records, has_stakes=table.settings.ruleset.stakes)
         self._runtime = runtime
         self._audience = audience
-        self._sign_on = sign_on
-        self._begin = begin
+        self._proposals = proposals
         self._advertise = advertise
         self._returning = returning
         table.expected = {*filter(runtime.mesh.is_linked, returning), *programs()}
@@ -145,10 +141,11 @@ class Host:
         if not is_wanted or self._proposal is not None or self.ledgers.flawed():
             return
         if self._former:  # the same genesis would be the match that was withdrawn
-            self.table.renew(self._sign_on(self.table.id, self.ledgers.has_stakes))
-            self._show_purses()
-        genesis = self.table.genesis()
-        self._proposal = proposal = self._begin(genesis.encoded(), genesis)
+            self._sign_again()
+        settings = self.table.settings
+        occasion = Occasion.now(settings.name, settings.customs)
+        self._proposal = proposal = self._proposals.begin(self.table.genesis(), occasion, self._runtime.identity.public)
+        proposal.start(self.seated)
         proposal.watch = self._watch
         for identity in proposal.authors:
             self._show_proposal(identity)
@@ -421,11 +418,11 @@ class Host:
         """Bring the purse as it is now: others have handed back what it lacked."""
         if not self.has_begun:
             self.withdraw()
-            self.table.renew(self._sign_on(self.table.id, True))
-            self._show_purses()
+            self._sign_again()
             self._go_on()
 
-    def _show_purses(self) -> None:
+    def _sign_again(self) -> None:
+        self.table.renew(self._proposals.sign_on(self.table.id, has_purse=self.ledgers.has_stakes))
         for record in self.table.records[1:]:
             self.ledgers.show_to(record.join.identity)
 

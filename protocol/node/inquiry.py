@@ -1,26 +1,38 @@
-"""Finding the one player who answers for a table's name, before this node joins or watches.
+"""Finding the one player whom a table's name or its short code means, before this node joins or watches.
 
-Multicast only says where to dial, and anybody on the network can say it. So this node dials every address that was
-advertised for a name, and asks to watch, which takes no seat. The answer must show the advertised table. If two
+Multicast only says where to dial, and anybody on the network can say it. Of a name, this node dials every address that
+was advertised for it, and asks to watch, which takes no seat. The answer must show the advertised table. If two
 identities show it, the name does not tell which of them is meant.
+
+Of a short code, it tries everybody who is advertised under the number, one after the other, and goes on with the first
+who proves to know the words. Each of them can check one guess of their own, so it tries few.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
+from protocol import limits
 from protocol.crypto.keys import fingerprint
-from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError, RefuseCode
+from protocol.crypto.short_code import CodeExchange, CodeExchangeError, ShortCode
+from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError, PeerError, RefuseCode
 from protocol.match.lobby import Lobby
 from protocol.net.addresses import Address, JoinLine, format_address
 from protocol.net.dialer import Dialer, DialError
+from protocol.net.discovery import Sighting
 from protocol.net.link import BREACH, Link
 from protocol.net.mesh import RefusedError, check_version
-from protocol.node.locator import BY_LINE, Target
-from protocol.node.refusals import refusal, unreachable
+from protocol.node import locator
+from protocol.node.locator import BY_LINE, Target, refusal, unreachable
 from protocol.wire.frames import (
+    Aim,
+    CodeAim,
+    CodeElement,
+    CodeProof,
+    Frame,
     Hello,
     MalformedFrameError,
     Propose,
@@ -35,12 +47,9 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import MalformedGenesisError
 
-RIVALS: Final = 0.5
-"""Seconds to wait for answers from further addresses once every record has an answer. On a LAN milliseconds would do;
-addresses that do not answer must not keep a player waiting."""
+NO_HOST: Final = "somebody answers there, but not as a host does"
 
-ATTEMPTS: Final = 3
-"""Inquiries for one name: another follows if the advertisements changed during the last one."""
+F = TypeVar("F", Welcome, CodeElement, CodeProof)
 
 
 class _Answer(NamedTuple):
@@ -72,7 +81,7 @@ class _Answer(NamedTuple):
 
 
 class Inquiry:
-    """Finds the one player who answers for a name.
+    """Finds the one player who answers for a name, or knows a short code.
 
     :param dialer: that of this node.
     """
@@ -84,13 +93,13 @@ class Inquiry:
         """Return the targets that ``resolve`` gives; of an open table that is known by name only, the one that has it.
 
         After an inquiry ``resolve`` is called again. If the name leads elsewhere by then, the new targets are asked, up
-        to :data:`ATTEMPTS` times. A target that a person picked from a list stays as it was listed.
+        to :data:`~protocol.node.locator.INQUIRIES` times. A target that a person picked from a list stays as it was.
 
         :param verb: the command that goes on with the target.
         :raises NodeError: if nobody has the table, or more than one.
         """
         targets = await resolve()
-        for _ in range(ATTEMPTS):
+        for _ in range(locator.INQUIRIES):
             if not any(target.name for target in targets):
                 return targets
             found = await self._who_has_it(verb, targets)
@@ -100,6 +109,24 @@ class Inquiry:
         raise NodeError(
             ErrorCode.REFUSED, f'the advertisements for the table "{targets[0].name}" keep changing', BY_LINE
         )
+
+    async def find_by_code(self, code: ShortCode, told: Sequence[Sighting]) -> Target:
+        """Return the table of the host who has proven to know the code.
+
+        :param told: where tables with its number are said to be.
+        :raises NodeError: if nobody has.
+        """
+        addresses = {address for sighting in told for address in sighting.addresses}
+        if len(addresses) > limits.ADDRESSES_PER_NAME:
+            raise NodeError(
+                ErrorCode.REFUSED, f"number {code.number} is advertised at more addresses than can be tried", BY_LINE
+            )
+        search = _Search(code, self._dialer)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limits.CODE_SEARCH):
+                if (found := await search.through(addresses)) is not None:
+                    return found
+        raise search.failure()
 
     async def _who_has_it(self, verb: str, told: tuple[Target, ...]) -> Target:
         answers, problems = await self._ask_all(told)
@@ -146,7 +173,7 @@ class Inquiry:
             while any(map(is_open, told)):
                 _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if waiting:
-                await asyncio.wait(waiting, timeout=RIVALS)
+                await asyncio.wait(waiting, timeout=locator.RIVALS)
         finally:
             for task in waiting:
                 task.cancel()
@@ -160,57 +187,23 @@ class Inquiry:
     async def _ask(
         self, address: Address, accept: Callable[[bytes], bool]
     ) -> tuple[bytes, Table | Propose | Refuse, bytes]:
-        question = _Question()
-        link = await self._dialer.dial([address], question, accept)
+        talk = _Talk(WatchAim(b"", ""))
+        link = await self._dialer.dial([address], talk, accept)
+        table = b""
         try:
             async with asyncio.timeout(self._dialer.limits.handshake):
-                return link.peer_key, *await question.answer
+                aim = (await talk.hear(Welcome)).aim
+                table = aim.table if isinstance(aim, TableAim) else b""
+                said = await talk.next()
+        except RefusedError as error:
+            return link.peer_key, Refuse(error.code, str(error)), table
         except TimeoutError:
             raise DialError(f"{format_address(address)} answers, but shows nothing") from None
         finally:
             link.close()
-
-
-class _Question:
-    """The exchange on one link, from HELLO to the answer."""
-
-    def __init__(self) -> None:
-        self.answer: asyncio.Future[tuple[Table | Propose | Refuse, bytes]]
-        self.answer = asyncio.get_running_loop().create_future()
-        self._table = b""
-
-    def link_up(self, link: Link) -> None:
-        try:
-            check_version(link)
-        except RefusedError as error:
-            self._take(Refuse(error.code, str(error)))
-        else:
-            link.send(encode_frame(Hello(0, WatchAim(b"", ""))))
-
-    def frame_received(self, link: Link, data: bytes) -> None:
-        try:
-            frame = decode_frame(data)
-        except MalformedFrameError as error:
-            link.drop(f"{BREACH}: it sent an invalid message ({error})")
-            return
-        match frame:
-            case Welcome(aim=aim):
-                link.widen()
-                self._table = aim.table if isinstance(aim, TableAim) else b""
-            case Table() | Propose() | Refuse():
-                self._take(frame)
-            case Unknown():
-                pass
-            case _:
-                link.drop(f"{BREACH}: it did not answer the greeting")
-
-    def _take(self, said: Table | Propose | Refuse) -> None:
-        if not self.answer.done():
-            self.answer.set_result((said, self._table))
-
-    def link_down(self, link: Link, reason: str) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(DialError(f"nobody let us in: {reason}"))
+        if not isinstance(said, Table | Propose):
+            raise DialError(NO_HOST)
+        return link.peer_key, said, table
 
 
 def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
@@ -253,3 +246,158 @@ def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str
     if answers:
         return NodeError(ErrorCode.NOT_FOUND, f'"{name}" is not open any more', choices=SEE_TABLES)
     return unreachable(DialError("; ".join(problems)))
+
+
+class _Search:
+    """One search for the host who knows a code."""
+
+    def __init__(self, code: ShortCode, dialer: Dialer) -> None:
+        self._code = code
+        self._dialer = dialer
+        self._known: set[bytes] = set()
+        """Identities that have answered at some address."""
+        self._tried = 0
+        """Players that were sent a proof."""
+        self._said: list[RefusedError] = []
+        self._problems: list[str] = []
+
+    async def through(self, addresses: set[Address]) -> Target | None:
+        """Return the table of the first who proves to know the code."""
+        answered: asyncio.Queue[tuple[Address, bytes] | None] = asyncio.Queue()
+        asking = {asyncio.create_task(self._see_who_answers(each, answered)) for each in addresses}
+        try:
+            for _ in addresses:
+                if (at := await answered.get()) is None:
+                    continue
+                try:
+                    return await self._try(*at)
+                except RefusedError as error:
+                    self._said.append(error)
+                except PeerError as error:
+                    self._problems.append(str(error))
+                if self._tried >= limits.CODE_TRIES:
+                    break
+        finally:
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+        return None
+
+    async def _see_who_answers(self, address: Address, answered: asyncio.Queue[tuple[Address, bytes] | None]) -> None:
+        """Tell the identity at an address, or None if nobody answers or the identity is known already."""
+        found = None
+        try:
+            link = await self._dialer.dial([address], _Talk(None), self._is_new)
+        except DialError as error:
+            if not error.is_other:
+                self._problems.append(str(error))
+        else:
+            found = address, link.peer_key
+            link.close()
+        answered.put_nowait(found)
+
+    def _is_new(self, identity: bytes) -> bool:
+        is_new = identity not in self._known
+        self._known.add(identity)
+        return is_new
+
+    async def _try(self, address: Address, host: bytes) -> Target:
+        """Prove to one player to know the code, and have it proven.
+
+        :raises PeerError: if that player does not.
+        """
+        talk = _Talk(CodeAim(self._code.number))
+        link = await self._dialer.dial([address], talk, host.__eq__)
+        try:
+            async with asyncio.timeout(self._dialer.limits.handshake):
+                welcome = await talk.hear(Welcome)
+                if not isinstance(welcome.aim, TableAim) or not welcome.aim.table:
+                    raise DialError("somebody answers there, but has no table")
+                table = welcome.aim.table
+                own = self._dialer.credentials.public_key
+                exchange = CodeExchange(self._code, own, host, table, is_host=False)
+                link.send(encode_frame(CodeElement(exchange.element)))
+                exchange.take((await talk.hear(CodeElement)).element)
+                self._tried += 1
+                link.send(encode_frame(CodeProof(exchange.proof, "")))
+                answer = await talk.hear(CodeProof)
+                if not exchange.is_proven_by(answer.proof):
+                    raise CodeExchangeError("it does not know the code")
+        except TimeoutError:
+            raise DialError("somebody answers there, but does not go on") from None
+        finally:
+            link.close()
+        return Target((address,), table, fingerprint(host), answer.token)
+
+    def failure(self) -> NodeError:
+        """Return why nobody was found."""
+        number = self._code.number
+        ask = "type the code again as the host sees it now, or the long join line below it"
+        if self._tried >= limits.CODE_TRIES:
+            problem = f"{self._tried} tables have number {number}, and none accepts these words"
+            return NodeError(ErrorCode.REFUSED, problem, f"check the words; {ask}")
+        for error in self._said:
+            if error.code != RefuseCode.REFUSED or not self._tried:
+                return refusal(error)
+        if self._tried:
+            wrong = f"the words are wrong, or the table with number {number} is somebody else's"
+            return NodeError(ErrorCode.REFUSED, wrong, ask)
+        return unreachable(DialError("; ".join(dict.fromkeys(self._problems)) or "nobody answers there"))
+
+
+class _Talk:
+    """The frames of one link, from HELLO on.
+
+    :param aim: None to say nothing: TLS alone tells who is there.
+    """
+
+    def __init__(self, aim: Aim | None) -> None:
+        self._aim = aim
+        self._heard: asyncio.Queue[Frame | PeerError] = asyncio.Queue(maxsize=limits.LOBBY_BURST)
+
+    async def next(self) -> Frame:
+        """Return the next frame.
+
+        :raises PeerError: if it is a refusal, or none comes any more.
+        """
+        heard = await self._heard.get()
+        if isinstance(heard, PeerError):
+            raise heard
+        return heard
+
+    async def hear(self, kind: type[F]) -> F:
+        """Return the next frame, which must be of a kind.
+
+        :raises PeerError: if it is another, or none comes any more.
+        """
+        if not isinstance(heard := await self.next(), kind):
+            raise DialError(NO_HOST)
+        return heard
+
+    def link_up(self, link: Link) -> None:
+        if self._aim is None:
+            return
+        try:
+            check_version(link)
+        except RefusedError as error:
+            self._put(error)
+        else:
+            link.send(encode_frame(Hello(0, self._aim)))
+
+    def frame_received(self, link: Link, data: bytes) -> None:
+        try:
+            frame = decode_frame(data)
+        except MalformedFrameError as error:
+            link.drop(f"{BREACH}: it sent an invalid message ({error})")
+            return
+        if isinstance(frame, Welcome):
+            link.widen()
+        if not isinstance(frame, Unknown):
+            self._put(RefusedError(frame.code, frame.reason) if isinstance(frame, Refuse) else frame)
+
+    def link_down(self, link: Link, reason: str) -> None:
+        self._put(DialError(f"nobody let us in: {reason}"))
+
+    def _put(self, heard: Frame | PeerError) -> None:
+        with contextlib.suppress(asyncio.QueueFull):
+            self._heard.put_nowait(heard)

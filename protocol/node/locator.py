@@ -1,6 +1,7 @@
-"""Where nodes are: typed or advertised names become addresses, and this node is advertised.
+"""Where nodes are: typed or advertised names become addresses, and this node is advertised. How long a node looks for
+another and dials it, and what its owner is told if that fails.
 
-All of this is hints. If discovery fails, people type addresses; no match depends on it.
+Whatever is advertised is a hint. If discovery fails, people type addresses; no match depends on it.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from typing import Final, NamedTuple
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import looks_like_a_code, looks_like_a_part_of_a_code
-from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError
+from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NamesakeError, NodeError, RefuseCode
+from protocol.events import PlayerInfo
 from protocol.limits import ADDRESSES_PER_NAME
 from protocol.match.lobby import HostedTable
 from protocol.match.match import Match
 from protocol.net.addresses import Address, PortError, parse_address, parse_join_line
+from protocol.net.dialer import DialError
 from protocol.net.discovery import LOBBY, PLAYING, PRIVATE, Advertisement, Sighting
 from protocol.net.interfaces import is_cut_off
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
+from protocol.net.mesh import RefusedError
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import TABLE_ID_BYTES, MalformedGenesisError, is_private
 from protocol.wire.names import is_table_name, ruleset_label
@@ -31,10 +35,24 @@ from protocol.wire.names import is_table_name, ruleset_label
 Absence = Callable[[NodeError], None]
 """Is told why a table is not found. Then the table is waited for."""
 
+# How long ``join``, ``watch`` and ``rejoin`` try, in seconds. One address is given limits.HANDSHAKE to answer.
+
 FINDING: Final = 3.0
-"""Seconds to look for a table by its name."""
+"""To look for a table by its name or number. With ``--wait`` there is no end."""
 SETTLING: Final = 0.25
-"""Seconds to go on listening after a find: others may have the name, and answers come up to 0.12 s late (RFC 6762)."""
+"""To go on listening after a find: others may have the name, and answers come up to 0.12 s late (RFC 6762)."""
+RIVALS: Final = 0.5
+"""To wait for answers from further addresses once every record has an answer. On a LAN milliseconds would do;
+addresses that do not answer must not keep a player waiting."""
+INQUIRIES: Final = 3
+"""Inquiries for one name, not seconds: another follows if the advertisements changed during the last one."""
+AGAIN: Final = 2.0
+"""Between two attempts to sit down at the table of the last match."""
+GONE: Final = 20.0
+"""Until an unreachable host is given up there: a laptop takes that long to change networks."""
+NEXT_PLAYER: Final = 0.5
+"""Between an attempt to watch through one player that failed, and one through the next."""
+
 _NEAR: Final = 3
 """Similar names that an error suggests, at most."""
 BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
@@ -43,6 +61,10 @@ A_CODE: Final = "a short code is a number and two words, as in 417-tiger-olive"
 """The hint where a part of one was typed."""
 ID_DIGITS: Final = 4
 """Fewest digits of a match's id that can name it."""
+LEFT: Final = "they have left"
+"""Why a link ends after LEAVE."""
+_CLOSING: Final = frozenset(RefuseCode) - {RefuseCode.PLAYING, RefuseCode.NO_MATCH}
+_KEPT: Final = {each.value: each for each in (ErrorCode.VERSION, ErrorCode.RULES, ErrorCode.FULL)}
 
 
 class Target(NamedTuple):
@@ -69,6 +91,67 @@ class Target(NamedTuple):
         """
         if self.name not in ("", shown):
             raise MalformedGenesisError(f'the table is called "{shown}", not "{self.name}"')
+
+
+class PossibleHost(NamedTuple):
+    """A player who may have opened the table again."""
+
+    identity: bytes
+    player: PlayerInfo
+    addresses: tuple[Address, ...]
+    """Where they were in the last match."""
+
+
+class WayBack(NamedTuple):
+    """How to get back to a table."""
+
+    hosts: tuple[PossibleHost, ...]
+    """The host; or all players, if this node does not know which of them hosts."""
+    match: bytes
+    """Id of the last match: its players advertise it."""
+    token: str = ""
+    """The secret of the table's join line, if it is private."""
+
+
+def closing_code(code: str) -> RefuseCode:
+    """Return the code of :class:`~protocol.events.TableClosed` for a code that may be any text of a peer."""
+    return RefuseCode(code) if code in _CLOSING else RefuseCode.REFUSED
+
+
+def host_gone(reason: str) -> str:
+    """Return why a table is closed whose host's link went down for a reason."""
+    return "the host has left" if reason == LEFT else f"the host is gone ({reason})"
+
+
+def unreachable(error: DialError) -> NodeError:
+    """Return the owner's error for a failed dial."""
+    hint = "check the address, and that no firewall is in between; the host's join line works most reliably"
+    if error.is_other:
+        hint = "the join line is of another table, or an old one: ask the host for the one that is shown now"
+    return NodeError(ErrorCode.UNREACHABLE, str(error), hint)
+
+
+class StrangersError(RefusedError):
+    """This node has asked for no seat: somebody sits there with a trusted name and another key."""
+
+    def __init__(self, players: tuple[PlayerInfo, ...]) -> None:
+        super().__init__(RefuseCode.REFUSED, strangers_there(players))
+        self.players = players
+
+
+def strangers_there(players: Sequence[PlayerInfo]) -> str:
+    """Return what is wrong with players who have a trusted name and another key."""
+    names = ", ".join(f"{player.name} ({player.fingerprint})" for player in players)
+    return f"somebody you trust has such a name and another key: {names}"
+
+
+def refusal(error: RefusedError) -> NodeError:
+    """Return the owner's error for a refusal."""
+    if isinstance(error, StrangersError):
+        return NamesakeError(str(error), error.players)
+    if error.code == RefuseCode.PLAYING:
+        return NodeError(ErrorCode.REFUSED, str(error), choices=LOOK_ON)
+    return NodeError(_KEPT.get(error.code, ErrorCode.REFUSED), str(error))
 
 
 class Locator:

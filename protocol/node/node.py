@@ -1,8 +1,8 @@
 """A node: one player's program on the LAN, as its owner uses it.
 
 The parts behind it: :mod:`protocol.node.host` and :mod:`protocol.node.guest` are the two sides of a lobby,
-:mod:`protocol.node.player_session` is a match with a seat, :mod:`protocol.node.spectator_session` one without.
-:mod:`protocol.node.activities` holds them and passes on the frames of links, :mod:`protocol.node.presence` makes the
+:mod:`protocol.node.playing` is a match with a seat, :mod:`protocol.node.watching` one without.
+:mod:`protocol.node.activities` holds them and passes on the frames of links, :mod:`protocol.node.activities` makes the
 node known, :mod:`protocol.node.runtime` is shared by all.
 """
 
@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from p2pdice.moves import Move
-from protocol import limits
-from protocol.crypto.keys import Identity, KeyFileError, MatchKey
+from protocol.crypto.keys import Identity, KeyFileError
 from protocol.crypto.short_code import ShortCode, UnknownWordError, new_short_code, parse_short_code
-from protocol.crypto.tls import credentials
-from protocol.errors import ErrorCode, NodeError, PeerError
+from protocol.errors import ErrorCode, NodeError
 from protocol.events import CodeMade, NodeEvent, Notice, PlayerInfo, SeatAsked, TableOpened
 from protocol.limits import Limits
-from protocol.match.effects import Conceded, Extended, Played, Withdrawn
+from protocol.match.effects import Conceded, Extended, Played
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
 from protocol.match.progress import Clock
@@ -33,28 +29,21 @@ from protocol.match.signer import StaleMoveError
 from protocol.match.timeouts import Party
 from protocol.net.addresses import format_address, new_token
 from protocol.net.discovery import Sighting
+from protocol.node import locator
 from protocol.node.activities import Activities
-from protocol.node.code_inquiry import CodeInquiry
+from protocol.node.guest import come_back
 from protocol.node.host import Host
 from protocol.node.inquiry import Inquiry
-from protocol.node.locator import ID_DIGITS, Locator, Target, direct_target
-from protocol.node.player_session import PlayerSession
-from protocol.node.presence import Presence
-from protocol.node.returning import AGAIN, WayBack, come_back
-from protocol.node.session import Occasion, Session
-from protocol.node.spectator_session import SpectatorSession
+from protocol.node.locator import ID_DIGITS, Locator, Target, WayBack, direct_target
+from protocol.node.session import Session
+from protocol.node.watching import SpectatorSession
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoredMatch, StoreError
-from protocol.wire.frames import Leave, Propose, TableAim
+from protocol.wire.frames import Leave
 from protocol.wire.genesis import (
     PLEDGES,
-    Genesis,
-    Join,
-    JoinRecord,
     MalformedGenesisError,
-    make_join_record,
-    match_id,
     open_table_id,
     parse_genesis,
     private_table_id,
@@ -92,17 +81,12 @@ class Node:
         self._store = store
         self._port = port
         self._locator = locator
-        own = credentials(identity.private_key)
-        self._active = Activities(home, identity, own, store, locator, bounds, self._sign_on, self._begin, self._formed)
+        self._active = Activities(home, identity, store, locator, bounds, self, interface)
         self._runtime = self._active.runtime
         self._mesh = self._active.mesh
         self._inquiry = Inquiry(self._mesh.dialer)
-        self._code_inquiry = CodeInquiry(self._mesh.dialer)
-        self._presence = Presence(self._active, interface)
         self._own_table: tuple[bytes, str] | None = None
         """Id and token of the table that this node hosted last."""
-        self._seed = b""
-        """The secret of the next match."""
         self._is_closed = False
 
     @classmethod
@@ -194,7 +178,7 @@ class Node:
     @property
     def join_line(self) -> str:
         """The argument of ``p2pdice join`` on another laptop; empty unless this node hosts."""
-        return self._presence.join_line
+        return self._active.join_line
 
     @property
     def coins(self) -> int | None:
@@ -229,8 +213,8 @@ class Node:
                 ErrorCode.FAILED, f"{settings.rules_name!r} cannot be a name of rules", f"a name of rules {problem}"
             )
         self._active.leave_behind()
-        self._serve_given_up()
-        await self._presence.listen(self._port)
+        self._active.proposals.serve_given_up()
+        await self._active.listen(self._port)
         if settings.rules_name and settings.ruleset.name is None:
             self._store.name_rules(ruleset_hash(settings.ruleset), settings.rules_name)
         if self._own_table is None or settings.private is not bool(self._own_table[1]):
@@ -246,33 +230,33 @@ class Node:
         code = new_short_code(self._locator.numbers()) if is_found and not settings.unlisted else None
         if settings.ruleset.stakes and (reason := self._runtime.purses.find_hindrance()):
             raise NodeError(ErrorCode.FAILED, reason, choices=(("p2pdice purse", "What you can do"),))
-        hosted = HostedTable(settings, table, self._sign_on(table, settings.ruleset.stakes), token)
+        own = self._active.proposals.sign_on(table, has_purse=settings.ruleset.stakes)
+        hosted = HostedTable(settings, table, own, token)
         before = self._active.former
         returning = {} if before is None else {key: before.match.info[place] for key, place in before.authors.items()}
         self._active.hosting = Host(
             self._runtime,
             hosted,
             self._active.audience,
-            self._sign_on,
-            self._begin,
-            self._presence.advertise,
+            self._active.proposals,
+            self._active.advertise,
             code,
             self._active.door,
             lambda: self.party.programs if self.party is not None else (),
             returning,
         )
         is_advertised = is_found and not (settings.private or settings.unlisted)
-        self._presence.advertise()
+        self._active.advertise()
         addresses = tuple(map(format_address, self._mesh.addresses))
         kind = "private" if settings.private else "unlisted" if settings.unlisted else ""
         problem = "" if is_advertised else f"the table is {kind}" if kind else self._locator.problem
         opened = TableOpened(
             settings.name,
-            self._presence.tell_join_line(),
+            self._active.tell_join_line(),
             addresses,
             is_advertised,
             problem,
-            is_reachable=self._presence.is_reachable,
+            is_reachable=self._active.is_reachable,
             seats=settings.seats,
             ruleset=settings.ruleset,
             rules_name=settings.rules_name,
@@ -304,7 +288,7 @@ class Node:
             )
         code = new_short_code(self._locator.numbers() | {before.number})
         hosting.code_desk.renew(code)
-        self._presence.advertise()
+        self._active.advertise()
         self._runtime.tell(CodeMade(str(code)))
 
     def start_match(self) -> None:
@@ -391,14 +375,14 @@ class Node:
             not admitted, or has to choose a pledge.
         """
         if absent is not None:
-            self._presence.watch_network()
+            self._active.watch_network()
         if (code := _typed_code(target)) is not None:
-            wanted = await self._code_inquiry.find(code, await self._locator.numbered(code.number, absent))
+            wanted = await self._inquiry.find_by_code(code, await self._locator.numbered(code.number, absent))
         else:
             (wanted,) = await self._inquiry.choose("join", lambda: self._locator.resolve(target, absent))
         self._active.leave_behind()
-        self._serve_given_up()
-        await self._presence.listen(self._port)
+        self._active.proposals.serve_given_up()
+        await self._active.listen(self._port)
         await self._active.joining.enter(wanted, is_pledged=is_pledged)
 
     @property
@@ -423,7 +407,7 @@ class Node:
         self._active.leave_behind()
         if self._active.way_back is None:
             raise NodeError(ErrorCode.FAILED, "there is no table to go back to", "join one, or host one of your own")
-        await self._presence.listen(self._port)
+        await self._active.listen(self._port)
         await self._locator.withdraw()
         while wanted := await come_back(self._runtime, self._active.way_back, self._active.joining.try_to_enter):
             await self._watch_meanwhile(self._active.way_back, wanted)
@@ -436,7 +420,7 @@ class Node:
             await watching.over.wait()
         except NodeError as error:
             log.info("the match cannot be watched: %s", error)
-            await asyncio.sleep(AGAIN)
+            await asyncio.sleep(locator.AGAIN)
         self._active.leave_behind()
         self._active.way_back = way  # to the same host, though another player may have shown the match
 
@@ -450,9 +434,13 @@ class Node:
         targets = await self._inquiry.choose("watch", lambda: self._locator.resolve_to_watch(target))
         if not self._active.joining.is_waiting:  # the host refuses a guest who wants to watch: the seat stays theirs
             self._active.leave_behind()
-        self._presence.watch_network()
-        self._active.watching = SpectatorSession(self._runtime)
-        await self._active.watching.enter(targets)
+        self._active.watch_network()
+        self._active.watching = watching = SpectatorSession(self._runtime)
+        try:
+            await watching.enter(targets)
+        except NodeError:
+            self._active.watching = None
+            raise
 
     def unfinished(self) -> tuple[StoredMatch, ...]:
         """Return the matches of this home that can be resumed, newest first."""
@@ -512,19 +500,14 @@ class Node:
         self._active.leave_behind()
         self._store.take_claim_back(stored.match)
         try:
-            await self._presence.listen(self._port or stored.port)
+            await self._active.listen(self._port or stored.port)
         except NodeError:
-            await self._presence.listen(0)
+            await self._active.listen(0)
         await self._locator.start()
-        self._serve_given_up(but=stored.match)
-        returned = self._active.playing = self._stored_match(stored)
+        self._active.proposals.serve_given_up(but=stored.match)
+        returned = self._active.proposals.resume(stored)
         self.name = next(player.name for player in returned.match.info if player.is_me)  # the others know no other
-        returned.keep_links(resumed=True)
-        returned.start(())
-        if not stored.formed:
-            self._active.proposals.bound(returned)
-            returned.tell_who_is_awaited()
-        self._presence.advertise()
+        self._active.advertise()
         stakes = returned.match.history.genesis.ruleset.stakes
         if stakes and not returned.match.is_ended and self._runtime.purses.has_settled(stored.match):
             self._runtime.tell(
@@ -624,7 +607,6 @@ class Node:
         self._is_closed = True
         if not self._runtime.is_silent:
             await self._take_leave()
-        self._presence.close()
         self._active.close()
         self._runtime.close()
         await self._mesh.close()
@@ -647,84 +629,6 @@ class Node:
         for identity in self._mesh.linked():
             self._runtime.post(identity, Leave("left the table"))
         self._runtime.flush()
-
-    def _formed(self, playing: PlayerSession) -> None:
-        """Play a match that everybody has signed."""
-        self._active.playing = playing
-        self._active.joining.has_begun = True
-        self._active.audience.post(Propose(playing.match.history.genesis_data))
-        self._runtime.in_background(self._presence.advertise_match())
-
-    # From the lobby, or the store, to the match
-
-    def _sign_on(self, table: bytes, has_purse: bool = False) -> JoinRecord:
-        """Make a join record for a table, and with it the seed of the match.
-
-        :raises StoreError: if the store does not work.
-        """
-        head = self._runtime.purses.own.purse.head if has_purse else None
-        self._seed = secrets.token_bytes(32)
-        match_key = MatchKey(self._seed)
-        nonce = secrets.token_bytes(32)
-        addresses = self._mesh.addresses[: limits.JOIN_ADDRESSES]
-        join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge, head)
-        return make_join_record(join, self.identity, match_key)
-
-    def _begin(self, data: bytes, genesis: Genesis) -> PlayerSession:
-        """Take part in a proposed match."""
-        hosting, joining = self._active.hosting, self._active.joining
-        table = hosting.table.settings.name if hosting is not None else joining.table_name
-        occasion = Occasion.now(table, hosting.table.settings.customs if hosting is not None else joining.customs)
-        index = {record.join.identity: author for author, record in enumerate(genesis.roster)}
-        me, host = index[self.identity.public], index[self.identity.public if hosting is not None else joining.host]
-        seed, match_key = self._seed, genesis.roster[me].join.match_key
-
-        def store() -> None:
-            self._store.add_seed(match_key, seed)
-            self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table, host)
-
-        stake = self._stake(match_id(data), genesis)
-        match = Match(data, me, seed, party=self.party, host=host, stake=stake)
-        playing = self._active.playing = PlayerSession(self._runtime, match, occasion, self._active.audience, store)
-        self._active.proposals.add(playing)
-        if hosting is None:
-            playing.keep_link_to_host(joining.host, TableAim(genesis.table, joining.token))
-        playing.start(hosting.seated if hosting is not None else (joining.host,))
-        return playing
-
-    def _stored_match(self, stored: StoredMatch) -> PlayerSession:
-        """Take part again in a match as this node left it.
-
-        :raises NodeError: if what is stored of it is damaged.
-        """
-        try:
-            messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
-            match = Match(
-                *(stored.genesis, archive.roster_index(stored), stored.seed, messages, choices),
-                party=self.party,
-                host=stored.host,
-                stake=self._stake(stored.match, parse_genesis(stored.genesis)),
-            )
-        except (PeerError, StoreError) as error:
-            raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
-        occasion = Occasion(stored.created, stored.table_name)
-        playing = PlayerSession(self._runtime, match, occasion, self._active.audience, is_given_up=stored.given_up)
-        self._active.proposals.add(playing)
-        return playing
-
-    def _stake(self, match: bytes, genesis: Genesis) -> Callable[[int, int], bool]:
-        return lambda bet, tickets: self._runtime.purses.open_stake(match, genesis, (bet, tickets))
-
-    def _serve_given_up(self, but: bytes = b"") -> None:
-        """Answer in the proposals that this home has signed and does not play: others may have formed them.
-
-        :param but: the match that is played.
-        """
-        for stored in archive.given_up(self._store.matches(), but):
-            if self._active.proposals.find(stored.match) is None:
-                with suppress(NodeError, StoreError):
-                    session = self._stored_match(stored)
-                    session.feed(Withdrawn())
 
 
 def _typed_code(target: str | Sequence[Sighting]) -> ShortCode | None:

@@ -42,8 +42,7 @@ from protocol.match.effects import (
 )
 from protocol.match.match import Match
 from protocol.match.progress import Clock
-from protocol.node.refusals import LEFT
-from protocol.node.returning import PossibleHost, WayBack
+from protocol.node.locator import LEFT, PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
 from protocol.storage.archive import own_rules_word, transcript_path

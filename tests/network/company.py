@@ -109,7 +109,6 @@ class Player:
             if peer.link._channel is not None:
                 peer.link._channel.abort()
         node._active.close()
-        node._presence.close()
         await node._locator.close()
         self._listening.cancel()
         await asyncio.sleep(0)

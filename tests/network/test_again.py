@@ -45,8 +45,8 @@ from tests.protocol.test_node import multicast
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protocol.node.returning.AGAIN", 0.1)
-    monkeypatch.setattr("protocol.node.returning.GONE", 1.0)
+    monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
+    monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
     monkeypatch.setattr("protocol.match.match.RESULT_WAIT", 0.3)
     monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
 
@@ -228,7 +228,7 @@ async def test_the_table_is_found_by_its_name_again(evening: Evening) -> None:
 async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.node.returning.GONE", 0.1)  # a host who is there is waited for longer than that
+    monkeypatch.setattr("protocol.node.locator.GONE", 0.1)  # a host who is there is waited for longer than that
     _, (host, *guests) = await evening.begin(friday(3))
     await evening.end(host, *guests)
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in guests]

@@ -17,9 +17,8 @@ from spake2.spake2 import SPAKE2_A, SPAKE2_B
 
 from protocol import limits
 from protocol.crypto.keys import Identity
-from protocol.crypto.short_code import CodeExchange, ShortCode, parse_short_code
+from protocol.crypto.short_code import CodeExchange, ShortCode, parse_short_code, word_list
 from protocol.crypto.tls import credentials
-from protocol.crypto.words import word_list
 from protocol.errors import LOOK_ON, RefuseCode
 from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
 from protocol.limits import Limits
@@ -28,8 +27,8 @@ from protocol.net.dialer import Dialer
 from protocol.net.discovery import LOBBY, PLAYING, PRIVATE, Advertisement, Sighting
 from protocol.net.link import Link
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
-from protocol.node import code_desk
-from protocol.node.code_inquiry import CodeInquiry
+from protocol.node import door
+from protocol.node.inquiry import Inquiry
 from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome, decode_frame
@@ -54,7 +53,7 @@ async def seat(
     return host, opened
 
 
-def desk(host: Player) -> code_desk.CodeDesk:
+def desk(host: Player) -> door.CodeDesk:
     assert host.node._active.hosting is not None
     return host.node._active.hosting.code_desk
 
@@ -155,7 +154,7 @@ async def test_a_code_leads_to_its_host_also_while_the_match_is_played(people: C
     await agree(host, guest)
     assert wrong_tries(host) == 0
     error = await refused(late, code)
-    assert (error.code, error.reason) == ("refused", code_desk.OVER)
+    assert (error.code, error.reason) == ("refused", door.OVER)
     reopened = await host.node.host(TableSettings("Friday", CLASSIC, 2, private=private))
     assert reopened.code != opened.code
 
@@ -171,7 +170,7 @@ async def test_a_word_that_no_code_has_is_corrected_and_burns_no_try(people: Com
 async def test_a_number_that_no_table_has_burns_no_try(people: Company) -> None:
     host, _ = await seat(people)
     guest = await guest_who_hears_of(people, "Ben", where(host))
-    assert (await refused(guest, CODE._replace(number=4))).reason == code_desk.OTHER_NUMBER
+    assert (await refused(guest, CODE._replace(number=4))).reason == door.OTHER_NUMBER
     assert wrong_tries(host) == 0
 
 
@@ -182,7 +181,7 @@ async def test_three_wrong_tries_close_the_code_and_a_new_one_opens_the_table_ag
         assert "left" not in (await refused(guest, wrong)).reason
     await host.until(CodeTried, lambda event: event.tries_left == 0)
     assert [event.tries_left for event in host.told(CodeTried)] == [2, 1, 0]
-    assert (await refused(guest)).reason == code_desk.CLOSED
+    assert (await refused(guest)).reason == door.CODE_CLOSED
     host.node.renew_code()
     made = await host.until(CodeMade)
     await guest.node.join(made.code)
@@ -209,7 +208,7 @@ async def test_a_guest_who_is_overtaken_by_a_new_code_is_told_so_and_burns_no_tr
         talk.say(CodeElement(CodeExchange(CODE, b"g", b"h", welcome.aim.table, is_host=False).element))
         answer = await talk.hear()
         talk.close()
-    assert answer == Refuse(RefuseCode.REFUSED, code_desk.RENEWED)
+    assert answer == Refuse(RefuseCode.REFUSED, door.CODE_RENEWED)
     assert wrong_tries(host) == 0
 
 
@@ -275,8 +274,8 @@ def without_keys(code: ShortCode, guest: bytes, host: bytes, table: bytes, *, is
 
 
 def weaken(monkeypatch: pytest.MonkeyPatch, exchange: Callable[..., CodeExchange]) -> None:
-    monkeypatch.setattr("protocol.node.code_desk.CodeExchange", exchange)
-    monkeypatch.setattr("protocol.node.code_inquiry.CodeExchange", exchange)
+    monkeypatch.setattr("protocol.node.door.CodeExchange", exchange)
+    monkeypatch.setattr("protocol.node.inquiry.CodeExchange", exchange)
 
 
 @pytest.mark.parametrize("is_weak", [False, True])
@@ -289,7 +288,7 @@ async def test_a_man_in_the_middle_who_passes_everything_on_gets_neither_the_tok
     eve = Relay(where(host), CODE.number)
     guest = await guest_who_hears_of(people, "Ben", await eve.open())
     if is_weak:
-        found = await guest.node._code_inquiry.find(CODE, await guest.node._locator.numbered(CODE.number))
+        found = await guest.node._inquiry.find_by_code(CODE, await guest.node._locator.numbered(CODE.number))
         assert found.fingerprint == eve.identity.fingerprint
     else:
         await refused(guest)
@@ -390,9 +389,9 @@ class Mute(FalseHost):
         self._heard.append(self.identity.public)
 
 
-def inquiry(handshake: float) -> CodeInquiry:
+def inquiry(handshake: float) -> Inquiry:
     own = credentials(Identity.generate().private_key)
-    return CodeInquiry(Dialer(own, replace(Limits(), handshake=handshake)))
+    return Inquiry(Dialer(own, replace(Limits(), handshake=handshake)))
 
 
 def sightings(addresses: Iterable[Address]) -> list[Sighting]:
@@ -407,7 +406,7 @@ async def test_a_guest_does_not_wait_for_one_silent_host_after_the_other(monkeyp
     crowd = [Mute(heard) for _ in range(3)]
     told = sightings([await each.open() for each in crowd])
     with pytest.raises(NodeError):
-        await inquiry(handshake=0.5).find(CODE, told)
+        await inquiry(handshake=0.5).find_by_code(CODE, told)
     for each in crowd:
         each.close()
     await sockets_closed()
@@ -418,10 +417,12 @@ async def test_a_number_at_more_addresses_than_can_be_tried_is_tried_at_none(peo
     """A forger would make the guest dial without end, and nobody knows which addresses to leave out."""
     host, _ = await seat(people)
     others = [(HOST, port) for port in range(1, limits.ADDRESSES_PER_NAME)]
-    found = await inquiry(handshake=5).find(CODE, sightings([where(host), *others]))
+    found = await inquiry(handshake=5).find_by_code(CODE, sightings([where(host), *others]))
     assert found.fingerprint == host.node.identity.fingerprint
     with pytest.raises(NodeError, match="more addresses than can be tried"):
-        await inquiry(handshake=5).find(CODE, sightings([where(host), *others, (HOST, limits.ADDRESSES_PER_NAME)]))
+        await inquiry(handshake=5).find_by_code(
+            CODE, sightings([where(host), *others, (HOST, limits.ADDRESSES_PER_NAME)])
+        )
 
 
 # One who guesses
@@ -473,7 +474,7 @@ async def test_a_link_that_was_welcomed_before_the_code_closed_is_good_for_no_gu
     assert isinstance(welcome.aim, TableAim)
     await guess(host, OTHERS[:3])
     talk.say(CodeElement(CodeExchange(CODE, b"g", b"h", welcome.aim.table, is_host=False).element))
-    assert await talk.hear() == Refuse(RefuseCode.REFUSED, code_desk.CLOSED)
+    assert await talk.hear() == Refuse(RefuseCode.REFUSED, door.CODE_CLOSED)
     talk.close()
 
 
@@ -518,10 +519,10 @@ async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> Non
     """Without the code and without the token of a private table, it is of no use to ask for a seat over it."""
     host, _ = await seat(people, private=True)
     stranger = await people.sit("Eve")
-    await stranger.node._presence.listen(0)
+    await stranger.node._active.listen(0)
     talk = await call(where(host), CODE.number, stranger.node.identity)
     welcome = await talk.hear_a(Welcome)
-    record = stranger.node._sign_on(welcome.aim[0])  # type: ignore[arg-type]
+    record = stranger.node._active.proposals.sign_on(welcome.aim[0])  # type: ignore[arg-type]
     talk.say(JoinTable(record.wire))
     talk.say(CodeElement(b"\5" * 32))  # answered in order: the seat would have been given before
     await talk.hear_a(Refuse)
@@ -536,7 +537,7 @@ async def test_an_exchange_whose_turn_does_not_come_in_time_is_refused(
     host, _ = await seat(people, bounds=Limits(handshake=1))
     guessers = [Guesser(OTHERS[0]) for _ in range(limits.CODE_BURST + 1)]
     answers = [await each.begin(where(host), host.node.identity.public) for each in guessers]
-    assert [each.reason for each in answers if isinstance(each, Refuse)] == [code_desk.BUSY]
+    assert [each.reason for each in answers if isinstance(each, Refuse)] == [door.CODE_BUSY]
     for each in guessers:
         each.talk.close()
     assert wrong_tries(host) == 0

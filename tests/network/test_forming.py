@@ -21,7 +21,7 @@ from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchStarted, Misbehaved, Stopped, TableClosed
 from protocol.match.lobby import TableSettings
-from protocol.node.player_session import PlayerSession
+from protocol.node.playing import PlayerSession
 from protocol.rate_limit import Bucket
 from protocol.wire.frames import (
     Carried,
@@ -208,7 +208,7 @@ async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Ro
     host.node.start_match()
 
     def sit_down() -> None:
-        eve.node._runtime.post(host.key, JoinTable(eve.node._sign_on(host.node.table_id).wire))
+        eve.node._runtime.post(host.key, JoinTable(eve.node._active.proposals.sign_on(host.node.table_id).wire))
 
     first = session(host).match.id
     sit_down()
@@ -316,7 +316,7 @@ async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_witho
 
     async def ask_without_end() -> None:
         for _ in range(50):
-            record = eve.node._sign_on(host.node.table_id)
+            record = eve.node._active.proposals.sign_on(host.node.table_id)
             eve.node._mesh.send(host.key, encode_frame(JoinTable(record.wire)))
         eve.node._mesh.flush()
         await asyncio.sleep(1)

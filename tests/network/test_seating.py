@@ -195,7 +195,7 @@ def test_the_host_is_asked_about_a_trusted_name_with_another_key(tmp_path: Any, 
 def call_oneself(person: Person, name: str, host: Person) -> None:
     """Ask for a seat once more, by another name."""
     person.node.name = name
-    person.node._runtime.post(host.key, JoinTable(person.node._sign_on(host.node.table_id).wire))
+    person.node._runtime.post(host.key, JoinTable(person.node._active.proposals.sign_on(host.node.table_id).wire))
 
 
 @in_room

@@ -10,7 +10,7 @@ import pytest
 from protocol.errors import NodeError
 from protocol.events import AwaitingHost, LobbyChanged, MatchResult, MatchStarted, TableJoined
 from protocol.node.locator import Target
-from protocol.node.spectator_session import SpectatorSession
+from protocol.node.watching import SpectatorSession
 from tests.network.company import Player
 from tests.network.test_again import Evening, evening, friday, quickly
 

@@ -22,7 +22,7 @@ from protocol.events import CodeTried, Notice
 from protocol.net.addresses import Address
 from protocol.net.dialer import Dialer
 from protocol.net.discovery import LOBBY, Advertisement, Sighting
-from protocol.node.code_inquiry import CodeInquiry
+from protocol.node.inquiry import Inquiry
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
@@ -245,9 +245,9 @@ async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_
     async with meanwhile(*(begin_and_break_off(source) for source in sources)):
         await host.until_true(lambda: begun > limits.CODE_BURST)
         for _ in range(12):
-            guest = CodeInquiry(Dialer(credentials(Identity.generate().private_key)))
+            guest = Inquiry(Dialer(credentials(Identity.generate().private_key)))
             async with asyncio.timeout(PATIENCE):
-                found = await guest.find(CODE, [sighted])
+                found = await guest.find_by_code(CODE, [sighted])
             assert found.fingerprint == host.node.identity.fingerprint
         await host.until(Notice, lambda event: "short code" in event.text)
     assert host.told(CodeTried) == []

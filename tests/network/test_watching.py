@@ -293,7 +293,7 @@ async def test_players_do_not_watch_themselves_and_nothing_is_to_be_seen_where_n
     assert await refused(people, "127.0.0.1:1") == "unreachable"
     assert await refused(people, "127.0.0.1:1/TYPO", "V") == "not-found"
     idle = await people.sit("idle")
-    await idle.node._presence.listen(0)
+    await idle.node._active.listen(0)
     assert await refused(people, address(idle), "X") == "refused"
 
 

@@ -15,7 +15,7 @@ from protocol.errors import RefuseCode
 from protocol.events import NodeEvent, Notice
 from protocol.limits import CODE_BREAKS, CODE_BURST, CODE_RATE, CODE_TRIES
 from protocol.match.lobby import HostedTable, TableSettings
-from protocol.node.code_desk import BREAKING_OFF, RENEWED, CodeDesk
+from protocol.node.door import BREAKING_OFF, CODE_RENEWED, CodeDesk
 from protocol.node.runtime import Runtime
 from protocol.wire.frames import CodeElement, CodeProof, Frame, Refuse
 from tests.simulation.world import TABLE, identity_of, join_record
@@ -190,7 +190,7 @@ def test_a_link_that_a_new_code_has_overtaken_is_good_for_nothing_more(desk: Des
     if has_begun:
         assert isinstance(desk.said(GUEST, ELEMENT), CodeElement)
     desk.renew(OTHER)
-    assert desk.said(GUEST, WRONG if has_begun else ELEMENT) == Refuse(RefuseCode.REFUSED, RENEWED)
+    assert desk.said(GUEST, WRONG if has_begun else ELEMENT) == Refuse(RefuseCode.REFUSED, CODE_RENEWED)
     for frame in (ELEMENT, WRONG):
         assert desk.said(GUEST, frame) is None
     assert desk.tries_left == CODE_TRIES

@@ -40,7 +40,7 @@ LOG_BYTES = 100_000
 def secrets_of(node: Node) -> list[bytes]:
     """Return what nobody but this node may know, before and after the match."""
     private = node.identity.private_key
-    seed = node._seed
+    seed = node._active.proposals._seed
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return [seed, private.private_bytes_raw(), tagged_hash("match-key", seed), pem.split(b"\n")[1]]
 
@@ -88,7 +88,7 @@ async def test_the_seed_is_on_the_disk_before_a_commitment_is_sent(people: Compa
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     await guest.node.join(opened.join_line)
     await agree(host, guest)
-    assert (MatchKey(player.node._seed).public, player.node._seed) in stored
+    assert (MatchKey(player.node._active.proposals._seed).public, player.node._active.proposals._seed) in stored
 
 
 def watch_for_commitments(player: Player, look: Callable[[], None]) -> None:

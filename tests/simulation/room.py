@@ -248,7 +248,6 @@ class Person:
                 del self.room.listening[address]
         node._mesh.stop_dialling_all()
         node._active.close()
-        node._presence.close()
         for end in self.room.ends:
             if end.owner == self.key:
                 end.close("the connection was lost")
@@ -325,8 +324,8 @@ def _without_network(room: Room) -> Iterator[None]:
         for name, value in (
             ("protocol.net.mesh.listen", lambda _, port, own, handler, *__: listening(port, own, handler)),
             ("protocol.net.mesh.Dialer", lambda own, *_: _Dialer(room, own)),
-            ("protocol.node.presence.watch_network", nothing_changes),
-            ("protocol.node.node.secrets.token_bytes", room.random.randbytes),
+            ("protocol.node.activities.watch_network", nothing_changes),
+            ("protocol.node.playing.secrets.token_bytes", room.random.randbytes),
         ):
             patches.enter_context(patch(name, value))
         yield

@@ -27,9 +27,8 @@ from protocol.events import TableClosed
 from protocol.match.effects import Broadcast, Linked, Received
 from protocol.match.lobby import Attendance, TableSettings
 from protocol.match.match import Match
-from protocol.node.node import Node
-from protocol.node.player_session import PlayerSession
-from protocol.node.proposals import Proposals
+from protocol.node.host import Host
+from protocol.node.playing import PlayerSession, Proposals
 from protocol.wire.frames import Carried, Frame, JoinTable, Leave, Propose, Seat, Table, TableAim
 from protocol.wire.genesis import (
     Genesis,
@@ -265,7 +264,7 @@ async def play(person: Person, target: str, *, patient: bool = True) -> None:
 @contextmanager
 def watched(figures: Counter[str]) -> Iterator[None]:
     """See that no node is bound to two matches when it signs COMMIT, and count proposals."""
-    bound, begin, opened = Proposals.bound, Node._begin, Attendance.__init__
+    bound, propose, opened = Proposals.bound, Host._propose, Attendance.__init__
 
     def checked(self: Proposals, playing: PlayerSession) -> None:
         bound(self, playing)
@@ -273,9 +272,10 @@ def watched(figures: Counter[str]) -> Iterator[None]:
             raise ViolationError("somebody is bound to two matches")
         figures["bound"] += 1
 
-    def counted(self: Node, data: bytes, genesis: Genesis) -> PlayerSession:
-        figures["proposals"] += self._active.hosting is not None
-        return begin(self, data, genesis)
+    def counted(self: Host) -> None:
+        before = self._proposal
+        propose(self)
+        figures["proposals"] += self._proposal is not before
 
     def opened_again(self: Attendance) -> None:
         figures["tables"] += 1
@@ -283,7 +283,7 @@ def watched(figures: Counter[str]) -> Iterator[None]:
 
     with (
         patch.object(Proposals, "bound", checked),
-        patch.object(Node, "_begin", counted),
+        patch.object(Host, "_propose", counted),
         patch.object(Attendance, "__init__", opened_again),
     ):
         yield

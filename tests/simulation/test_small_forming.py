@@ -11,8 +11,7 @@ import pytest
 
 from protocol import limits
 from protocol.match.lobby import Attendance
-from protocol.node.player_session import PlayerSession
-from protocol.node.proposals import Proposals
+from protocol.node.playing import PlayerSession, Proposals
 from tests.simulation.small_forming import ViolationError, explore
 
 
@@ -57,9 +56,10 @@ def kept_to_itself() -> AbstractContextManager[object]:
 
     def bad(self: Proposals, playing: PlayerSession) -> None:
         if not playing.is_given_up:
-            self._tell_formed(playing)
+            self.playing = playing
+            self._tell_formed()
 
-    return patch.object(Proposals, "formed", bad)
+    return patch.object(Proposals, "became_formed", bad)
 
 
 def bound_for_ever() -> AbstractContextManager[object]:

@@ -1,15 +1,27 @@
-"""A match as this node plays it."""
+"""The matches in which this node has a seat: those that are proposed, what binds it to one, and the one that it plays.
+
+COMMIT of the first roll binds its author: the match may be formed from then on. So a node signs it in one proposal at a
+time, and waits until it has all COMMITs, or the host's RESIGN, or :data:`~protocol.limits.BOUND` seconds have passed.
+After :data:`~protocol.limits.ASK_OTHERS` it asks the other players. A proposal that was given up is kept: it may have
+been formed without the knowledge of this node, which then signs what the others need, and resigns. Before COMMIT a
+proposal is nothing that has to be kept.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from protocol import limits
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Learned, Replace
-from protocol.errors import RefuseCode
+from protocol.crypto.keys import MatchKey
+from protocol.errors import ErrorCode, NodeError, PeerError, RefuseCode
 from protocol.events import AwaitingPlayers, Claimed, NodeEvent, Notice, PlayerInfo
 from protocol.match.effects import (
     CalledOff,
@@ -23,17 +35,19 @@ from protocol.match.effects import (
     Show,
     StoreChoice,
     Ticked,
+    Withdrawn,
 )
 from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
 from protocol.match.progress import Clock
+from protocol.match.timeouts import Party
 from protocol.net.addresses import Address
+from protocol.node.audience import Audience, Floor
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
-from protocol.node.spectators import Spectators
-from protocol.node.talking import Floor
+from protocol.storage import archive
 from protocol.storage.match_names import calendar
-from protocol.storage.store import Claim
+from protocol.storage.store import Claim, StoredMatch, StoreError
 from protocol.wire.frames import (
     Aim,
     Carried,
@@ -49,10 +63,8 @@ from protocol.wire.frames import (
     TableAim,
     WatchAim,
 )
-from protocol.wire.messages import Signed
-
-if TYPE_CHECKING:
-    from protocol.node.proposals import Proposals
+from protocol.wire.genesis import Genesis, Join, JoinRecord, make_join_record, match_id, parse_genesis
+from protocol.wire.messages import MalformedMessageError, Signed
 
 LATER_DIALLER: Final = 1.0
 """Head start, in seconds, of the lower roster index of two players who could dial each other."""
@@ -63,19 +75,18 @@ class PlayerSession(Session):
 
     :param occasion: when and where it is played.
     :param audience: is sent whatever this node learns.
+    :param proposals: those of the node, this one among them.
     :param store: keeps the match, before its first message is kept; None if it is kept already.
     :param is_given_up: this node will not play the match, even if it is formed.
     """
-
-    proposals: Proposals
-    """Those among which this one is."""
 
     def __init__(
         self,
         runtime: Runtime,
         match: Match,
         occasion: Occasion,
-        audience: Spectators,
+        audience: Audience,
+        proposals: Proposals,
         store: Callable[[], None] | None = None,
         *,
         is_given_up: bool = False,
@@ -91,6 +102,7 @@ class PlayerSession(Session):
         self.all_confirmed = asyncio.Event()
         """Every player of the roster has signed the end."""
         self._audience = audience
+        self._proposals = proposals
         self._store = store
         self._unstored: list[Signed] = []
         """Messages of a proposal in which this node has not signed COMMIT: after a crash it takes no part in it."""
@@ -127,7 +139,7 @@ class PlayerSession(Session):
         """Dial the other players whenever they are not linked. Links that are up serve the match, too."""
         assert self.match.me is not None
         for identity, author in self.authors.items():
-            self._keep_link(identity, self.aim, 0.0 if resumed or self.match.me < author else LATER_DIALLER)
+            self.keep_link(identity, self.aim, 0.0 if resumed or self.match.me < author else LATER_DIALLER)
             if self._runtime.mesh.is_linked(identity):
                 self.linked(identity)
 
@@ -136,11 +148,8 @@ class PlayerSession(Session):
             self._linked.add(identity)
             super().linked(identity)
 
-    def keep_link_to_host(self, host: bytes, aim: TableAim) -> None:
-        """Dial the host whenever it is not linked, as a guest whose match is not formed."""
-        self._keep_link(host, lambda: aim, 0.0)
-
-    def _keep_link(self, identity: bytes, aim: Callable[[], Aim], patience: float) -> None:
+    def keep_link(self, identity: bytes, aim: Callable[[], Aim], patience: float = 0.0) -> None:
+        """Dial a player whenever they are not linked, after this many seconds."""
         known = self.match.history.genesis.roster[self.authors[identity]].join.addresses
         self.dialled |= {identity}
         self._runtime.mesh.keep(identity, partial(self._runtime.where, identity, self.match.id, known), aim, patience)
@@ -310,7 +319,7 @@ class PlayerSession(Session):
             self._store = None
             for each in self._unstored:
                 self._runtime.outbox.keep(each)
-            self.proposals.bound(self)
+            self._proposals.bound(self)
 
     def tell(self, event: NodeEvent) -> None:
         if not self._is_retired:
@@ -322,13 +331,13 @@ class PlayerSession(Session):
                 self.tell(effect.event)
             case Formed():
                 self._runtime.store.mark_formed(self.match.id)
-                self.proposals.formed(self)
+                self._proposals.became_formed(self)
             case CalledOff():
                 self._runtime.purses.give_up(self.match.id)
                 self.is_given_up = self._is_retired = True
                 if self._store is None:
                     self._runtime.store.mark_given_up(self.match.id)
-                self.proposals.called_off(self)
+                self._proposals.called_off(self)
             case Ended():
                 self.keep_transcript()
             case Over():
@@ -338,3 +347,239 @@ class PlayerSession(Session):
                 self.is_over = True
                 self._keep_books()  # an owner may leave as soon as the end is told
                 self.tell(self.result(effect.confirmed))
+
+
+class Owner(Protocol):
+    """The player of this node, as they sit down or return next."""
+
+    name: str
+    pledge: str
+    party: Party | None
+
+
+class Proposals:
+    """The matches that this node signs or plays, and what binds it to them.
+
+    :param owner: signs on.
+    :param formed: told of a match that this node plays from now on.
+    :param withdrawn: told that the last proposal is not played, so that there may be another one.
+    :param gave_up: told that it took too long.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        audience: Audience,
+        owner: Owner,
+        formed: Callable[[], None],
+        withdrawn: Callable[[], None],
+        gave_up: Callable[[], None],
+    ) -> None:
+        self._runtime = runtime
+        self._audience = audience
+        self._owner = owner
+        self._tell_formed = formed
+        self._tell_withdrawn = withdrawn
+        self._tell_gave_up = gave_up
+        self._seed = b""
+        """The secret of the next match."""
+        self.sessions: tuple[PlayerSession, ...] = ()
+        self.playing: PlayerSession | None = None
+        """The match that is played, else the latest proposal."""
+
+    def find(self, match: bytes) -> PlayerSession | None:
+        """Return the proposal with this id."""
+        return next((each for each in self.sessions if each.match.id == match), None)
+
+    def signed_by(self, identity: bytes, signed: tuple[bytes, bytes]) -> PlayerSession | None:
+        """Return the proposal to which a message belongs that somebody brings; None if it is to none, or no message."""
+        try:
+            session = self.find(parse_signed(*signed).message.match)
+        except MalformedMessageError:
+            return None
+        return session if session is not None and identity in session.authors else None
+
+    @property
+    def formed(self) -> PlayerSession | None:
+        """The match that this node plays, if it is formed."""
+        playing = self.playing
+        if playing is None or playing.is_given_up or playing.is_claimed or not playing.match.is_formed:
+            return None
+        return playing
+
+    @property
+    def is_bound(self) -> bool:
+        """This node may have to play one of them."""
+        return any(each.match.is_bound for each in self.sessions)
+
+    @property
+    def is_alive(self) -> bool:
+        """A match is proposed, and neither formed nor withdrawn."""
+        return any(not (each.match.is_called_off or each.match.is_formed) for each in self.sessions)
+
+    def committed_with(self, match_key: bytes) -> int:
+        """Return in how many proposals this node has signed COMMIT with one key."""
+        return sum(each.match.has_committed and each.match_key == match_key for each in self.sessions)
+
+    # Taking part
+
+    def sign_on(self, table: bytes, *, has_purse: bool = False) -> JoinRecord:
+        """Make a join record for a table, and with it the seed of the match.
+
+        :raises StoreError: if the store does not work.
+        """
+        runtime, owner = self._runtime, self._owner
+        head = runtime.purses.own.purse.head if has_purse else None
+        self._seed = secrets.token_bytes(32)
+        key, nonce = MatchKey(self._seed), secrets.token_bytes(32)
+        addresses = runtime.mesh.addresses[: limits.JOIN_ADDRESSES]
+        join = Join(table, runtime.identity.public, key.public, owner.name, addresses, nonce, owner.pledge, head)
+        return make_join_record(join, runtime.identity, key)
+
+    def begin(self, genesis: Genesis, occasion: Occasion, host: bytes, link: TableAim | None = None) -> PlayerSession:
+        """Take part in a proposed match. Its caller starts it.
+
+        :param host: who proposes it.
+        :param link: as a guest, how to dial the host.
+        """
+        data = genesis.encoded()
+        match, seed, store = match_id(data), self._seed, self._runtime.store
+        index = {record.join.identity: author for author, record in enumerate(genesis.roster)}
+        me = index[self._runtime.identity.public]
+        match_key, port = genesis.roster[me].join.match_key, self._runtime.mesh.port
+
+        def keep() -> None:
+            store.add_seed(match_key, seed)
+            store.add_match(match, data, match_key, occasion.begun, port, occasion.table_name, index[host])
+
+        stake = self._stake(match, genesis)
+        proposed = Match(data, me, seed, party=self._owner.party, host=index[host], stake=stake)
+        self.playing = PlayerSession(self._runtime, proposed, occasion, self._audience, self, keep)
+        self._add(self.playing)
+        if link is not None:
+            self.playing.keep_link(host, lambda: link)
+        return self.playing
+
+    def resume(self, stored: StoredMatch) -> PlayerSession:
+        """Return to a match as this node left it.
+
+        :raises NodeError: if what is stored of it is damaged.
+        """
+        self.playing = returned = self._stored(stored)
+        returned.keep_links(resumed=True)
+        returned.start(())
+        if not stored.formed:
+            self.bound(returned)
+            returned.tell_who_is_awaited()
+        return returned
+
+    def serve_given_up(self, but: bytes = b"") -> None:
+        """Answer in the proposals that this home has signed and does not play: others may have formed them.
+
+        :param but: the match that is played.
+        """
+        for stored in archive.given_up(self._runtime.store.matches(), but):
+            if self.find(stored.match) is None:
+                with suppress(NodeError, StoreError):
+                    self._stored(stored).feed(Withdrawn())
+
+    def _stored(self, stored: StoredMatch) -> PlayerSession:
+        store = self._runtime.store
+        try:
+            match = Match(
+                *(stored.genesis, archive.roster_index(stored), stored.seed),
+                *(store.messages(stored.match), store.choices(stored.match)),
+                party=self._owner.party,
+                host=stored.host,
+                stake=self._stake(stored.match, parse_genesis(stored.genesis)),
+            )
+        except (PeerError, StoreError) as error:
+            raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
+        occasion = Occasion(stored.created, stored.table_name)
+        playing = PlayerSession(self._runtime, match, occasion, self._audience, self, is_given_up=stored.given_up)
+        self._add(playing)
+        return playing
+
+    def _stake(self, match: bytes, genesis: Genesis) -> Callable[[int, int], bool]:
+        return lambda bet, tickets: self._runtime.purses.open_stake(match, genesis, (bet, tickets))
+
+    def _add(self, playing: PlayerSession) -> None:
+        """Take part in a proposal, in place of one without this node's COMMIT. Only the newest given up are kept."""
+        for each in self.sessions:
+            if not each.match.has_committed:
+                self._drop(each)
+        for each in [each for each in self.sessions if each.is_given_up][: -limits.PROPOSALS]:
+            self._drop(each)
+            self._runtime.store.forget(each.match.id)
+        playing.match.may_commit = partial(self._may_commit, playing)
+        self.sessions = (*self.sessions, playing)
+
+    def _may_commit(self, playing: PlayerSession) -> bool:
+        others = (each for each in self.sessions if each is not playing and not each.is_given_up)
+        return playing.has_purses_in_order and not any(each.match.is_bound or each.match.is_formed for each in others)
+
+    def _drop(self, playing: PlayerSession) -> None:
+        playing.close()
+        self.sessions = tuple(each for each in self.sessions if each is not playing)
+        self._stop_dialling(playing)
+
+    def _stop_dialling(self, playing: PlayerSession) -> None:
+        wanted = {identity for each in self.sessions if each is not playing for identity in each.dialled}
+        for identity in playing.dialled - wanted:
+            self._runtime.mesh.stop_dialling(identity)
+        playing.dialled = frozenset()
+
+    # What a proposal tells
+
+    def bound(self, playing: PlayerSession) -> None:
+        """This node has signed COMMIT, or is back and had signed it."""
+        self._runtime.loop.call_later(limits.ASK_OTHERS, self._ask, playing)
+        self._runtime.loop.call_later(limits.BOUND, self._give_up, playing)
+
+    def _ask(self, playing: PlayerSession) -> None:
+        if playing.match.is_bound and playing in self.sessions:
+            playing.keep_links()
+
+    def _give_up(self, playing: PlayerSession) -> None:
+        if playing.match.is_bound and playing in self.sessions and not self._runtime.is_silent:
+            playing.feed(Withdrawn())
+            self._tell_gave_up()
+
+    def called_off(self, playing: PlayerSession) -> None:
+        """This node does not play the match, even if it is formed."""
+        self._stop_dialling(playing)
+        if not self.is_bound:
+            self._tell_withdrawn()
+
+    def became_formed(self, playing: PlayerSession) -> None:
+        """Let the players of a match learn that it is formed, for a while also from a node that has given it up."""
+        playing.keep_links()
+        if playing.is_given_up:
+            self._runtime.loop.call_later(limits.BOUND, self._stop_dialling, playing)
+        else:
+            self.playing = playing
+            self._audience.post(Propose(playing.match.history.genesis_data))
+            self._tell_formed()
+
+    # Leaving
+
+    def turn_away(self, played: PlayerSession | None) -> None:
+        """Give up whatever binds this node, as its owner turns to another table.
+
+        :param played: is none of the proposals any more.
+        """
+        if played is not None:
+            self.sessions = tuple(each for each in self.sessions if each is not played)
+            self._stop_dialling(played)
+        for each in self.sessions:
+            if each.match.is_bound:
+                each.feed(Withdrawn())
+            elif not each.match.has_committed:
+                self._drop(each)
+        self.playing = None
+
+    def close(self) -> None:
+        """Take part in nothing any more."""
+        for each in (*self.sessions, self.playing):
+            if each is not None:
+                each.close()
