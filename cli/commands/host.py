@@ -30,7 +30,7 @@ from cli.table.play import Company, open_again, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import looks_like_a_code
-from protocol.limits import PLAYERS
+from protocol.limits import PATIENCE_HUMAN, PLAYERS
 from protocol.match.lobby import TableSettings
 from protocol.net.addresses import parse_address
 from protocol.storage.home import Home
@@ -105,7 +105,7 @@ def host(
             help="Seconds to make a choice. After that, the others can go on without you if they are more than half of"
             " the table. Your own bots wait for you if nobody else plays.",
         ),
-    ] = 120,
+    ] = PATIENCE_HUMAN,
     private: Annotated[
         bool, typer.Option("--private", help="Admit only players who have the code or the join line.")
     ] = False,

@@ -55,9 +55,6 @@ Examples:
   p2pdice join Friday --no-wait       fail if it is not open yet; for scripts
 """
 
-_GLANCE: Final = 0.2
-"""Seconds between two looks at whether the host's person is asked."""
-
 app = application()
 
 
@@ -144,27 +141,20 @@ def seat_at(
         node.pledge = (pledge or Pledge.REDEEMED).value
         for player in let_in:
             node.seat(player)
-        patience = asyncio.create_task(_say_pending(node, curtained))
         try:
             async with waiting(search(target)):
-                await node.join(target, absent, is_pledged=pledge is not None or not asks)
+                await node.join(target, absent, pending, is_pledged=pledge is not None or not asks)
         except NamesakeError:
             raise
         except NodeError as error:
             raise refused(node, _name(target), error) from None
-        finally:
-            patience.cancel()
+
+    def pending() -> None:
+        if curtained is not None:
+            curtained.close()
+        complain("The host is being asked whether you may sit down. Ctrl-C leaves.")
 
     return enter
-
-
-async def _say_pending(node: Node, curtained: ExitStack | None) -> None:
-    """Say it when the host's person is asked whether this one may sit down."""
-    while not node.is_asked_about:  # noqa: ASYNC110 - its events wait for the table
-        await asyncio.sleep(_GLANCE)
-    if curtained is not None:
-        curtained.close()
-    complain("The host is being asked whether you may sit down. Ctrl-C leaves.")
 
 
 def accept(players: Sequence[PlayerInfo]) -> None:

@@ -170,7 +170,7 @@ class Activities:
         :raises NodeError: if a match goes on here, or a table is open.
         """
         playing, watching = self.playing, self.watching
-        if self.hosting is not None and not self.hosting.has_begun:
+        if self.doing is Doing.HOSTING:
             raise NodeError(ErrorCode.FAILED, "your table is already open")
         if self.formed is not None and not self.formed.is_over:
             raise NodeError(ErrorCode.FAILED, "the match is not over yet", "play it to its end first")
@@ -267,7 +267,7 @@ class Activities:
 
     def _tell_where_the_table_is(self) -> None:
         """Tell the owner the new join line; without a network no join line would help anybody."""
-        if self.hosting is None or self.hosting.has_begun:
+        if self.hosting is None or self.doing is not Doing.HOSTING:
             return
         before = self._told_line
         if self.join_line != before and self.is_reachable:

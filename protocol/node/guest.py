@@ -83,6 +83,7 @@ class Guest:
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._is_pending = False
         """The host has said that their person is asked."""
+        self._on_pending: Callable[[], None] | None = None
         self._timeout: asyncio.Timeout | None = None
         """Of the host's answer."""
         self._is_pledged = True
@@ -92,18 +93,17 @@ class Guest:
         self._refused: RefusedError | None = None
         """Why there is no seat: the host may refuse after it has shown the table."""
 
-    @property
-    def is_asked_about(self) -> bool:
-        """The person who hosts the table is being asked whether this node gets a seat."""
-        return self._admission is not None and self._is_pending
-
-    async def enter(self, wanted: Target, *, is_pledged: bool = True) -> None:
+    async def enter(
+        self, wanted: Target, pending: Callable[[], None] | None = None, *, is_pledged: bool = True
+    ) -> None:
         """Sit down at a table. Returns when admitted.
 
+        :param pending: called when the host's person is asked.
         :param is_pledged: the owner has chosen a pledge.
         :raises NodeError: if nobody is reached there, this player is not admitted, or a pledge is missing.
         """
         self._is_pledged = is_pledged
+        self._on_pending = pending
         try:
             await self.try_to_enter(wanted)
         except DialError as error:
@@ -201,6 +201,8 @@ class Guest:
             self._is_pending = True
             self._timeout.reschedule(self._runtime.loop.time() + limits.SEAT_ASKED + self._runtime.bounds.handshake)
             self._runtime.tell(SeatPending())
+            if self._on_pending is not None:
+                self._on_pending()
 
     def _strangers(self, table: Table) -> tuple[PlayerInfo, ...]:
         return self._door.strangers(self._runtime.players(table))

@@ -30,7 +30,7 @@ from protocol.match.timeouts import Party
 from protocol.net.addresses import format_address, new_token
 from protocol.net.discovery import Sighting
 from protocol.node import locator
-from protocol.node.activities import Activities
+from protocol.node.activities import Activities, Doing
 from protocol.node.guest import come_back
 from protocol.node.host import Host
 from protocol.node.inquiry import Inquiry
@@ -363,6 +363,7 @@ class Node:
         self,
         target: str | Sequence[Sighting],
         absent: Callable[[NodeError], None] | None = None,
+        pending: Callable[[], None] | None = None,
         *,
         is_pledged: bool = True,
     ) -> None:
@@ -370,6 +371,7 @@ class Node:
 
         :param target: a text, or all sightings with the name of a sighted table.
         :param absent: if given, a table that is not advertised is waited for, after ``absent`` was told the reason.
+        :param pending: called when the person who hosts the table is asked whether this node gets a seat.
         :param is_pledged: False if the owner has chosen no pledge. Then no seat is taken where it matters.
         :raises NodeError: if nobody is found or reached there, more than one answers for the name, or this player is
             not admitted, or has to choose a pledge.
@@ -383,12 +385,7 @@ class Node:
         self._active.leave_behind()
         self._active.proposals.serve_given_up()
         await self._active.listen(self._port)
-        await self._active.joining.enter(wanted, is_pledged=is_pledged)
-
-    @property
-    def is_asked_about(self) -> bool:
-        """While :meth:`join` waits: the person who hosts the table is being asked whether this node gets a seat."""
-        return self._active.joining.is_asked_about
+        await self._active.joining.enter(wanted, pending, is_pledged=is_pledged)
 
     async def rejoin(self) -> None:
         """Sit down at the table of the last match again, after playing as a guest or watching. Returns when admitted;
@@ -402,7 +399,7 @@ class Node:
         """
         if self._active.hosting is not None:
             raise NodeError(ErrorCode.FAILED, "the table is your own", "open it again")
-        if self._active.joining.is_waiting:
+        if self._active.doing is Doing.GUEST:
             raise NodeError(ErrorCode.FAILED, "you already sit at the table", "wait for the host to begin")
         self._active.leave_behind()
         if self._active.way_back is None:
@@ -432,7 +429,7 @@ class Node:
         :raises NodeError: if nobody is found or reached there, or this node may not watch.
         """
         targets = await self._inquiry.choose("watch", lambda: self._locator.resolve_to_watch(target))
-        if not self._active.joining.is_waiting:  # the host refuses a guest who wants to watch: the seat stays theirs
+        if self._active.doing is not Doing.GUEST:  # the host refuses a guest who wants to watch: the seat stays theirs
             self._active.leave_behind()
         self._active.watch_network()
         self._active.watching = watching = SpectatorSession(self._runtime)
@@ -585,7 +582,7 @@ class Node:
         :raises NodeError: if it is too long or has characters that cannot be said, if it comes too fast after other
             words (five at once, then one a second), or if nobody is there.
         """
-        if self._active.watching is not None and not any(floor.is_open for floor in self._active.floors()):
+        if self._active.doing is Doing.WATCHING and not any(floor.is_open for floor in self._active.floors()):
             raise NodeError(ErrorCode.REFUSED, "spectators cannot speak", "sit down for the next match")
         self._active.talking.say(self._runtime.player(self.name, self.identity.public), self._active.floors(), text)
 

@@ -17,8 +17,9 @@ from spake2.spake2 import SPAKE2_A, SPAKE2_B
 
 from protocol import limits
 from protocol.crypto.keys import Identity
-from protocol.crypto.short_code import CodeExchange, ShortCode, parse_short_code, word_list
+from protocol.crypto.short_code import CodeExchange, ShortCode, parse_short_code
 from protocol.crypto.tls import credentials
+from protocol.crypto.words import word_list
 from protocol.errors import LOOK_ON, RefuseCode
 from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
 from protocol.limits import Limits
