@@ -5,10 +5,10 @@ Theory of operation
 A pass of the loop only gathers its effects: messages to store, frames to send, things to do afterwards. At the end of
 the pass the owner carries out the :meth:`Outbox.steps`, one by one, in their order::
 
-    Write   messages that must survive a crash
-    Send    each frame; frames that need not wait for the store come last
-    Sent    there are no more frames in this pass
-    Do      the rest: the owner is told, files are written
+    Write       messages that must survive a crash
+    Deliver     each frame; frames that need not wait for the store come last
+    Delivered   there are no more frames in this pass
+    Do          the rest: the owner is told, files are written
 
 So nothing leaves a node that a crash could make it forget. If a step fails, because the disk is full or the process
 dies, the owner asks for no more steps, and nothing after that step happens.
@@ -41,13 +41,13 @@ class Write(NamedTuple):
     """They replace all stored messages of their match."""
 
 
-class Send(NamedTuple, Generic[Letter]):
-    """Send one frame to its receivers."""
+class Deliver(NamedTuple, Generic[Letter]):
+    """Deliver one frame to its receivers."""
 
     letter: Letter
 
 
-class Sent(NamedTuple):
+class Delivered(NamedTuple):
     """All frames of this pass were sent."""
 
 
@@ -126,7 +126,7 @@ class Outbox(Generic[Letter]):
             self._is_scheduled = True
             self._request_steps()
 
-    def steps(self) -> Iterator[Write | Send[Letter] | Sent | Do]:
+    def steps(self) -> Iterator[Write | Deliver[Letter] | Delivered | Do]:
         """Yield the steps of this pass; a step counts as done when the next one is asked for.
 
         Effects of a step belong to the next pass. Messages that could not be stored stay; frames and actions that were
@@ -143,8 +143,8 @@ class Outbox(Generic[Letter]):
                 self.forget(match)
         self._must_write = False
         for letter in (*posted, *relayed):
-            yield Send(letter)
+            yield Deliver(letter)
         if posted or relayed:
-            yield Sent()
+            yield Delivered()
         for action in afterwards:
             yield Do(action)

@@ -46,7 +46,7 @@ FOLDED: Final = "it no longer shows the records that are known here, so the two 
 """Why a purse is refused that a person may have reason to take all the same."""
 
 
-class Verdict(NamedTuple):
+class PurseVerdict(NamedTuple):
     """What this node makes of a purse that it was shown: in order, if there is neither of these."""
 
     refusal: str = ""
@@ -380,7 +380,7 @@ class PurseKeeper:
             return "the purse was not shown"
         return self.judge(shown).flaw
 
-    def judge(self, shown: Shown) -> Verdict:
+    def judge(self, shown: Shown) -> PurseVerdict:
         """Compare a purse that its owner shows with all that is known of it.
 
         :raises StoreError: if the store does not work, or what it holds of purses is damaged.
@@ -391,18 +391,18 @@ class PurseKeeper:
         for each in known:
             relation = each.purse.relation_of(purse)
             if relation in (Relation.OLDER, Relation.FORK):
-                return Verdict(back=self._with_end(each))
+                return PurseVerdict(back=self._with_end(each))
             if relation is Relation.FOLDED:
-                return Verdict(FOLDED)
+                return PurseVerdict(FOLDED)
             if each.stake is not None and each.purse.era == purse.era:
                 record = purse.record_after(each.purse.end.height)
                 if record is None or not _is_of(record, each.stake.message.match, stake_in(each.stake)):
-                    return Verdict(back=self._with_end(each))
+                    return PurseVerdict(back=self._with_end(each))
         records = {record.match: record for record in purse.records}
         for there in met:
             if there.era == purse.era and (flaw := self._differs(there, purse, records.get(there.match[:MATCH_BYTES]))):
-                return Verdict(flaw)
-        return Verdict()
+                return PurseVerdict(flaw)
+        return PurseVerdict()
 
     def _differs(self, there: Met, purse: Purse, record: Record | None) -> str:
         """Return how a purse differs from what this node saw in a match with its owner; empty if it does not."""

@@ -29,7 +29,7 @@ from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh
 from protocol.node.locator import Locator
-from protocol.node.outbox import IDLE, Do, Outbox, Send, Sent, Write
+from protocol.node.outbox import IDLE, Deliver, Delivered, Do, Outbox, Write
 from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError, failure
@@ -141,11 +141,11 @@ class Runtime:
                     case Write():
                         write = self.store.replace if step.replaces else self.store.write
                         write(step.messages[0].message.match, step.messages)
-                    case Send():
+                    case Deliver():
                         identities, frame = step.letter
                         for identity in identities:
                             self.mesh.send(identity, frame)
-                    case Sent():
+                    case Delivered():
                         self.mesh.flush()
                     case Do():
                         step.action()

@@ -19,7 +19,7 @@ from protocol.events import MatchResult, MatchStarted, Notice, Stopped, TableClo
 from protocol.match.lobby import GuestTable, TableSettings
 from protocol.node import table_ledgers
 from protocol.node.host import KEPT_FROM_FORMING
-from protocol.node.purse import FOLDED, PurseKeeper, Verdict, _read
+from protocol.node.purse import FOLDED, PurseKeeper, PurseVerdict, _read
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Frame, JoinTable, Leave, Propose, ShowLedger
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
@@ -134,7 +134,7 @@ async def test_a_host_is_told_how_to_take_a_purse_with_all_that_it_knew_folded_a
 ) -> None:
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
-    monkeypatch.setattr(keeper(host), "judge", lambda _: Verdict(FOLDED))
+    monkeypatch.setattr(keeper(host), "judge", lambda _: PurseVerdict(FOLDED))
     guest = await people.sit("B")
     with pytest.raises(NodeError, match=FOLDED):
         await guest.node.join(opened.join_line)
@@ -148,7 +148,7 @@ async def test_a_host_is_not_told_of_every_stranger_whose_purse_is_refused(
     monkeypatch.setattr(limits, "REFUSED_BURST", 1)
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
-    monkeypatch.setattr(keeper(host), "judge", lambda _: Verdict(FOLDED))
+    monkeypatch.setattr(keeper(host), "judge", lambda _: PurseVerdict(FOLDED))
     for name in "BC":
         guest = await people.sit(name)
         with pytest.raises(NodeError, match=FOLDED):
@@ -332,7 +332,7 @@ async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the
     owner, other = await people.join(opened.join_line, "B", "C")
     handed = keeper(host).handed
     monkeypatch.setattr(table_ledgers, "PATIENCE", 60)
-    monkeypatch.setattr(keeper(host), "judge", lambda shown: Verdict("folded" if handed.get(shown.owner) else ""))
+    monkeypatch.setattr(keeper(host), "judge", lambda shown: PurseVerdict("folded" if handed.get(shown.owner) else ""))
     other.node._runtime.post(host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
     assert "folded" in (await owner.until(TableClosed)).reason
     host.node.start_match()
@@ -348,7 +348,7 @@ async def test_a_purse_that_is_refused_while_matches_are_proposed_bars_its_owner
     (liar,) = await people.join(opened.join_line, "D")
     owner = await people.sit("B")
     handed = keeper(host).handed
-    monkeypatch.setattr(keeper(host), "judge", lambda shown: Verdict("folded" if handed.get(shown.owner) else ""))
+    monkeypatch.setattr(keeper(host), "judge", lambda shown: PurseVerdict("folded" if handed.get(shown.owner) else ""))
 
     def hand() -> None:
         liar.node._runtime.post(host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))

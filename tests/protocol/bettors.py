@@ -12,7 +12,7 @@ from protocol.consensus.ends import End, Shown, read_evidence, read_shown, stake
 from protocol.consensus.steps import Account, result_hash
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
-from protocol.node.purse import PurseKeeper, Verdict
+from protocol.node.purse import PurseKeeper, PurseVerdict
 from protocol.storage.store import Store
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis, Join, Patience, make_join_record, match_id
@@ -85,7 +85,7 @@ class Bettor:
         shown = self.keeper.show(make_join_record(join, self.identity, key))
         return shown if self.is_liar else read_shown(*shown.wire)
 
-    def judge(self, shown: Shown) -> Verdict:
+    def judge(self, shown: Shown) -> PurseVerdict:
         return self.keeper.judge(shown)
 
     def takes(self, shown: Shown) -> bool:

@@ -19,7 +19,7 @@ from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh, MeshOwner
 from protocol.node import runtime as runtimes
 from protocol.node.locator import Locator
-from protocol.node.outbox import BATCH, Do, Outbox, Send, Sent, Write
+from protocol.node.outbox import BATCH, Deliver, Delivered, Do, Outbox, Write
 from protocol.node.runtime import Runtime
 from protocol.storage.home import Home
 from protocol.storage.store import Store
@@ -113,7 +113,7 @@ class Turns(RuleBasedStateMachine):
         kinds: list[int] = []
         sent: list[int] = []
         for number, step in enumerate(self.outbox.steps()):
-            kinds.append((Write, Send, Sent, Do).index(type(step)))
+            kinds.append((Write, Deliver, Delivered, Do).index(type(step)))
             if number == breaks_off_at:  # the disk is full, or the process died: this step is not done
                 if isinstance(step, Write):
                     return  # what could not be stored remains to be
@@ -124,11 +124,11 @@ class Turns(RuleBasedStateMachine):
                     self.disk = written if step.replaces else self.disk + written
                     assert self.disk == self.kept
                     self.unwritten = []
-                case Send():
+                case Deliver():
                     # Nothing that is posted leaves as long as a crash could make this node forget anything.
                     assert step.letter not in posted or self.disk == self.kept
                     sent.append(step.letter)
-                case Sent():
+                case Delivered():
                     assert sent == letters
                 case Do():
                     step.action()
@@ -167,10 +167,10 @@ def outbox() -> Outbox[str]:
 def test_messages_wait_for_the_next_frame_and_all_ride_along(outbox: Outbox[str]) -> None:
     outbox.keep(MESSAGES[0])
     outbox.relay("to a spectator")
-    assert carried_out(outbox) == [Send("to a spectator"), Sent()]
+    assert carried_out(outbox) == [Deliver("to a spectator"), Delivered()]
     outbox.keep(MESSAGES[1])
     outbox.post("to a player")
-    assert carried_out(outbox) == [Write(MESSAGES[:2], False), Send("to a player"), Sent()]
+    assert carried_out(outbox) == [Write(MESSAGES[:2], False), Deliver("to a player"), Delivered()]
     assert carried_out(outbox) == []
 
 
@@ -189,7 +189,7 @@ def test_effects_of_an_action_belong_to_the_next_turn(outbox: Outbox[str]) -> No
 
     outbox.afterwards(answer)
     assert carried_out(outbox) == [Do(answer)]
-    assert carried_out(outbox) == [Write(MESSAGES[:1], False), Send("answer"), Sent()]
+    assert carried_out(outbox) == [Write(MESSAGES[:1], False), Deliver("answer"), Delivered()]
 
 
 def test_effects_of_a_withdrawn_proposal_replace_nothing_of_the_next(outbox: Outbox[str]) -> None:

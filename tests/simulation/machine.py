@@ -398,13 +398,13 @@ class Machine:
                         write = self.disk.replace if step.replaces else self.disk.write
                         write(step.messages)
                         self.world.checks.stored(self)
-                    case outbox.Send():
+                    case outbox.Deliver():
                         if not has_sent:
                             has_sent = True
                             self._point("before sending")
                         self._send(*step.letter)
                         self._point("between two frames")
-                    case outbox.Sent():
+                    case outbox.Delivered():
                         self._point("after sending")
                     case outbox.Do():
                         step.action()

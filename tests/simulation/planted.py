@@ -37,7 +37,7 @@ from protocol.match.effects import Effect, MatchInput, Over, StoreChoice
 from protocol.match.match import Match
 from protocol.match.timeouts import Timeouts
 from protocol.match.voter import Voter
-from protocol.node.outbox import Do, Outbox, Send, Sent, Write
+from protocol.node.outbox import Deliver, Delivered, Do, Outbox, Write
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
@@ -67,7 +67,7 @@ def send_before_store(plant: Plant) -> AbstractContextManager[None]:
     """Frames leave before the store is written."""
     steps = Outbox.steps
 
-    def bad(outbox: Outbox[Any]) -> Iterator[Write | Send[Any] | Sent | Do]:
+    def bad(outbox: Outbox[Any]) -> Iterator[Write | Deliver[Any] | Delivered | Do]:
         late = []
         for step in steps(outbox):
             if isinstance(step, Write):
