@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.inputs import Hands, Input, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.moves import Hands, Input, Play, Pledges, Roll, Rolled, Stakes
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect
 

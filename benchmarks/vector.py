@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.inputs import Hands, Play, Rolled
+from p2pdice.moves import Hands, Play, Rolled
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect
 from p2pdice.vector import SUPPORTED, Matches

@@ -1,25 +1,116 @@
-"""The section of bidding: which bids are allowed, and the menu of moves."""
+"""The section of bidding: raise orders, which bids are allowed, and the menu of moves.
+
+Every raise order says, for a standing bid and a new face, which quantities raise it: a range. Legality, the menu of
+moves and the advice in an error message are all read from that.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Final
 
-from p2pdice.bids import RAISES_IN_WORDS, raises
 from p2pdice.errors import IllegalMove
-from p2pdice.events import BidMade, Event
-from p2pdice.graveyard import playable
-from p2pdice.menus import Menus, menus_of
-from p2pdice.moves import FACE_NAMES, FACES, MAX_QUANTITY, Bid, Move
+from p2pdice.events import BidMade, Event, Transition
+from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
 from p2pdice.state import NOBODY, Expect, StandingBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
 """Gained dice could make a match endless. After this round nobody may call exact, so cups only empty."""
 
-_ALL: Final = FACES
-_NO_ONES: Final = FACES[1:]
 _NO_BID: Final = StandingBid(0, 0, NOBODY)
 _MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
+
+# Raise orders
+
+_NONE: Final = range(0)
+
+
+def _from(quantity: int) -> range:
+    return range(quantity, MAX_QUANTITY + 1)
+
+
+def _standard(quantity: int, face: int, new: int) -> range:
+    return _from(quantity if new > face else quantity + 1)
+
+
+def _strict(quantity: int, face: int, new: int) -> range:
+    if new == face:
+        return _from(quantity + 1)
+    return range(quantity, quantity + 1) if new > face else _NONE
+
+
+def _reset_quantity(quantity: int, face: int, new: int) -> range:
+    if new == face:
+        return _from(quantity + 1)
+    return _from(1) if new > face else _NONE
+
+
+def _either(quantity: int, face: int, new: int) -> range:
+    return _from(1 if new > face else quantity + 1)
+
+
+def _half_ones(quantity: int, face: int, new: int) -> range:
+    if new == 1 and face != 1:
+        return _from((quantity + 1) // 2)
+    if face == 1 and new != 1:
+        return _from(2 * quantity + 1)
+    return _standard(quantity, face, new)
+
+
+def _double_ones(quantity: int, face: int, new: int) -> range:
+    weight = 2 * quantity if face == 1 else quantity
+    if new == 1:
+        return _from(weight // 2 + 1)  # no face is below one, so the weight must grow
+    return _from(weight if new > face else weight + 1)
+
+
+RAISES: Final[Mapping[str, Callable[[int, int, int], range]]] = MappingProxyType(
+    {
+        "standard": _standard,
+        "strict": _strict,
+        "reset-quantity": _reset_quantity,
+        "either": _either,
+        "half-ones": _half_ones,
+        "double-ones": _double_ones,
+    }
+)
+"""By value of the option ``raise``: from the standing bid (quantity, face) and a new face to the quantities that raise
+it. ``either`` also refuses the earlier bids of the round, which the standing bid does not tell.
+"""
+
+RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "standard": "more dice, or as many of a higher face",
+        "strict": "more of the same face, or as many of a higher one",
+        "reset-quantity": "more of the same face, or any number of a higher one",
+        "either": "more dice, or any number of a higher face, but no bid twice",
+        "half-ones": "more dice, or as many of a higher face, ones at half the number",
+        "double-ones": "more dice, or as many of a higher face, where ones count double",
+    }
+)
+"""The bids that raise another, in words, by value of the option ``raise``."""
+
+_ANY: Final = (_from(1),) * len(FACES)
+
+
+@lru_cache(maxsize=8192)  # one raise order has 5,995 standing bids, "none yet" included
+def raises(order: str, quantity: int, face: int) -> tuple[range, ...]:
+    """Return for each face, ones first, the quantities that raise ``quantity`` x ``face``; quantity 0 is no bid yet.
+
+    >>> [len(quantities) for quantities in raises("strict", 3, 5)]
+    [0, 0, 0, 0, 996, 1]
+    """
+    if not quantity:
+        return _ANY
+    return tuple(RAISES[order](quantity, face, new) for new in FACES)
+
+
+# Menus
+
+_ALL: Final = FACES
+_NO_ONES: Final = FACES[1:]
 _ONLY: Final = tuple((face,) for face in FACES)
 
 
@@ -30,10 +121,9 @@ def order(state: State) -> str:
 
 def faces(state: State) -> tuple[int, ...]:
     """Return the faces that the player on turn may bid, whatever the quantity."""
-    bids = state.bids
+    bids, ones_bid = state.bids, state.ruleset.ones_bid
     if state.palifico and bids and state.dice[state.turn] != 1:
         return _ONLY[bids[-1].face - 1]
-    ones_bid = state.ruleset.ones_bid
     if ones_bid == "opening-only" and bids and bids[0].face != 1:
         return _NO_ONES
     if ones_bid == "not-opening" and not bids and not state.palifico:
@@ -48,23 +138,6 @@ def exact_refused(state: State) -> str:
     if state.round > LAST_EXACT_ROUND:
         return f"exact may not be called after round {LAST_EXACT_ROUND}"
     return ""
-
-
-def round_menus(state: State) -> Menus | None:
-    """Return the menus of the round that begins; None if some face may not be bid at some time."""
-    table = state.table
-    rules = table.ruleset
-    if table.palifico or rules.ones_bid != "free":
-        return None
-    exact = rules.exact != "none" and not exact_refused(state)
-    return menus_of(rules.raise_, _ALL, sum(table.dice), exact)
-
-
-def _menus(state: State) -> Menus:
-    """Return the menus of this turn."""
-    if state.menus is not None:
-        return state.menus
-    return menus_of(order(state), faces(state), sum(state.dice), not exact_refused(state))
 
 
 def lowest_raise(state: State) -> int:
@@ -83,40 +156,63 @@ def highest_listed(state: State) -> int:
 
 
 def menu(state: State) -> tuple[Move, ...]:
-    """Return the listed moves of a bidding turn: bids up to the dice in play, the calls, dice to be played."""
-    bids, motes = state.bids, state.table.motes
-    menus = state.menus
-    if menus is None:
-        menus = _menus(state)
-    standing = bids[-1] if bids else _NO_BID
-    listed = menus[standing.quantity, standing.face]
+    """Return the bids, by quantity, then by face, and the calls that are listed in a bidding turn."""
+    rules, bids, motes = state.ruleset, state.bids, state.motes
+    quantity, face, _ = bids[-1] if bids else _NO_BID
+    by_order = "standard" if state.palifico else rules.raise_
+    possible = _ALL if rules.ones_bid == "free" and not state.palifico else faces(state)
+    exact = rules.exact != "none" and state.round <= LAST_EXACT_ROUND
     if motes is not None and motes.must_raise:
-        higher = menus.up_to(highest_listed(state))
-        listed = tuple(move for move in higher[standing.quantity, standing.face] if type(move) is Bid)
-    if menus.order == "either" and bids:
+        listed = _listed(by_order, possible, quantity, face, highest_listed(state), exact)
+        listed = tuple(move for move in listed if type(move) is Bid)
+    else:
+        listed = _listed(by_order, possible, quantity, face, sum(state.dice), exact)
+    if by_order == "either" and bids:
         made = {(bid.quantity, bid.face) for bid in bids}
-        listed = tuple(move for move in listed if type(move) is not Bid or (move.quantity, move.face) not in made)
-    return listed if motes is None else (*listed, *playable(state, state.turn))
+        return tuple(move for move in listed if type(move) is not Bid or (move.quantity, move.face) not in made)
+    return listed
 
 
-def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
+@lru_cache(maxsize=4096)  # a list has 24 moves with ten dice in play, and 5,940 with ten cups of 99
+def _listed(order: str, faces: tuple[int, ...], quantity: int, face: int, limit: int, exact: bool) -> tuple[Move, ...]:
+    """Return the bids of up to ``limit`` dice that raise ``quantity`` x ``face``, and the calls."""
+    allowed = raises(order, quantity, face)
+    calls: tuple[Move, ...] = () if not quantity else (LIAR, EXACT) if exact else (LIAR,)
+    columns = [(new, allowed[new - 1]) for new in faces if allowed[new - 1]]
+    lowest = min((quantities.start for _, quantities in columns), default=limit + 1)
+    return (
+        *(_bid(n, new) for n in range(lowest, limit + 1) for new, quantities in columns if n in quantities),
+        *calls,
+    )
+
+
+@cache  # 999 x 6 at most, and shared by all menus
+def _bid(quantity: int, face: int) -> Bid:
+    return Bid(quantity, face)
+
+
+# Bids
+
+
+def bid(state: State, seat: int, move: Bid) -> Transition:
     """Make a bid and pass the turn on."""
-    bids, menus, table = state.bids, state.menus, state.table
-    now = _menus(state) if menus is None else menus
+    bids, motes, rules = state.bids, state.motes, state.ruleset
     quantity, face = move.quantity, move.face
     standing = bids[-1] if bids else _NO_BID
-    if face not in now.faces or quantity not in raises(now.order, standing.quantity, standing.face)[face - 1]:
+    by_order = "standard" if state.palifico else rules.raise_
+    possible = _ALL if rules.ones_bid == "free" and not state.palifico else faces(state)
+    if face not in possible or quantity not in raises(by_order, standing.quantity, standing.face)[face - 1]:
         raise IllegalMove(_refusal(state, move))
-    if now.order == "either" and any(made[0] == quantity and made[1] == face for made in bids):
+    if by_order == "either" and any(made[0] == quantity and made[1] == face for made in bids):
         raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")
-    motes = table.motes
-    if motes is not None and motes.must_raise:
-        table = table._replace(motes=motes._replace(must_raise=False))
     made, events = _made(quantity, face, seat)
     # The most frequent step of all, so it makes the next state without a look at names.
     following: State = tuple.__new__(
-        State, (next_live(table.live, seat), (*bids, made), "bidding", _MOVE, None, menus, table)
+        State,
+        (next_live(state.live, seat), (*bids, made), "bidding", _MOVE, None) + state[5:],  # noqa: RUF005 - faster
     )
+    if motes is not None and motes.must_raise:
+        return following._replace(motes=motes._replace(must_raise=False)), events
     return following, events
 
 

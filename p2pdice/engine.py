@@ -23,22 +23,18 @@ Chance stays outside: ``Rolled`` has no faces, and ``Hands`` brings them all at 
 and the driver of the engine (a network, a referee, a test) keeps the dice.
 
 Each part of the rules is a section of its own: a module with functions from (state, input) to (state, events). The
-tables below connect them to the inputs. Where dice have powers, states are made by :mod:`p2pdice.changes`, event by
-event.
+tables below connect them to the inputs. Where dice have powers, states are made by :func:`p2pdice.turns.after`, event
+by event.
 
-=============================  ===================================================================================
-:mod:`p2pdice.opening`         pledges and stakes, before the first round
-:mod:`p2pdice.rounds`          rolling, the passing of the lead, the end of a round
-:mod:`p2pdice.turns`           the phases of a turn, windows and the stack, the prize, the die that is lost
-:mod:`p2pdice.graveyard`       which of its dice may be played, and Redeemed ones that are played
-:mod:`p2pdice.powers`          the powers of the six motes, one module for each
-:mod:`p2pdice.bidding`         bids, palifico's limits, the menu of moves
-:mod:`p2pdice.challenge`       liar, exact, void accusations, taking sides
-:mod:`p2pdice.showdown`        counting, the verdict also with unopened cups, dice lost and gained, palifico's start
-:mod:`p2pdice.departure`       eviction and conceding
-:mod:`p2pdice.ending`          the end of the match and the winning die
-:mod:`p2pdice.stakes`          the possible stakes, and their payment
-=============================  ===================================================================================
+=========================  =======================================================================================
+:mod:`p2pdice.rounds`      pledges and stakes, rolling, the passing of the lead, the end and the winning die
+:mod:`p2pdice.turns`       for dice with powers: the phases of a turn, the graveyard, the stack, the die that is lost
+:mod:`p2pdice.powers`      the powers of the six motes
+:mod:`p2pdice.bidding`     raise orders, bids, palifico's limits, the menu of moves
+:mod:`p2pdice.counting`    the dice that count for a bid
+:mod:`p2pdice.showdown`    liar, exact, void accusations, sides; the verdict, dice lost and gained, palifico's start
+:mod:`p2pdice.stakes`      the possible stakes, and their payment
+=========================  =======================================================================================
 
 A section asks for options of the ruleset, never for its name. An illegal input raises a :class:`RulesError`. States
 are values, so it leaves the old one as it was.
@@ -49,26 +45,46 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from p2pdice import bidding, challenge, departure, ending, graveyard, opening, showdown, turns
+from p2pdice import bidding, rounds, showdown, turns
 from p2pdice.errors import IllegalMove, UnexpectedInput
-from p2pdice.inputs import Evict, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
-from p2pdice.mischief import Mischief
-from p2pdice.moves import PASS, SIDES, Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side
-from p2pdice.powers import CROWN_EXAMPLE, LOSE_EXAMPLE, POWERS
+from p2pdice.events import PlayerOut, Transition
+from p2pdice.motes import CROWN_EXAMPLE, LOSE_EXAMPLE, NOTATION
+from p2pdice.moves import (
+    PASS,
+    SIDES,
+    Bid,
+    Concede,
+    Crown,
+    Evict,
+    Exact,
+    Hands,
+    Input,
+    Liar,
+    Lose,
+    Move,
+    Pass,
+    Play,
+    Pledges,
+    Power,
+    Roll,
+    Rolled,
+    Side,
+    Stakes,
+)
+from p2pdice.powers import POWERS
 from p2pdice.rulesets import Ruleset
-from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, NOBODY, Expect, Phase, State, Table
-from p2pdice.turns import Transition
+from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, NOBODY, Exit, Expect, Mischief, Phase, Reason, State, next_live
 
 _Section = Callable[[State, int, Any], Transition]
 
 _MOVES: Final[Mapping[Phase, Mapping[type, _Section]]] = {
-    "bidding": {Bid: bidding.bid, Liar: challenge.call, Exact: challenge.call, Power: turns.power_stacked},
-    "siding": {Side: challenge.side},
+    "bidding": {Bid: bidding.bid, Liar: showdown.call, Exact: showdown.call, Power: turns.power_stacked},
+    "siding": {Side: showdown.side},
     "sunset": {Power: turns.power_used, Pass: turns.passed},
     "night": {Power: turns.power_stacked, Pass: turns.passed},
     "sunrise": {Power: turns.power_used, Pass: turns.passed},
     "discard": {Lose: turns.lost},
-    "crown": {Crown: ending.crowned},
+    "crown": {Crown: rounds.crowned},
 }
 """The moves that each phase takes, with their sections."""
 
@@ -79,8 +95,8 @@ _ANSWERS: Final[Mapping[type, _Section]] = {
 """The moves that are taken while something is on the stack, in any phase."""
 
 _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] = {
-    Pledges: (Expect.PLEDGES, opening.pledged),
-    Stakes: (Expect.STAKES, opening.staked),
+    Pledges: (Expect.PLEDGES, rounds.pledged),
+    Stakes: (Expect.STAKES, rounds.staked),
     Roll: (Expect.ROLL, turns.public_die),
     Rolled: (Expect.ROLLED, turns.rolled),
     Hands: (Expect.HANDS, showdown.hands_opened),
@@ -109,7 +125,7 @@ _CHOICES: Final[Mapping[Phase, str]] = {
     "crown": f"name the winning die, as in {CROWN_EXAMPLE}",
 }
 _ANSWERS_IN_WORDS: Final = " or ".join(
-    f"{power.one}, as in {power.example}" for power in POWERS.values() if power.is_answer
+    f"{power.one}, as in {NOTATION[power.mote].example}" for power in POWERS.values() if power.is_answer
 )
 
 
@@ -122,10 +138,11 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
         raise UnexpectedInput(f"{players} players: a match has {MIN_PLAYERS} to {MAX_PLAYERS}")
     if not 0 <= first < players:
         raise UnexpectedInput(f"there is no seat {first}: seats are 0 to {players - 1}")
-    phase, awaits = opening.first_of(ruleset)
+    phase, awaits = rounds.first_of(ruleset)
     dice, live, motes = (ruleset.dice,) * players, tuple(range(players)), Mischief() if ruleset.motes else None
-    table = Table(first, dice, live, 1, False, (), (), None, (), ruleset, players, motes)
-    return State(NOBODY, (), phase, awaits, None, None, table)
+    return State(
+        NOBODY, (), phase, awaits, None, first, dice, live, 1, False, (), (), None, (), ruleset, players, motes
+    )
 
 
 def apply(state: State, item: Input) -> Transition:
@@ -146,14 +163,14 @@ def apply(state: State, item: Input) -> Transition:
         seat: int = item.seat  # type: ignore[union-attr]  # narrowed by kind, which is faster
         move: Move = item.move  # type: ignore[union-attr]
         if seat == state.turn and state.awaits is _MOVE:
-            motes = state.table.motes
+            motes = state.motes
             sections = _MOVES[state.phase] if motes is None or not motes.stack else _ANSWERS
             section = sections.get(type(move))
             if section is not None:
                 return section(state, seat, move)
         return _out_of_turn(state, seat, move)
     if kind is Evict:
-        return departure.evicted(state, item)  # type: ignore[arg-type]
+        return _leave(state, item.seat, "evicted")  # type: ignore[union-attr]
     if kind not in _TABLE:
         raise UnexpectedInput(f"{kind.__name__} is not an input of the engine")
     awaited, taken = _TABLE[kind]
@@ -165,7 +182,7 @@ def apply(state: State, item: Input) -> Transition:
 def _out_of_turn(state: State, seat: int, move: Move) -> Transition:
     """Take a concession, which is possible at any time, and refuse everything else."""
     if type(move) is Concede:
-        return departure.conceded(state, seat, move)
+        return _leave(state, seat, "conceded")
     if state.awaits is not _MOVE:
         raise UnexpectedInput(_awaited(state))
     if seat != state.turn:
@@ -193,9 +210,9 @@ def legal_moves(state: State) -> Sequence[Move]:
     """
     if state.awaits is not _MOVE:
         return ()
-    phase, motes = state.phase, state.table.motes
+    phase, motes = state.phase, state.motes
     if phase == "bidding" and not (motes is not None and motes.stack):
-        return bidding.menu(state)
+        return bidding.menu(state) if motes is None else (*bidding.menu(state), *turns.playable(state, state.turn))
     if phase == "siding":
         return SIDES
     assert motes is not None
@@ -203,4 +220,59 @@ def legal_moves(state: State) -> Sequence[Move]:
         return tuple(map(Lose, motes.cups[state.turn]))
     if phase == "crown":
         return tuple(map(Crown, motes.cups[state.turn]))
-    return (*graveyard.playable(state, state.turn), PASS)
+    return (*turns.playable(state, state.turn), PASS)
+
+
+# Departures
+#
+# The dice of a departed player stay in play until the round is settled: others have bid on them, and the player may be
+# a party to a challenge. Then the cup is cleared. A standing bid stays and may be called, at no further cost to its
+# maker. Moves that the player owed lapse, and so do their effects on the stack.
+
+
+def _leave(state: State, seat: int, reason: Reason) -> Transition:
+    if state.awaits is Expect.OVER:
+        raise UnexpectedInput("the match is over: nobody can leave it any more")
+    if seat not in state.live:
+        raise UnexpectedInput(f"seat {seat} is not in the match any more: the live seats are {_listed(state.live)}")
+    out = PlayerOut(seat, reason)
+    left = turns.after(state._replace(exits=(*state.exits, Exit((seat,), reason))), out)
+    if rounds.is_decided(left):
+        over, events = rounds.end_match(left)
+        return over, (out, *events)
+    left, lead = rounds.pass_lead(left, left.leader)
+    if left.awaits is Expect.ROLLED or left.phase in _CUPS_AT_REST:
+        left = rounds.clear_cups(left)  # nobody bids on the dice, so there is nothing to wait for
+    left, events = _go_on(left, seat, state.motes)
+    return left, (out, *lead, *events)
+
+
+_CUPS_AT_REST: Final[frozenset[Phase]] = frozenset({"pledges", "stakes", "prize", "sunset", "discard", "sunrise"})
+
+
+def _go_on(left: State, seat: int, before: Mischief | None) -> Transition:
+    """Give the turn to the next player, now that ``seat`` is out; ``before`` is the state of motes before that."""
+    if left.phase == "siding":
+        assert left.challenge is not None
+        return showdown.await_sides(left, left.challenge), ()
+    if before is not None:
+        assert left.motes is not None
+        if before.stack and not left.motes.stack:
+            return turns.resume(left)
+        if before.stack and left.motes.stack[-1] != before.stack[-1]:
+            return turns.ask_for_answers(left)
+        if before.stack and left.awaits is Expect.ROLL:
+            return turns.resolve(left)  # its target may be the player who left
+        if left.turn == seat and left.phase == "discard":
+            return turns.dawn(left)
+        if left.turn == seat and (left.phase != "bidding" or left.motes.stack):
+            return turns.ask(left)
+        if left.turn == seat:
+            return turns.free_turn(left, seat), ()
+    if left.turn == seat:
+        left = left._replace(turn=next_live(left.live, seat))
+    return left, ()
+
+
+def _listed(seats: tuple[int, ...]) -> str:
+    return ", ".join(map(str, seats))

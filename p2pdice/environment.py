@@ -21,8 +21,7 @@ from pettingzoo import AECEnv
 
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
-from p2pdice.inputs import Hand, Hands, Play, Rolled
-from p2pdice.moves import FACES
+from p2pdice.moves import FACES, Hand, Hands, Play, Rolled
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, State
 from p2pdice.vector import SUPPORTED, array, decode, encode

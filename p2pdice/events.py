@@ -2,21 +2,18 @@
 
 ``to_json`` gives ``{"type": …}`` and the fields; a hand that was never opened is null, and a die is its text.
 
-Events that only one mote causes are in its module of :mod:`p2pdice.powers`.
+Events that only one mote causes are in :mod:`p2pdice.powers`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
-from p2pdice.motes import Die, Group, Mote
-
-if TYPE_CHECKING:
-    from p2pdice.inputs import Hand, Wager
-    from p2pdice.mischief import Mischief
-    from p2pdice.state import Call, Phase, Reason
+from p2pdice.motes import Die, Group, Mote, Target
+from p2pdice.moves import Hand, Wager
+from p2pdice.state import Call, Mischief, Phase, Reason, State
 
 
 class _Event:
@@ -250,7 +247,7 @@ class PowerPlayed(_Event):
     type: ClassVar[str] = "power"
     seat: int
     die: Die
-    target: Die | int | None
+    target: Target
     """A seat, the die that is taken, swapped in or destroyed, or the one that an answer is to stop."""
 
 
@@ -350,3 +347,6 @@ Event = (
     | StakesPaid
     | MatchOver
 )
+
+Transition = tuple[State, tuple[Event, ...]]
+"""The state after an input, and what happened."""

@@ -1,15 +1,17 @@
-"""Moves and their text. ``str(move)`` is the canonical spelling; :func:`parse_move` reads it and others."""
+"""Moves and the other inputs of the engine.
+
+``str(move)`` is the canonical spelling of a move; :func:`parse_move` reads it and others.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from p2pdice.errors import MalformedMove
-from p2pdice.motes import Die
-from p2pdice.powers import ALIASES, CROWN_EXAMPLE, LOSE_EXAMPLE, MOTES, POWERS
+from p2pdice.motes import ALIASES, CROWN_EXAMPLE, LOSE_EXAMPLE, MOTES, NOTATION, Die, Target
 
 MAX_QUANTITY: Final = 999
 """The wire's limit, above any number of dice: ten cups of 99 hold 990."""
@@ -70,16 +72,16 @@ class Power:
     """
 
     die: Die
-    target: Die | int | None = None
-    """A die or a seat, if the power of this mote takes one: see :attr:`p2pdice.powers.power.MotePower.target`."""
+    target: Target = None
+    """A die or a seat, if the power of this mote takes one: see :attr:`p2pdice.motes.Notation.target`."""
 
     def __post_init__(self) -> None:
-        power = POWERS[self.die.mote]
-        if type(self.target) is not power.target:
-            raise MalformedMove(f"a die of {power.mote} is played as in {power.example}")
+        notation = NOTATION[self.die.mote]
+        if type(self.target) is not notation.target:
+            raise MalformedMove(f"a die of {notation.mote} is played as in {notation.example}")
 
     def __str__(self) -> str:
-        verb = POWERS[self.die.mote].verb
+        verb = NOTATION[self.die.mote].verb
         return f"play {self.die} {verb} {self.target}" if verb else f"play {self.die}"
 
 
@@ -138,6 +140,75 @@ class Concede:
 
 Move = Bid | Liar | Exact | Side | Power | Pass | Lose | Crown | Stake | Concede
 
+Hand = tuple[int, ...]
+"""The faces of one cup, ascending."""
+
+
+class Play(NamedTuple):
+    """A player makes a move."""
+
+    seat: int
+    move: Move
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """Every cup has been shaken. It has no faces: the state is public."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """All cups are open."""
+
+    hands: tuple[Hand | None, ...]
+    """By seat: ``()`` for a seat without dice, None for a cup that was never opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """A die that all can see has been rolled."""
+
+    face: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pledges:
+    """Everybody has pledged to a group of motes."""
+
+    pledges: tuple[str, ...]
+    """``redeemed`` or ``cursed`` by seat, also for seats that have left already."""
+
+
+class Wager(NamedTuple):
+    """A player's stake, and the holdings before it."""
+
+    bet: int
+    """Coins, at most ``funds``."""
+    funds: int
+    """Coins before the bet."""
+    tickets: int
+    """Run tickets staked, at most ``owned``."""
+    owned: int
+    """Run tickets before the stake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stakes:
+    """All stakes are open."""
+
+    stakes: tuple[tuple[int, int, int, int] | None, ...]
+    """By seat, as :class:`Wager`; None for a stake that was never opened, or of a player who had left before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """A player is taken out of the match: gone, silent, or caught cheating."""
+
+    seat: int
+
+
+Input = Play | Rolled | Hands | Roll | Pledges | Stakes | Evict
+
 LIAR: Final = Liar()
 EXACT: Final = Exact()
 PASS: Final = Pass()
@@ -159,11 +230,11 @@ _WORDS: Final[dict[str, Move]] = {
     "pass": PASS,
     "concede": Concede(),
 }
-_EXAMPLES: Final = " or ".join(", ".join(power.example for power in POWERS.values()).rsplit(", ", 1))
+_EXAMPLES: Final = " or ".join(", ".join(each.example for each in NOTATION.values()).rsplit(", ", 1))
 
 
 def _verbs(target: type) -> str:
-    return "|".join(power.verb for power in POWERS.values() if power.target is target)
+    return "|".join(each.verb for each in NOTATION.values() if each.target is target)
 
 
 _DIE: Final = rf"({'|'.join((*MOTES, *ALIASES))}) ?@ ?([0-9])"
@@ -213,7 +284,7 @@ def _spelled(plain: str) -> Move | None:
     if match is None:
         return None
     die = _die(match[1], match[2])
-    if (match[3] or match[6] or "") != POWERS[die.mote].verb:
+    if (match[3] or match[6] or "") != NOTATION[die.mote].verb:
         return None
     target = _die(match[4], match[5]) if match[3] else int(match[7]) if match[6] else None
     return Power(die, target)

@@ -1,44 +1,108 @@
-"""The section of rounds: rolling the dice, and clearing up after a round or a departure."""
+"""The sections that frame a match: its opening, what each round begins with, and its end.
+
+Before the first round come pledges, stakes and the roll for the prize, as far as the rules have them. At the end come
+the winning die, the Twin Soul, tickets and coins.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
 
-from p2pdice.bidding import round_menus
-from p2pdice.events import Event, LeadPassed, RoundStarted
-from p2pdice.state import NOBODY, Expect, State, next_live, position
+from p2pdice.errors import IllegalMove, UnexpectedInput
+from p2pdice.events import (
+    Event,
+    LeadPassed,
+    MatchOver,
+    PlayerOut,
+    Pledged,
+    RoundStarted,
+    StakesOpened,
+    StakesPaid,
+    TicketsEarned,
+    Transition,
+    TwinSoulJoined,
+)
+from p2pdice.motes import GROUPS, Die
+from p2pdice.moves import Crown, Pledges, Stakes
+from p2pdice.rulesets import Ruleset
+from p2pdice.stakes import check_stakes, settlement, ticket_seats
+from p2pdice.state import NOBODY, Exit, Expect, Mischief, Phase, State, next_live, position
 
-# Few values differ, so each is made once and shared.
-_round_started: Final = lru_cache(maxsize=1024)(RoundStarted)
-_MOVE: Final = Expect.MOVE
+_MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
+_round_started: Final = lru_cache(maxsize=1024)(RoundStarted)  # few values differ, so each is made once and shared
+
+# The opening
+
+
+def first_of(ruleset: Ruleset) -> tuple[Phase, Expect]:
+    """Return the first phase of a match, and its expectation."""
+    if ruleset.motes:
+        return "pledges", Expect.PLEDGES
+    return ("stakes", Expect.STAKES) if ruleset.stakes else ("bidding", Expect.ROLLED)
+
+
+def pledged(state: State, item: Pledges) -> Transition:
+    """Take everybody's pledge."""
+    pledges = tuple(group for pledge in item.pledges for group in GROUPS if pledge == group)
+    if not len(pledges) == len(item.pledges) == state.players:
+        raise UnexpectedInput(f"pledges are redeemed or cursed, one by seat for {state.players} seats")
+    assert state.motes is not None
+    state = state._replace(motes=state.motes._replace(pledges=pledges))
+    if state.ruleset.stakes:
+        return state._replace(phase="stakes", awaits=Expect.STAKES), (Pledged(pledges),)
+    return _await_prize(state), (Pledged(pledges),)
+
+
+def staked(state: State, item: Stakes) -> Transition:
+    """Take everybody's stake. A player who has not opened one is out."""
+    wagers = check_stakes(state, item.stakes)
+    state = state._replace(wagers=wagers)
+    opened = StakesOpened(wagers)
+    silent = tuple(seat for seat in state.live if item.stakes[seat] is None)
+    if not silent:
+        return _await_prize(state), (opened,)
+    live = tuple(seat for seat in state.live if seat not in silent)
+    state = clear_cups(state._replace(live=live, exits=(*state.exits, Exit(silent, "evicted"))))
+    events: tuple[Event, ...] = (opened, *(PlayerOut(seat, "evicted") for seat in silent))
+    if is_decided(state):
+        over, ending = end_match(state)
+        return over, (*events, *ending)
+    state, lead = pass_lead(state, state.leader)
+    return _await_prize(state), (*events, *lead)
+
+
+def _await_prize(state: State) -> State:
+    if state.motes is None:
+        return state._replace(phase="bidding", awaits=Expect.ROLLED)
+    return state._replace(phase="prize", awaits=Expect.ROLL)
+
+
+# Rounds
 
 
 def start_bidding(state: State) -> State:
     """Give the leader the first bid."""
-    return position(state, state.leader, (), "bidding", _MOVE, None, round_menus(state))
+    return position(state, state.leader, (), "bidding", _MOVE, None)
 
 
-def shake(state: State) -> tuple[State, tuple[Event, ...]]:
+def shake(state: State) -> Transition:
     """Roll all dice, and cover those that the last showdown opened."""
-    table = state.table
-    event = _round_started(table.round, table.leader, table.dice, table.palifico)
-    return state._replace(table=table._replace(hands=(), count=None)) if table.hands else state, (event,)
+    event = _round_started(state.round, state.leader, state.dice, state.palifico)
+    return state._replace(hands=(), count=None) if state.hands else state, (event,)
 
 
 def clear_cups(state: State) -> State:
     """Remove the dice of players who are out."""
-    table = state.table
-    if len(table.live) == table.players:
+    live, motes = state.live, state.motes
+    if len(live) == state.players:
         return state
-    dice = tuple(n if seat in state.live else 0 for seat, n in enumerate(state.dice))
-    cleared = state._replace(table=table._replace(dice=dice))
-    motes = state.motes
-    if motes is None or not motes.cups:
-        return cleared
-    removed = (die for seat, cup in enumerate(motes.cups) if seat not in state.live for die in cup)
-    cups = tuple(cup if seat in state.live else () for seat, cup in enumerate(motes.cups))
-    return cleared.with_motes(motes._replace(cups=cups, removed=(*motes.removed, *removed)))
+    dice = tuple(number if seat in live else 0 for seat, number in enumerate(state.dice))
+    if motes is not None and motes.cups:
+        removed = (die for seat, cup in enumerate(motes.cups) if seat not in live for die in cup)
+        cups = tuple(cup if seat in live else () for seat, cup in enumerate(motes.cups))
+        motes = motes._replace(cups=cups, removed=(*motes.removed, *removed))
+    return state._replace(dice=dice, motes=motes)
 
 
 def clear_table(state: State) -> State:
@@ -46,9 +110,58 @@ def clear_table(state: State) -> State:
     return position(clear_cups(state), NOBODY, (), state.phase, state.awaits, None)
 
 
-def pass_lead(state: State, seat: int) -> tuple[State, tuple[Event, ...]]:
+def pass_lead(state: State, seat: int) -> Transition:
     """Give the lead to ``seat``, or to the next live one clockwise."""
     leader = seat if seat in state.live else next_live(state.live, seat)
     if leader == state.leader:
         return state, ()
-    return state._replace(table=state.table._replace(leader=leader)), (LeadPassed(leader, state.leader),)
+    return state._replace(leader=leader), (LeadPassed(leader, state.leader),)
+
+
+# The end
+
+
+def is_decided(state: State) -> bool:
+    """Whether at most one player is left."""
+    return len(state.live) <= 1
+
+
+def end_match(state: State) -> Transition:
+    """Close a decided match. A winner with several dice names the winning one first."""
+    state = clear_table(state)
+    motes = state.motes
+    if motes is not None:
+        motes = motes._replace(stack=(), actor=NOBODY, waiting=(), lasting=(), must_raise=False, successor=NOBODY)
+        state = state._replace(motes=motes)
+        cup = motes.cups[state.live[0]] if state.live and motes.cups else ()
+        if len(cup) > 1:
+            return state._replace(turn=state.live[0], phase="crown", awaits=Expect.MOVE), ()
+        if cup:
+            return _crown(state, motes, cup[0])
+    return _close(state)
+
+
+def crowned(state: State, seat: int, move: Crown) -> Transition:
+    """Take the winner's choice."""
+    motes = state.motes
+    assert motes is not None
+    if move.die not in motes.cups[seat]:
+        raise IllegalMove(f"{move.die} is not in your cup, which holds {', '.join(map(str, motes.cups[seat]))}")
+    return _crown(state, motes, move.die)
+
+
+def _crown(state: State, motes: Mischief, die: Die) -> Transition:
+    winner = state.live[0]
+    over, closing = _close(state._replace(motes=motes._replace(crown=die)))
+    assert over.motes is not None
+    soul, earned = over.motes.soul, ticket_seats(over)
+    assert soul is not None
+    assert earned is not None
+    assert motes.prize is not None
+    return over, (TwinSoulJoined(winner, die, motes.prize, soul.name), TicketsEarned(*earned), *closing)
+
+
+def _close(state: State) -> Transition:
+    over = state._replace(turn=NOBODY, phase="over", awaits=Expect.OVER)
+    paid = (StakesPaid(*settlement(over)),) if state.ruleset.stakes else ()
+    return over, (*paid, MatchOver(over.places, over.winners))

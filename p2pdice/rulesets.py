@@ -100,7 +100,7 @@ class Ruleset:
     """
 
     raise_: str = "strict"
-    """What counts as a raise: see :mod:`p2pdice.bids`."""
+    """What counts as a raise: see :mod:`p2pdice.bidding`."""
     wild: str = "ones"
     """Whether ones count for every face: ``ones``, ``never``, or ``unless-opened`` with a bid on ones.
 

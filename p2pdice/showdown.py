@@ -1,14 +1,16 @@
-"""The section of the showdown: cups are opened, the call is judged, dice are lost or gained, and players go out."""
+"""The section of challenges: a call on the standing bid, the sides that others take, and the showdown."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
 
-from p2pdice.bids import count
-from p2pdice.ending import end_match
-from p2pdice.errors import UnexpectedInput
+from p2pdice.bidding import exact_refused, lowest_raise
+from p2pdice.counting import count
+from p2pdice.errors import IllegalMove, UnexpectedInput
 from p2pdice.events import (
+    AccusationVoid,
+    ChallengeCalled,
     DieGained,
     DieLost,
     Event,
@@ -18,34 +20,77 @@ from p2pdice.events import (
     PalificoBegins,
     PlayerOut,
     RoundVoid,
+    Sided,
+    Transition,
 )
-from p2pdice.inputs import Hand, Hands
+from p2pdice.moves import Exact, Hand, Hands, Liar, Side
 from p2pdice.plurals import plural
-from p2pdice.rounds import clear_cups
+from p2pdice.rounds import clear_cups, end_match
 from p2pdice.rulesets import MAX_CUP
-from p2pdice.state import NOBODY, Call, Exit, Expect, Reason, State, Table, clockwise, next_live, position
-from p2pdice.turns import judged
+from p2pdice.state import NOBODY, Call, Challenge, Exit, Expect, Reason, State, clockwise, next_live, position
+from p2pdice.turns import after, judged
 
 _ROLLED: Final = Expect.ROLLED  # looked up once: a member of an enum costs more than a global
+_HANDS: Final = Expect.HANDS
 
 # Events with few possible values are made once and shared.
+_challenge_called: Final = lru_cache(maxsize=4096)(ChallengeCalled)
 _judged: Final = lru_cache(maxsize=2048)(Judged)
 _die_lost: Final = lru_cache(maxsize=1024)(DieLost)
 _lead_passed: Final = lru_cache(maxsize=128)(LeadPassed)
 
 
-def hands_opened(state: State, item: Hands) -> tuple[State, tuple[Event, ...]]:
+def call(state: State, seat: int, move: Liar | Exact) -> Transition:
+    """Challenge the standing bid."""
+    bids, motes = state.bids, state.motes
+    if not bids:
+        raise IllegalMove("there is no bid to call: open the round with one, as in 2x3 (two threes)")
+    standing = bids[-1]
+    name: Call = "liar" if type(move) is Liar else "exact"
+    if name == "exact" and (refused := exact_refused(state)):
+        raise IllegalMove(f"{refused}: raise the bid or call liar")
+    if motes is not None and motes.must_raise:
+        raise IllegalMove("your accusation was void: raise the bid instead")
+    challenge = Challenge(seat, name, ())
+    event = _challenge_called(seat, name, standing.seat, standing.quantity, standing.face)
+    if motes is not None and standing.seat in motes.immune and lowest_raise(state):
+        void = AccusationVoid(seat, standing.seat)
+        return after(state, void), (event, void)
+    return await_sides(state, challenge), (event,)
+
+
+def side(state: State, seat: int, move: Side) -> Transition:
+    """Take a side."""
+    assert state.challenge is not None
+    if move.side not in ("accuser", "accused"):
+        raise IllegalMove("there are two sides: accuser and accused")
+    sides = (*state.challenge.sides, (seat, move.side))
+    return await_sides(state, state.challenge._replace(sides=sides)), (Sided(seat, move.side),)
+
+
+def await_sides(state: State, challenge: Challenge) -> State:
+    """Give the turn to the next player clockwise from the accuser who owes a side; if there is none, await the cups."""
+    if state.ruleset.siding:
+        standing = state.bids[-1]
+        settled = {challenge.seat, standing.seat, *(seat for seat, _ in challenge.sides)}
+        for seat in clockwise(state, challenge.seat):
+            if seat in state.live and seat not in settled:
+                return position(state, seat, state.bids, "siding", Expect.MOVE, challenge)
+    return position(state, NOBODY, state.bids, "showdown", _HANDS, challenge)
+
+
+def hands_opened(state: State, item: Hands) -> Transition:
     """Judge the call and settle the round."""
     hands = item.hands
-    table, challenge = state.table, state.challenge
-    _check(table, hands)
+    challenge = state.challenge
+    _check(state, hands)
     assert challenge is not None
     standing, ones_wild = state.bids[-1], state.ones_wild
     quantity, face = standing.quantity, standing.face
     if None in hands:
         unopened = tuple(seat for seat, hand in enumerate(hands) if hand is None)
         counted = count([hand for hand in hands if hand is not None], face, ones_wild)
-        hidden = sum(table.dice[seat] for seat in unopened)
+        hidden = sum(state.dice[seat] for seat in unopened)
     else:
         unopened, hidden = (), 0
         counted = count(hands, face, ones_wild)  # type: ignore[arg-type]  # none of them is None
@@ -54,13 +99,12 @@ def hands_opened(state: State, item: Hands) -> tuple[State, tuple[Event, ...]]:
     if call_right is not None:
         settled, events = _settle(state, hands, counted, bid_true, call_right)
         return settled, (shown, *events)
-    opened = position(state, NOBODY, (), "bidding", Expect.ROLLED, None)
-    opened = opened._replace(table=table._replace(hands=hands, count=counted))
-    if table.motes is not None:
-        settled, events = judged(opened, NOBODY, table.leader)
+    opened = position(state, NOBODY, (), "bidding", _ROLLED, None)._replace(hands=hands, count=counted)
+    if state.motes is not None:
+        settled, events = judged(opened, NOBODY, state.leader)
     else:
-        settled, events = clear_cups(opened._replace(table=opened.table._replace(round=table.round + 1))), ()
-    return settled, (shown, RoundVoid(table.round, unopened), *events)
+        settled, events = clear_cups(opened._replace(round=state.round + 1)), ()
+    return settled, (shown, RoundVoid(state.round, unopened), *events)
 
 
 def verdict(call: Call, quantity: int, counted: int, hidden: int) -> tuple[bool, bool | None]:
@@ -77,10 +121,10 @@ def verdict(call: Call, quantity: int, counted: int, hidden: int) -> tuple[bool,
     return bid_true, None if possible and not bid_true else not bid_true
 
 
-def _check(table: Table, hands: tuple[Hand | None, ...]) -> None:
-    if len(hands) != table.players:
-        raise UnexpectedInput(f"{len(hands)} hands for {table.players} seats: one by seat, () for a seat without dice")
-    for seat, (hand, dice) in enumerate(zip(hands, table.dice, strict=True)):
+def _check(state: State, hands: tuple[Hand | None, ...]) -> None:
+    if len(hands) != state.players:
+        raise UnexpectedInput(f"{len(hands)} hands for {state.players} seats: one by seat, () for a seat without dice")
+    for seat, (hand, dice) in enumerate(zip(hands, state.dice, strict=True)):
         if hand is None:
             if not dice:
                 raise UnexpectedInput(f"seat {seat} has no dice: its hand is (), not unknown")
@@ -94,12 +138,10 @@ def _check(table: Table, hands: tuple[Hand | None, ...]) -> None:
             lowest = face
 
 
-def _settle(
-    state: State, hands: tuple[Hand | None, ...], counted: int, bid_true: bool, call_right: bool
-) -> tuple[State, tuple[Event, ...]]:
+def _settle(state: State, hands: tuple[Hand | None, ...], counted: int, bid_true: bool, call_right: bool) -> Transition:
     """Open the cups, clear the table and draw the consequences of the call: dice, exits, whether the next round is
     palifico, and who leads it."""
-    challenge, table = state.challenge, state.table
+    challenge = state.challenge
     assert challenge is not None
     caller, call, sides = challenge
     bidder = state.bids[-1].seat
@@ -112,17 +154,16 @@ def _settle(
         right = _stand(order, winner, [seat for seat, side in sides if side == right_side])
         wrong = _stand(order, loser, [seat for seat, side in sides if side != right_side])
     judgement = _judged(caller, call, bidder, bid_true, call_right, right, wrong)
-    leader, dice, live, number, _, dropped, _, _, exits, rules, players, motes, wagers = table
+    leader, dice, live, number, _, dropped, _, _, exits, rules, players, motes, _ = state[5:]
 
     change, changed = affected(state, call, caller, loser, right)
     following = loser
     if rules.next_leader != "loser":
         following = changed[0] if rules.next_leader == "affected" and len(changed) == 1 else caller
     if motes is not None:
-        opened = position(state, NOBODY, (), "bidding", Expect.ROLLED, None)
-        opened = opened._replace(table=table._replace(hands=hands, count=counted))
-        settled, after = judged(opened, changed[0] if changed else NOBODY, following)
-        return settled, (judgement, *after)
+        opened = position(state, NOBODY, (), "bidding", _ROLLED, None)._replace(hands=hands, count=counted)
+        settled, further = judged(opened, changed[0] if changed else NOBODY, following)
+        return settled, (judgement, *further)
 
     events: list[Event] = [judgement]
     left = [*dice]
@@ -135,9 +176,8 @@ def _settle(
         exits = (*exits, Exit(gone, reason))
         events += [PlayerOut(seat, reason) for seat in gone]
     if len(live) <= 1:
-        opened = position(state, NOBODY, (), "bidding", Expect.ROLLED, None)
-        ended = table._replace(hands=hands, count=counted, dice=tuple(left), live=live, exits=exits)
-        over, ending = end_match(opened._replace(table=ended))
+        ended = state._replace(hands=hands, count=counted, dice=tuple(left), live=live, exits=exits)
+        over, ending = end_match(position(ended, NOBODY, (), "bidding", _ROLLED, None))
         return over, (*events, *ending)
 
     palifico = False
@@ -150,9 +190,8 @@ def _settle(
         following = next_live(live, following)
     if following != leader:
         events.append(_lead_passed(following, leader))
-    cups = (following, tuple(left), live, number + 1, palifico, dropped, hands, counted, exits)
-    after_it: Table = tuple.__new__(Table, cups + (rules, players, None, wagers))  # noqa: RUF005 - faster
-    settled = tuple.__new__(State, (NOBODY, (), "bidding", _ROLLED, None, None, after_it))
+    changes = (NOBODY, (), "bidding", _ROLLED, None, following, tuple(left), live, number + 1, palifico, dropped)
+    settled = tuple.__new__(State, changes + (hands, counted, exits) + state[14:])  # noqa: RUF005 - faster
     if len(live) == players:
         return settled, tuple(events)
     return clear_cups(settled), tuple(events)

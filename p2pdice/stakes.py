@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from p2pdice.errors import UnexpectedInput
-from p2pdice.inputs import Wager
-from p2pdice.motes import Group
-from p2pdice.moves import MAX_COINS
+from p2pdice.motes import GROUP_OF, Group
+from p2pdice.moves import MAX_COINS, Wager
 from p2pdice.plurals import plural
-from p2pdice.powers import GROUP_OF
 from p2pdice.state import Expect, State, clockwise
 
 NEWCOMER_COINS: Final = 1_000

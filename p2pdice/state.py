@@ -1,17 +1,19 @@
 """The public state of a match: a value that every player can compute, and sign, alike.
 
-It holds no face before the showdown. Bids are the most frequent step, so everything that they leave unchanged is in
-one field, the table. Frequent steps make new states and tables by position.
+It holds no face before the showdown. :class:`Mischief` is its part for dice with powers. Fields that most steps change
+come first, so that frequent steps can make new states by position.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
-from p2pdice.inputs import Hand, Wager
-from p2pdice.menus import Menus
-from p2pdice.mischief import Mischief
+from p2pdice.motes import MOTES, NOTATION, Die, Group, Mote, TwinSoul, twin_soul
+from p2pdice.moves import Hand, Wager
 from p2pdice.rulesets import Ruleset
 
 MIN_PLAYERS: Final = 2
@@ -35,6 +37,7 @@ Phase = Literal[
 ]
 Call = Literal["liar", "exact"]
 Reason = Literal["lost", "finished", "evicted", "conceded"]
+Plain = int | str | tuple["Plain", ...]
 
 
 class Expect(StrEnum):
@@ -84,9 +87,165 @@ class Exit(NamedTuple):
     """``finished`` takes the best place that is open, everything else the worst."""
 
 
-class Table(NamedTuple):
-    """The part of a state that bids leave unchanged: one value, shared by the states of a round."""
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """An effect on a player that lasts: at the longest until one of the two players is out, or the match is over."""
 
+    mote: ClassVar[Mote]
+    """The mote that causes it."""
+    voids_accusations: ClassVar[bool] = False
+    """Whether it saves the player from the next accusation, and ends with that."""
+    is_good: ClassVar[bool] = False
+    """Whether it is good for the player."""
+    seat: int
+    """The player on whom it acts."""
+    by: int
+    """The player who caused it."""
+
+    @property
+    def rank(self) -> int:
+        """Its place among the effects of the mote; equals stay in the order in which they arose."""
+        return 0
+
+    def forbids(self, _group: Group) -> bool:
+        """Whether the player may play no dice of this group."""
+        return False
+
+    @abstractmethod
+    def to_json(self) -> int | dict[str, int | str]:
+        """Return its item in :func:`p2pdice.views.state_json`."""
+
+    def plain(self) -> Plain:
+        """Return its item in :func:`plain`: as in JSON, without the keys."""
+        data = self.to_json()
+        return tuple(data.values()) if isinstance(data, dict) else data
+
+    @property
+    def mark(self) -> str:
+        """A word or two beside the name of the player."""
+        return NOTATION[self.mote].lasting
+
+    def note(self, who: str) -> str:
+        """Return it as a line about the table; ``who`` is the player."""
+        return f"{self.mark}: {who}"
+
+
+class Buried(NamedTuple):
+    """A die in the graveyard."""
+
+    die: Die
+    sent_by: int
+    """The seat that put it there. No other may play it."""
+
+
+class Effect(NamedTuple):
+    """A power of the night that was played and has not resolved."""
+
+    die: Die
+    by: int
+    target: Die | int
+    """A seat, a die in the graveyard, or the die whose effect an answer is to stop."""
+
+
+class Mischief(NamedTuple):
+    """The part of a state for dice with powers."""
+
+    pledges: tuple[Group, ...] = ()
+    """By seat; () until they are told."""
+    prize: Mote | None = None
+    """None until it is drawn."""
+    cups: tuple[tuple[Die, ...], ...] = ()
+    """By seat, each sorted by mote, then by seat; () until the prize is drawn."""
+    graveyard: tuple[Buried, ...] = ()
+    """In order of arrival."""
+    removed: tuple[Die, ...] = ()
+    """Out of the game, in order of leaving it."""
+    stack: tuple[Effect, ...] = ()
+    """The last one is on top, and resolves first."""
+    actor: int = -1
+    """The seat that played the effect at the bottom of the stack; -1 while it is empty."""
+    waiting: tuple[int, ...] = ()
+    """Seats to be asked after the one on turn: in this window, or for an answer to the top of the stack."""
+    lasting: tuple[Lasting, ...] = ()
+    """In the order of :data:`MOTES`, then of :attr:`Lasting.rank`, then of arising."""
+    must_raise: bool = False
+    """Whether the player to bid has accused in vain, and so has to raise."""
+    successor: int = -1
+    """The seat that leads next, from the verdict to the end of the turn; -1 before."""
+    crown: Die | None = None
+    """The winning die, once named."""
+
+    def remove(self, die: Die) -> Mischief:
+        """Take a die out of the graveyard and of the game."""
+        graveyard = tuple(buried for buried in self.graveyard if buried.die != die)
+        return self._replace(graveyard=graveyard, removed=(*self.removed, die))
+
+    def unbury(self, die: Die) -> Mischief:
+        """Take a die out of the graveyard."""
+        return self._replace(graveyard=tuple(buried for buried in self.graveyard if buried.die != die))
+
+    def bury(self, die: Die, seat: int) -> Mischief:
+        """Send a die from the cup of ``seat`` to the graveyard."""
+        cup = tuple(other for other in self.cups[seat] if other != die)
+        return self.with_cup(seat, cup)._replace(graveyard=(*self.graveyard, Buried(die, seat)))
+
+    def with_cup(self, seat: int, dice: tuple[Die, ...]) -> Mischief:
+        """Put exactly these dice under the cup of ``seat``."""
+        cup = tuple(sorted(dice, key=lambda die: (MOTES.index(die.mote), die.seat)))
+        return self._replace(cups=(*self.cups[:seat], cup, *self.cups[seat + 1 :]))
+
+    def is_buried(self, die: Die) -> bool:
+        """Whether the die is in the graveyard."""
+        return any(buried.die == die for buried in self.graveyard)
+
+    def sender(self, die: Die) -> int | None:
+        """Return the seat that sent a die to the graveyard; None if it is not there."""
+        return next((buried.sent_by for buried in self.graveyard if buried.die == die), None)
+
+    def popped(self) -> Mischief:
+        """Take the top off the stack."""
+        return self._replace(stack=self.stack[:-1])
+
+    def with_lasting(self, effect: Lasting) -> Mischief:
+        """Add an effect that lasts."""
+        lasting = sorted((*self.lasting, effect), key=lambda each: (MOTES.index(each.mote), each.rank))
+        return self._replace(lasting=tuple(lasting))
+
+    def without_lasting(self, effect: Lasting) -> Mischief:
+        """End an effect, and those that are equal to it."""
+        return self._replace(lasting=tuple(each for each in self.lasting if each != effect))
+
+    def lasting_by_name(self) -> Iterator[tuple[str, list[Lasting]]]:
+        """Yield for each mote with lasting effects their name in the public state, and the effects there are."""
+        for notation in NOTATION.values():
+            if notation.lasting:
+                yield notation.lasting, [each for each in self.lasting if each.mote == notation.mote]
+
+    @property
+    def immune(self) -> tuple[int, ...]:
+        """Seats whose next accuser has to raise instead, ascending."""
+        return tuple(sorted({each.seat for each in self.lasting if each.voids_accusations}))
+
+    def obstacle(self, seat: int, group: Group) -> Lasting | None:
+        """Return the first effect for which a seat may play no dice of a group; None without one."""
+        return next((each for each in self.lasting if each.seat == seat and each.forbids(group)), None)
+
+    @property
+    def soul(self) -> TwinSoul | None:
+        """The Twin Soul, once the winning die is named."""
+        return None if self.crown is None or self.prize is None else twin_soul(self.crown.mote, self.prize)
+
+
+class State(NamedTuple):
+    """A position. Immutable, hashable, public."""
+
+    turn: int
+    """The seat whose move is awaited, or :data:`NOBODY`."""
+    bids: tuple[StandingBid, ...]
+    """This round's, in order; the last one stands."""
+    phase: Phase
+    awaits: Expect
+    challenge: Challenge | None
     leader: int
     """The seat that opened this round, or will; if it left, the next live one clockwise."""
     dice: tuple[int, ...]
@@ -112,91 +271,6 @@ class Table(NamedTuple):
     """The part for dice with powers; None without them."""
     wagers: tuple[Wager, ...] = ()
     """By seat, once the stakes are open."""
-
-
-class State(NamedTuple):
-    """A position. Immutable, hashable, public."""
-
-    turn: int
-    """The seat whose move is awaited, or :data:`NOBODY`."""
-    bids: tuple[StandingBid, ...]
-    """This round's, in order; the last one stands."""
-    phase: Phase
-    awaits: Expect
-    challenge: Challenge | None
-    menus: Menus | None
-    """The menus of this round, if they depend on the standing bid alone; they follow from the rest."""
-    table: Table
-    """All the rest; each of its parts is also an attribute of the state."""
-
-    @property
-    def leader(self) -> int:
-        """The seat that opened this round, or will; if it left, the next live one clockwise."""
-        return self.table.leader
-
-    @property
-    def dice(self) -> tuple[int, ...]:
-        """Dice in each cup by seat. The dice of players who left during a round stay in play until it is settled."""
-        return self.table.dice
-
-    @property
-    def live(self) -> tuple[int, ...]:
-        """Seats that are not out, ascending."""
-        return self.table.live
-
-    @property
-    def round(self) -> int:
-        """From 1; a settled round is followed by the next number, also when it was void."""
-        return self.table.round
-
-    @property
-    def palifico(self) -> bool:
-        """Whether this is the special round after a first drop to one die: see :attr:`ones_wild`."""
-        return self.table.palifico
-
-    @property
-    def dropped(self) -> tuple[int, ...]:
-        """Seats that have dropped to one die before, ascending; each has had its palifico."""
-        return self.table.dropped
-
-    @property
-    def hands(self) -> tuple[Hand | None, ...]:
-        """By seat, of the round just judged, until the next roll; then (). None: a cup that was never opened."""
-        return self.table.hands
-
-    @property
-    def count(self) -> int | None:  # type: ignore[override]  # as in Table
-        """Dice in ``hands`` that counted for the bid judged."""
-        return self.table.count
-
-    @property
-    def exits(self) -> tuple[Exit, ...]:
-        """In order of leaving."""
-        return self.table.exits
-
-    @property
-    def ruleset(self) -> Ruleset:
-        """The rules of the match."""
-        return self.table.ruleset
-
-    @property
-    def players(self) -> int:
-        """Seats at the start, 2 to 10."""
-        return self.table.players
-
-    @property
-    def motes(self) -> Mischief | None:
-        """The part for dice with powers; None without them."""
-        return self.table.motes
-
-    @property
-    def wagers(self) -> tuple[Wager, ...]:
-        """By seat, once the stakes are open."""
-        return self.table.wagers
-
-    def with_motes(self, motes: Mischief) -> State:
-        """Return the state with other motes."""
-        return self._replace(table=self.table._replace(motes=motes))
 
     @property
     def bid(self) -> StandingBid | None:
@@ -235,16 +309,13 @@ class State(NamedTuple):
     @property
     def ones_wild(self) -> bool:
         """Whether a one counts for every face in this round, as far as its bids go; in palifico it never does."""
-        table = self.table
-        wild = table.ruleset.wild
-        if table.palifico or wild == "never":
+        wild = self.ruleset.wild
+        if self.palifico or wild == "never":
             return False
         return wild == "ones" or not self.bids or self.bids[0].face != 1
 
 
 _MOVE_OF: Final = tuple(Expectation(Expect.MOVE, (seat,)) for seat in range(MAX_PLAYERS))
-
-Plain = int | str | tuple["Plain", ...]
 
 
 def position(
@@ -254,10 +325,9 @@ def position(
     phase: Phase,
     awaits: Expect,
     challenge: Challenge | None,
-    menus: Menus | None = None,
 ) -> State:
-    """Return ``state`` with everything but the table replaced: faster than by name."""
-    following: State = tuple.__new__(State, (turn, bids, phase, awaits, challenge, menus, state.table))
+    """Return ``state`` with its first fields replaced: faster than by name."""
+    following: State = tuple.__new__(State, (turn, bids, phase, awaits, challenge) + state[5:])  # noqa: RUF005 - faster
     return following
 
 

@@ -1,4 +1,4 @@
-"""The section of turns, for dice with powers: Sunset, Night and Sunrise, their windows, and the stack of the night.
+"""The section of turns, for dice with powers: Sunset, Night and Sunrise, the graveyard, and the stack of the night.
 
 A *window* asks the players clockwise from the leader; an action starts it anew after the actor, and a full round of
 passes closes it. A player with nothing to play is not asked. An effect of the night first waits on the *stack*, where
@@ -7,37 +7,185 @@ window or, while something is on the stack, for an answer to the top of it. :fun
 
     begin_turn ─▶ sunset ─▶ (deal) ─▶ night ─▶ bidding … verdict ─▶ discard ─▶ sunrise ─▶ end_turn ─▶ begin_turn
 
+States are made by :func:`after`, event by event. What each die does is in :mod:`p2pdice.powers`.
+
 Source: the rule text of Motes of Mischief; priority and answers are this package's reading of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
+from typing import Any, Final
 
-from p2pdice.changes import after
-from p2pdice.ending import end_match, is_decided
 from p2pdice.errors import IllegalMove, UnexpectedInput
 from p2pdice.events import (
+    AccusationVoid,
+    DieGained,
     DieLost,
     Event,
     Passed,
     PhaseBegun,
     PlayerOut,
+    PowerEvent,
     PowerFailed,
     PowerPlayed,
     PrizeDrawn,
+    Transition,
 )
-from p2pdice.graveyard import check_playable, playable, use
-from p2pdice.inputs import Roll, Rolled
-from p2pdice.mischief import Mischief
-from p2pdice.motes import Die
-from p2pdice.moves import FACES, Lose, Pass, Power
-from p2pdice.powers import MOTES, POWERS
-from p2pdice.rounds import clear_table, pass_lead, shake, start_bidding
-from p2pdice.state import NOBODY, Exit, Expect, Phase, State, live_from, next_live
+from p2pdice.motes import GROUP_OF, MOTES, NOTATION, Die, Group
+from p2pdice.moves import FACES, Lose, Pass, Power, Roll, Rolled
+from p2pdice.powers import POWERS
+from p2pdice.rounds import clear_table, end_match, is_decided, pass_lead, shake, start_bidding
+from p2pdice.state import NOBODY, Effect, Exit, Expect, Mischief, Phase, State, live_from, next_live
 
-Transition = tuple[State, tuple[Event, ...]]
-"""The state after an input, and what happened."""
+# The change that each event makes
+
+
+def after(state: State, event: Event) -> State:
+    """Return the state as this event leaves it: dice, cups, graveyard, stack, live seats and effects on players.
+
+    No event tells the turn or the next phase: only the state that the engine returns does. So a table that tells events
+    one by one gets the states in between from here.
+    """
+    kind = type(event)
+    if kind in _OF_STATE:
+        state = _OF_STATE[kind](state, event)
+    motes = state.motes
+    if motes is None:
+        return state
+    if isinstance(event, PowerEvent):
+        return state._replace(motes=event.after(motes.popped() if event.resolves else motes))
+    return state._replace(motes=_OF_MOTES[kind](motes, event)) if kind in _OF_MOTES else state
+
+
+def _dice_left(state: State, event: DieLost | DieGained) -> State:
+    dice = (*state.dice[: event.seat], event.left, *state.dice[event.seat + 1 :])
+    return state._replace(dice=dice)
+
+
+def _out(state: State, event: PlayerOut) -> State:
+    live = tuple(seat for seat in state.live if seat != event.seat)
+    return state._replace(live=live)
+
+
+def _phase(state: State, event: PhaseBegun) -> State:
+    return state._replace(phase=event.phase)
+
+
+_OF_STATE: Final[Mapping[type, Callable[[State, Any], State]]] = {
+    DieLost: _dice_left,
+    DieGained: _dice_left,
+    PlayerOut: _out,
+    PhaseBegun: _phase,
+}
+
+
+def _lost(motes: Mischief, event: DieLost) -> Mischief:
+    assert event.die is not None
+    return motes.bury(event.die, event.seat)
+
+
+def _gained(motes: Mischief, event: DieGained) -> Mischief:
+    assert event.die is not None
+    return motes.unbury(event.die).with_cup(event.seat, (*motes.cups[event.seat], event.die))
+
+
+def _played(motes: Mischief, event: PowerPlayed) -> Mischief:
+    motes = POWERS[event.die.mote].play(motes, event)
+    if GROUP_OF[event.die.mote] == "redeemed":
+        return motes
+    assert event.target is not None
+    stack = (*motes.stack, Effect(event.die, event.seat, event.target))
+    return motes._replace(stack=stack, actor=motes.actor if motes.stack else event.seat)
+
+
+def _popped(motes: Mischief, _event: PowerFailed) -> Mischief:
+    return motes.popped()
+
+
+def _void(motes: Mischief, event: AccusationVoid) -> Mischief:
+    lasting = tuple(each for each in motes.lasting if each.seat != event.bidder or not each.voids_accusations)
+    return motes._replace(lasting=lasting, must_raise=True)
+
+
+def _left(motes: Mischief, event: PlayerOut) -> Mischief:
+    """Take a player's effects off the stack, and end the lasting ones by and on them."""
+    seat = event.seat
+    return motes._replace(
+        stack=tuple(effect for effect in motes.stack if effect.by != seat),
+        waiting=tuple(other for other in motes.waiting if other != seat),
+        lasting=tuple(each for each in motes.lasting if seat not in (each.seat, each.by)),
+    )
+
+
+_OF_MOTES: Final[Mapping[type, Callable[[Mischief, Any], Mischief]]] = {
+    DieLost: _lost,
+    DieGained: _gained,
+    PowerPlayed: _played,
+    PowerFailed: _popped,
+    AccusationVoid: _void,
+    PlayerOut: _left,
+}
+
+
+# The graveyard
+
+GROUP_IN: Final[Mapping[Phase, Group]] = {
+    "sunset": "redeemed",
+    "night": "cursed",
+    "bidding": "cursed",
+    "sunrise": "redeemed",
+}
+"""Whose dice can be played, by phase."""
+
+
+def playable(state: State, seat: int) -> Iterator[Power]:
+    """Yield the plays of this live player that are possible now, in the order of the graveyard, then of the targets."""
+    motes = state.motes
+    group = GROUP_IN.get(state.phase)
+    if motes is None or not motes.graveyard or group is None:
+        return
+    if motes.lasting and motes.obstacle(seat, group):
+        return
+    if motes.stack and motes.stack[-1].by == seat:
+        return
+    for die, sent_by in motes.graveyard:
+        if sent_by != seat:
+            continue
+        power = POWERS[die.mote]
+        if GROUP_OF[die.mote] == group and power.is_answer == bool(motes.stack):
+            for target in power.targets(state, motes, seat, die):
+                yield Power(die, target)
+
+
+def check_playable(state: State, seat: int, power: Power) -> Mischief:
+    """Return the table on which this power may be played now.
+
+    :raises IllegalMove: if it may not; the text names the obstacle.
+    """
+    motes = state.motes
+    if motes is None:
+        raise IllegalMove(f"{power} is not possible: this match is played without motes")
+    if power not in playable(state, seat):
+        raise IllegalMove(f"{power} is not possible: {_obstacle(state, motes, seat, power.die)}")
+    return motes
+
+
+def _obstacle(state: State, motes: Mischief, seat: int, die: Die) -> str:
+    group, now = GROUP_OF[die.mote], GROUP_IN.get(state.phase)
+    if not motes.is_buried(die):
+        return f"{die} is not in the graveyard"
+    if motes.sender(die) != seat:
+        return f"{die} was sent to the graveyard by somebody else"
+    if now != group:
+        return f"{group} dice are not played in this phase"
+    if obstacle := motes.obstacle(seat, group):
+        return f"{POWERS[obstacle.mote].one} forbids you to play {group} dice for now"
+    return f"a die of {die.mote} {POWERS[die.mote].hint.format(example=NOTATION[die.mote].example)}"
+
+
+# Windows and the stack
 
 
 def public_die(state: State, item: Roll) -> Transition:
@@ -56,13 +204,15 @@ def _draw_prize(state: State, motes: Mischief, face: int) -> Transition:
         tuple(Die(mote, seat) for mote in MOTES if mote != prize) if seat in state.live else ()
         for seat in range(state.players)
     )
-    drawn = state.with_motes(motes._replace(prize=prize, cups=cups))
+    drawn = state._replace(motes=motes._replace(prize=prize, cups=cups))
     return _then((PrizeDrawn(prize),), _begin_turn(drawn))
 
 
 def _begin_turn(state: State) -> Transition:
     motes = _mischief(state)
-    events = tuple(event for each in motes.lasting if (event := each.turn_begins(state.leader)) is not None)
+    events = tuple(
+        event for each in motes.lasting if (event := POWERS[each.mote].turn_begins(each, state.leader)) is not None
+    )
     return _then(events, _open_window(reduce(after, events, state), "sunset"))
 
 
@@ -74,7 +224,7 @@ def rolled(state: State, _input: Rolled) -> Transition:
 
 def _open_window(state: State, phase: Phase) -> Transition:
     motes = _mischief(state)._replace(waiting=live_from(state, state.leader))
-    asked, events = ask(state.with_motes(motes)._replace(phase=phase, turn=NOBODY))
+    asked, events = ask(state._replace(motes=motes, phase=phase, turn=NOBODY))
     return asked, events if asked.phase != phase or asked.awaits is not Expect.MOVE else (
         PhaseBegun(phase, state.leader),
     )
@@ -86,8 +236,8 @@ def ask(state: State) -> Transition:
     for index, seat in enumerate(motes.waiting):
         if next(playable(state, seat), None) is not None:
             left = motes._replace(waiting=motes.waiting[index + 1 :])
-            return state.with_motes(left)._replace(turn=seat, awaits=Expect.MOVE), ()
-    state = state.with_motes(motes._replace(waiting=()))._replace(turn=NOBODY)
+            return state._replace(motes=left, turn=seat, awaits=Expect.MOVE), ()
+    state = state._replace(motes=motes._replace(waiting=()), turn=NOBODY)
     if motes.stack:
         return resolve(state)
     if state.phase == "sunset":
@@ -102,8 +252,12 @@ def passed(state: State, seat: int, _move: Pass) -> Transition:
 
 def power_used(state: State, seat: int, move: Power) -> Transition:
     """Play a Redeemed die: it takes effect at once."""
-    used, events = use(state, seat, move)
-    return _then(events, _ask_after(used, seat))
+    check_playable(state, seat, move)
+    played = PowerPlayed(seat, move.die, move.target)
+    state = after(state, played)
+    effect = Effect(move.die, seat, seat if move.target is None else move.target)
+    events = POWERS[move.die.mote].take_effect(_mischief(state), effect, 0)
+    return _then((played, *events), _ask_after(reduce(after, events, state), seat))
 
 
 def power_stacked(state: State, seat: int, move: Power) -> Transition:
@@ -120,7 +274,7 @@ def ask_for_answers(state: State) -> Transition:
     motes = _mischief(state)
     by = motes.stack[-1].by
     waiting = tuple(seat for seat in live_from(state, by) if seat != by)
-    return ask(state.with_motes(motes._replace(waiting=waiting)))
+    return ask(state._replace(motes=motes._replace(waiting=waiting)))
 
 
 def resolve(state: State) -> Transition:
@@ -149,7 +303,7 @@ def resume(state: State) -> Transition:
     """Go on from where the stack, now empty, had interrupted."""
     motes = _mischief(state)
     actor = motes.actor
-    state = state.with_motes(motes._replace(actor=NOBODY, waiting=()))
+    state = state._replace(motes=motes._replace(actor=NOBODY, waiting=()))
     if state.phase == "night":
         return _ask_after(state, actor)
     # A player who played a die on their bidding turn stays on turn.
@@ -159,20 +313,20 @@ def resume(state: State) -> Transition:
 
 
 def free_turn(state: State, departed: int) -> State:
-    """Give the bidding turn of a departed player to the next live one, who has accused nobody in vain."""
+    """Give the bidding turn of a departed player to the next live one, without the duty to raise."""
     motes = _mischief(state)._replace(must_raise=False)
-    return state.with_motes(motes)._replace(turn=next_live(state.live, departed), awaits=Expect.MOVE)
+    return state._replace(motes=motes, turn=next_live(state.live, departed), awaits=Expect.MOVE)
 
 
 def _ask_after(state: State, actor: int) -> Transition:
     motes = _mischief(state)._replace(waiting=live_from(state, actor + 1))
-    return ask(state.with_motes(motes))
+    return ask(state._replace(motes=motes))
 
 
 def judged(state: State, loser: int, successor: int) -> Transition:
     """Go on from a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard, ``successor`` leads next."""
     state = clear_table(state)
-    state = state.with_motes(_mischief(state)._replace(successor=successor))
+    state = state._replace(motes=_mischief(state)._replace(successor=successor))
     if loser == NOBODY:
         return dawn(state)
     cup = _mischief(state).cups[loser]
@@ -203,13 +357,13 @@ def _end_turn(state: State) -> Transition:
     gone = tuple(seat for seat in state.live if not state.dice[seat])
     events: tuple[Event, ...] = tuple(PlayerOut(seat, "lost") for seat in gone)
     exits = (*state.exits, *(Exit((seat,), "lost") for seat in gone))
-    state = reduce(after, events, state._replace(table=state.table._replace(exits=exits)))
+    state = reduce(after, events, state._replace(exits=exits))
     if is_decided(state):
         return _then(events, end_match(state))
     motes = _mischief(state)
     led, lead = pass_lead(state, motes.successor)
-    table = led.table._replace(round=state.round + 1, motes=motes._replace(successor=NOBODY))
-    return _then((*events, *lead), _begin_turn(led._replace(table=table)))
+    led = led._replace(round=state.round + 1, motes=motes._replace(successor=NOBODY))
+    return _then((*events, *lead), _begin_turn(led))
 
 
 def _mischief(state: State) -> Mischief:

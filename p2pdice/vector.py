@@ -1,7 +1,7 @@
 """Thousands of matches side by side, for programs that learn or search: each field of the state is one array.
 
 Needs numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
-:mod:`p2pdice.bids`. The others are written again for arrays, and a test plays both on the same dice and moves.
+:mod:`p2pdice.bidding`. The others are written again for arrays, and a test plays both on the same dice and moves.
 
 >>> from p2pdice.rulesets import PRESETS
 >>> matches = Matches(PRESETS["classic"], players=4, count=1000)
@@ -22,8 +22,7 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from p2pdice.bidding import LAST_EXACT_ROUND
-from p2pdice.bids import raises
+from p2pdice.bidding import LAST_EXACT_ROUND, raises
 from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
 from p2pdice.moves import EXACT, FACES, LIAR, MAX_QUANTITY, Bid, Move
 from p2pdice.rulesets import MAX_CUP, PRESETS, Ruleset

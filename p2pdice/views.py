@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 from p2pdice.engine import legal_moves
 from p2pdice.errors import UnexpectedInput
-from p2pdice.inputs import Hand, Wager
-from p2pdice.mischief import Mischief
-from p2pdice.moves import FACES, Move, Stake
+from p2pdice.moves import FACES, Hand, Move, Stake, Wager
 from p2pdice.stakes import NEWCOMER_COINS, NEWCOMER_TICKETS, check_wager, settlement
-from p2pdice.state import Expect, State
+from p2pdice.state import Expect, Mischief, State
 
 
 class View(NamedTuple):

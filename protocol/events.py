@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from p2pdice.events import Event as GameEvent
-    from p2pdice.inputs import Hand
+    from p2pdice.moves import Hand
     from p2pdice.rulesets import Ruleset
     from p2pdice.state import State
     from p2pdice.views import View

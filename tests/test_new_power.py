@@ -1,136 +1,90 @@
-"""A new power is one module: the one here takes the place of Red, and everything else works as it stands.
+"""A new power is three records: amber takes the place of Red in each, and everything else works as it stands.
 
-The registry is read when modules are imported. So all claims on it are made in a process of their own, in which it
-is changed before that. Tests that hold for every power are run there, too.
+The records are read when modules are imported. So all claims on amber are made in a process of their own, in which the
+sources are changed as a newcomer changes them. Tests that hold for every power are run there, too.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, ClassVar, Final
+from types import CodeType
+from typing import Final
 
 import pytest
 
-import p2pdice.powers
-from p2pdice.events import Event, Names, PowerEvent
-from p2pdice.motes import Die, Group, Mote
-from p2pdice.powers.power import Lasting, MotePower, Target
-
-if TYPE_CHECKING:
-    from p2pdice.mischief import Effect, Mischief
-    from p2pdice.moves import Power
-    from p2pdice.state import State
-    from p2pdice.views import View
-
-# The module of the new power
-
-
-@dataclass(frozen=True, slots=True)
-class Caught(Lasting):
-    """The player can play no dice, and the next accusation against them is void, until they lead."""
-
-    mote: ClassVar[Mote] = "amber"
-    name: ClassVar[str] = "caught"
-    voids_accusations: ClassVar[bool] = True
-
-    def forbids(self, _group: Group) -> bool:
-        return True
-
-    def turn_begins(self, leader: int) -> PowerEvent | None:
-        return PlayerFreed(self.by, self.seat) if leader == self.seat else None
-
-    def to_json(self) -> dict[str, int | str]:
-        return {"seat": self.seat, "by": self.by}
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerCaught(PowerEvent):
-    type: ClassVar[str] = "caught"
-    resolves: ClassVar[bool] = True
-    seat: int
-    target: int
-    face: int
-
-    def after(self, motes: Mischief) -> Mischief:
-        return motes.with_lasting(Caught(self.target, self.seat))
-
-    def sentence(self, names: Names) -> str:
-        return f"{names.does(self.target, 'is', 'are')} caught in {names.whose(self.seat)} amber."
+RECORDS: Final = {
+    "p2pdice.motes": """Notation(
+        mote="amber",
+        group="cursed",
+        aliases=("resin",),
+        verb="over",
+        target=int,
+        example="play amber@1 over 2",
+        lasting="caught",
+        souls={"light": "Honey", "grey": "Fog", "neutral": "Lamp", "blue": "Sea", "red": "Sap", "dark": "Pitch"},
+    )""",
+    "p2pdice.powers": """MotePower(
+        mote="amber",
+        targets=amber.targets,
+        take_effect=amber.throw,
+        outcomes=(1, 2, 3, 4, 5, 6),
+        lasting=amber.Caught,
+        turn_begins=amber.free,
+        events=(amber.PlayerCaught(0, 1, 3), amber.AmberMelted(0), amber.PlayerFreed(0, 1)),
+        letter="A",
+        color="yellow",
+        hint="is thrown over another live player, as in {example}",
+        rule=amber.RULE,
+        brief="catch a player in amber",
+        deed="catch",
+        purpose=" over {target}",
+    )""",
+    "p2pdice.players.tactics": '"amber": MoteWorth(worth=2, in_dice=0.2, appeal=amber.appeal)',
+}
+"""The record of amber in each module that has one of each mote."""
 
 
-@dataclass(frozen=True, slots=True)
-class AmberMelted(PowerEvent):
-    type: ClassVar[str] = "melted"
-    resolves: ClassVar[bool] = True
-    seat: int
-
-    def after(self, motes: Mischief) -> Mischief:
-        return motes
-
-    def sentence(self, names: Names) -> str:
-        return f"{names.whose(self.seat)} amber melts."
+ROOT: Final = Path(__file__).parents[1]
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerFreed(PowerEvent):
-    type: ClassVar[str] = "freed"
-    seat: int
-    target: int
+class Edited(SourceFileLoader):
+    """Loads a module as if somebody had put amber in the place of another mote in its source."""
 
-    def after(self, motes: Mischief) -> Mischief:
-        return motes.without_lasting(Caught(self.target, self.seat))
+    def __init__(self, fullname: str, path: str, old: str) -> None:
+        super().__init__(fullname, path)
+        self.old = old
 
-    def sentence(self, names: Names) -> str:
-        return f"{names.does(self.target, 'is', 'are')} free of {names.whose(self.seat)} amber."
-
-
-def _targets(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
-    return (other for other in state.live if other != seat)
-
-
-def _throw(_motes: Mischief, effect: Effect, face: int) -> tuple[Event, ...]:
-    assert isinstance(effect.target, int)
-    return (AmberMelted(effect.by),) if face == 6 else (PlayerCaught(effect.by, effect.target, face),)
+    def get_code(self, fullname: str) -> CodeType:
+        source = Path(self.path).read_text(encoding="utf-8")
+        record = rf"""(?<=^{self.old.upper()}: Final = )\w+\(\n.*?^\)|"{self.old}": MoteWorth\(.*?\)(?=,)"""
+        old = re.compile(record, re.MULTILINE | re.DOTALL)
+        source, changed = old.subn(RECORDS[fullname], source)
+        assert changed == 1, fullname
+        if fullname != "p2pdice.motes":
+            source = source.replace("\n\nfrom p2pdice", "\n\nfrom tests import amber\nfrom p2pdice", 1)
+        code: CodeType = compile(source, self.path, "exec")
+        return code
 
 
-def _appeal(_view: View, _move: Power, _worth: int, _rng: Random) -> float:
-    return 20
+class Finder:
+    """Finds the modules with records, to be loaded with amber in place of ``old``."""
 
+    def __init__(self, old: str) -> None:
+        self.old = old
 
-AMBER: Final = MotePower(
-    mote="amber",
-    group="cursed",
-    targets=_targets,
-    take_effect=_throw,
-    outcomes=(1, 2, 3, 4, 5, 6),
-    lasting=Caught,
-    events=(PlayerCaught(0, 1, 3), AmberMelted(0), PlayerFreed(0, 1)),
-    verb="over",
-    target=int,
-    example="play amber@1 over 2",
-    aliases=("resin",),
-    letter="A",
-    color="yellow",
-    hint="is thrown over another live player, as in {example}",
-    rule="Catch another player, unless the die shows a six.",
-    brief="catch a player in amber",
-    deed="catch",
-    purpose=" over {target}",
-    souls={"light": "Honey", "grey": "Fog", "neutral": "Lamp", "blue": "Sea", "red": "Sap", "dark": "Pitch"},
-    worth=2,
-    in_dice=0.2,
-    appeal=_appeal,
-)
-
-# Its test
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        if fullname not in RECORDS:
+            return None
+        path = str(ROOT.joinpath(*fullname.split(".")).with_suffix(".py"))
+        return spec_from_file_location(fullname, path, loader=Edited(fullname, path, self.old))
 
 
 class ClaimsOnAmber:
@@ -160,7 +114,7 @@ class ClaimsOnAmber:
     def test_it_forbids_dice_and_voids_an_accusation(self) -> None:
         from p2pdice.engine import apply
         from p2pdice.errors import IllegalMove
-        from p2pdice.inputs import Roll
+        from p2pdice.moves import Roll
         from tests.p2pdice.scripted import play, reach, table
 
         state = play(reach(table(3, "amber@0", "dark@1", "light@0", prize=2), "night"), "play amber@0 over 1")
@@ -180,7 +134,7 @@ class ClaimsOnAmber:
         from cli.text.move_forms import offers
         from cli.text.narrate_motes import graveyard
         from p2pdice.engine import apply
-        from p2pdice.inputs import Roll
+        from p2pdice.moves import Roll
         from p2pdice.views import view
         from protocol.events import MatchStarted, YourTurn
         from tests.cli.table.boards import people
@@ -208,14 +162,14 @@ class ClaimsOnAmber:
         from p2pdice.moves import parse_move
         from p2pdice.rulesets import PRESETS
         from p2pdice.views import view
+        from tests.amber import RULE
         from tests.p2pdice.scripted import reach, table
 
         night = reach(table(3, "amber@0", prize=2), "night")
         heard = hear("resin over ben", view(night, 0), ("Ada", "Ben", "Cleo"), ())
         assert heard == parse_move("play resin@0 over 1")
-        assert ("Amber (night).", (AMBER.rule, "Type catch Ben.")) in [*motes_sections()]
+        assert ("Amber (night).", (RULE, "Type catch Ben.")) in [*motes_sections()]
         assert any("Amber" in line for line in worked(PRESETS["motes"]))
-        assert getattr(p2pdice, PlayerCaught.__name__) is PlayerCaught
 
     def test_the_house_plays_it_in_an_arena(self) -> None:
         from cli.arena.fixtures import fixtures, named, round_robin
@@ -231,7 +185,6 @@ class ClaimsOnAmber:
         assert "play amber@" in json.dumps([game.lines for game in games])
 
 
-ROOT = Path(__file__).parents[1]
 HOLD_FOR_EVERY_POWER = (
     "tests/p2pdice/test_powers.py",
     "tests/p2pdice/test_changes.py",
@@ -240,14 +193,12 @@ HOLD_FOR_EVERY_POWER = (
     "tests/cli/test_narrate_motes.py::test_in_any_match_all_is_told_in_whole_sentences_and_what_is_offered_can_be_typed",
     "tests/cli/table/test_whole_matches.py::test_matches_with_every_power_are_drawn",
 )
-NOT_IN_THE_FOLDER = "tests/p2pdice/test_powers.py::test_each_module_of_the_folder_holds_the_power_named_like_it"
 
 
 def main(old: str) -> int:
     """Put amber in the place of a mote, and make the claims."""
-    vars(importlib.import_module(f"p2pdice.powers.{old}"))[old.upper()] = AMBER
-    importlib.reload(p2pdice.powers)
-    options = ("-n0", "-q", "-p", "no:cacheprovider", "-o", "python_classes=Claims*", "--deselect", NOT_IN_THE_FOLDER)
+    sys.meta_path.insert(0, Finder(old))
+    options = ("-n0", "-q", "-p", "no:cacheprovider", "-o", "python_classes=Claims*")
     claims = [f"{__file__}::{ClaimsOnAmber.__name__}"] if old == "red" else []
     return pytest.main([*options, *claims, *HOLD_FOR_EVERY_POWER])
 
@@ -255,7 +206,7 @@ def main(old: str) -> int:
 @pytest.mark.parametrize(
     "old", ["red", *(pytest.param(mote, marks=pytest.mark.thorough) for mote in ("light", "grey", "neutral", "dark"))]
 )
-def test_a_new_power_is_one_module(old: str) -> None:
+def test_a_new_power_is_three_records(old: str) -> None:
     """In place of any mote but Blue: one has to be an answer."""
     run = subprocess.run(
         [sys.executable, "-c", f"import sys; from tests.test_new_power import main; sys.exit(main({old!r}))"],

@@ -14,9 +14,8 @@ from cli.text.choices import is_stake
 from p2pdice.engine import apply
 from p2pdice.errors import IllegalMove
 from p2pdice.events import Event
-from p2pdice.inputs import Hand, Input, Play, Pledges, Roll, Rolled, Stakes
 from p2pdice.motes import GROUPS
-from p2pdice.moves import FACES, LIAR, PASS, SIDES, Lose, Move, Stake
+from p2pdice.moves import FACES, LIAR, PASS, SIDES, Hand, Input, Lose, Move, Play, Pledges, Roll, Rolled, Stake, Stakes
 from p2pdice.players import Player
 from p2pdice.players.contest import Course, Dice, answer
 from p2pdice.rulesets import Ruleset

@@ -10,8 +10,7 @@ from cli.render import dice_count
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
-from p2pdice.inputs import Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
-from p2pdice.moves import FACES, parse_move
+from p2pdice.moves import FACES, Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes, parse_move
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import Expect
 from p2pdice.views import state_json

@@ -15,7 +15,7 @@ import typer
 from cli.exits import ExitCode, Failure
 from cli.output import ask, complain, say
 from cli.render import command_line, escape, listing
-from p2pdice.powers import GROUP_OF, MOTES
+from p2pdice.motes import GROUP_OF, MOTES
 from protocol.errors import NamesakeError
 
 if TYPE_CHECKING:

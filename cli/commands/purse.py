@@ -17,9 +17,9 @@ from cli.front import application
 from cli.output import complain, confirm, say
 from cli.render import command_line, counted, escape, listing, sentence, shown
 from cli.settings import Settings, home_words
+from p2pdice.motes import TWIN_SOULS
 from p2pdice.moves import Stake, parse_move
 from p2pdice.plurals import plural
-from p2pdice.souls import TWIN_SOULS
 from protocol.errors import NodeError
 from protocol.node.purse import PurseKeeper
 from protocol.storage import archive

@@ -22,17 +22,17 @@ from cli.render import dice_count, escape, percent
 from cli.render import faces as in_words
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset, is_file_name
 from cli.text.explain import WIDTH, explain, summary
+from p2pdice.counting import at_least, exactly
 from p2pdice.engine import legal_moves, new_match
 from p2pdice.errors import MalformedMove
 from p2pdice.moves import Bid, parse_move
-from p2pdice.odds import at_least, exactly
 from p2pdice.plurals import plural
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, StandingBid
 from protocol.wire.names import ruleset_hash
 
 if TYPE_CHECKING:
-    from p2pdice.inputs import Hand
+    from p2pdice.moves import Hand
     from p2pdice.rulesets import Ruleset
     from p2pdice.state import State
 
@@ -162,9 +162,7 @@ def _standing(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
     """Return the state in which seat 0, with ``mine`` dice, answers a bid."""
     made = StandingBid(bid.quantity, bid.face, 1)
     dice = (mine, in_play - mine)
-    state = new_match(ruleset, 2)
-    table = state.table._replace(dice=dice)
-    return state._replace(bids=(made,), turn=0, phase="bidding", awaits=Expect.MOVE, table=table)
+    return new_match(ruleset, 2)._replace(bids=(made,), turn=0, phase="bidding", awaits=Expect.MOVE, dice=dice)
 
 
 def _chances(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[Bid, Fraction]]]:

@@ -28,7 +28,7 @@ from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
     from cli.table.board import Told
-    from p2pdice.inputs import Hand
+    from p2pdice.moves import Hand
     from protocol.events import PlayerInfo
     from protocol.match.replay import ClosedStep, Replay
 

@@ -73,7 +73,7 @@ def _my_dice(board: Board, state: State) -> str:
 
 def chance(board: Board, quantity: int, face: int) -> Fraction:
     """Return the chance that a bid is true, as far as the reader's dice tell."""
-    from p2pdice.odds import at_least
+    from p2pdice.counting import at_least
 
     state = board.state
     assert state is not None
@@ -98,7 +98,7 @@ def odds(board: Board, asked: str = "") -> str:
 
 
 def _chances(board: Board, state: State, quantity: int, face: int) -> str:
-    from p2pdice.odds import exactly
+    from p2pdice.counting import exactly
 
     unknown = sum(state.dice) - len(board.hand)
     true = percent(chance(board, quantity, face))

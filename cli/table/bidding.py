@@ -14,7 +14,7 @@ from cli.table.theme import FACES
 from cli.text.narrate_game import choosing
 from cli.text.narrate_motes import WINDOWS
 from p2pdice import events as game
-from p2pdice.bids import count
+from p2pdice.counting import count
 from p2pdice.moves import Bid, Crown, Lose, Pass, Power, Side
 from p2pdice.powers import POWERS
 from p2pdice.state import Expect
@@ -43,7 +43,7 @@ _STANDS: Final = 1000
 
 def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
     """Return how likely a bid is, and a note on the dice in view: the reader's, or in a replay the bidder's."""
-    from p2pdice.odds import at_least
+    from p2pdice.counting import at_least
 
     state = board.state
     assert state is not None

@@ -14,9 +14,9 @@ from cli.render import escape
 from cli.text.recap import Round, Row, fold, recap
 from cli.text.seating import Seating
 from p2pdice import events as game
-from p2pdice.changes import after
-from p2pdice.inputs import Hand
+from p2pdice.moves import Hand
 from p2pdice.state import NOBODY, Expect
+from p2pdice.turns import after
 from protocol.events import (
     AwaitingPlayers,
     Claimed,

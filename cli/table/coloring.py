@@ -10,8 +10,8 @@ from typing import Final, TextIO
 from cli.render import NUMBERS
 from cli.table.terminal import has_colors
 from cli.table.theme import inks_16
+from p2pdice.motes import MOTES
 from p2pdice.moves import FACE_NAMES
-from p2pdice.powers import MOTES
 
 _COUNTS: Final = "|".join((*NUMBERS[1:], "[0-9]+"))
 _FACES: Final = "|".join((*FACE_NAMES, *NUMBERS[1:7]))

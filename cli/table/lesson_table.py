@@ -11,8 +11,7 @@ from cli.table.table import Face, Table
 from cli.text.coach import COACH, HANDS, LESSONS, spoken
 from cli.text.move_forms import offers
 from p2pdice.engine import apply, new_match
-from p2pdice.inputs import Hands, Input, Play, Rolled
-from p2pdice.moves import Bid, Move
+from p2pdice.moves import Bid, Hands, Input, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, PlayerInfo, Said, YourTurn
@@ -57,7 +56,7 @@ class LessonTable(Table):
         self._has_left = True
 
     async def _events(self) -> AsyncIterator[NodeEvent]:
-        ruleset = self._state.table.ruleset
+        ruleset = self._state.ruleset
         yield MatchStarted("", ruleset, self._players, _ME, self._state)
         for event in self._played(Rolled()):
             yield event

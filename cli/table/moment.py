@@ -215,7 +215,7 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
 
 def _call_odds(showdown: Showdown, me: int | None) -> str:
     """Return how likely the reader's own call was, before the cups went up."""
-    from p2pdice.odds import at_least, exactly
+    from p2pdice.counting import at_least, exactly
 
     shown, call = showdown.shown, showdown.call
     if call is None or me is None or call.seat != me:

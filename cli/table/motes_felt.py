@@ -12,8 +12,7 @@ from cli.table import bidding, dice
 from cli.table.canvas import Area, cut, width
 from cli.table.dialogs import rows as broken
 from cli.text.narrate_motes import WINDOWS, window
-from p2pdice.inputs import Wager
-from p2pdice.moves import Power, Stake
+from p2pdice.moves import Power, Stake, Wager
 from p2pdice.plurals import plural
 from p2pdice.powers import POWERS
 from p2pdice.stakes import bonus
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas
     from cli.table.scene import Scene
-    from p2pdice.mischief import Effect, Mischief
+    from p2pdice.state import Effect, Mischief
 
 _TALL: Final = 12
 """Rows from which on each player's dice in the graveyard have a row of their own."""

@@ -20,7 +20,7 @@ from cli.table.pace import Pace
 from cli.table.telling import tell
 from cli.text.explain import explain
 from cli.text.speech import NotUnderstoodError, hear, hear_word, is_like_a_move, nearest_word, quoted
-from p2pdice.powers import MOTES
+from p2pdice.motes import MOTES
 from protocol.events import Claimed, MatchResult, Misbehaved
 
 if TYPE_CHECKING:

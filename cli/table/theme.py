@@ -18,7 +18,7 @@ from p2pdice.powers import POWERS
 if TYPE_CHECKING:
     from prompt_toolkit.styles import Style
 
-    from p2pdice.powers.power import Color
+    from p2pdice.powers import Color
 
 Depth = Literal["24", "256", "16", "none"]
 Ground = Literal["dark", "light", "unknown"]

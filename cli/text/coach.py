@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from cli.render import initial, number
-from p2pdice.inputs import Hand
-from p2pdice.moves import Bid, Liar, Move
+from p2pdice.moves import Bid, Hand, Liar, Move
 
 COACH: Final = "Coach"
 HANDS: Final[tuple[Hand, Hand]] = ((1, 4, 6), (2, 3, 6))

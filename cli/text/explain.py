@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.render import dice_count, wrapped
 from cli.text.explain_motes import motes_sections, stakes_sections, typed
 from cli.text.worked import worked, worked_rounds
-from p2pdice.bids import RAISES_IN_WORDS
+from p2pdice.bidding import RAISES_IN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,9 @@ from typing import Final
 
 from cli.render import listing
 from cli.text.narrate_motes import ANSWERS
-from p2pdice.motes import Die
+from p2pdice.motes import GROUP_OF, MOTES, NOTATION, TWIN_SOULS, Die
 from p2pdice.moves import Power, parse_move
-from p2pdice.powers import GROUP_OF, MOTES, POWERS
-from p2pdice.powers.power import MotePower, leave_game
-from p2pdice.souls import TWIN_SOULS
+from p2pdice.powers import POWERS, MotePower, leave_game
 from p2pdice.stakes import NEWCOMER_COINS
 
 Section = tuple[str, tuple[str, ...]]
@@ -78,7 +76,7 @@ def motes_sections() -> Iterator[Section]:
     yield "The graveyard.", (_GRAVEYARD.format(stays=stays),)
     yield "Playing dice.", (_WINDOWS,)
     for power in POWERS.values():
-        yield f"{power.mote.capitalize()} ({_WHEN[power.group]}).", (power.rule, f"Type {_typed(power)}.")
+        yield f"{power.mote.capitalize()} ({_WHEN[GROUP_OF[power.mote]]}).", (power.rule, f"Type {_typed(power)}.")
     yield "The stack.", (_STACK,)
     souls = [f"{name} ({one.capitalize()} and {other.capitalize()})" for (one, other), name in TWIN_SOULS.items()]
     yield "The end.", (_END, f"The Twin Souls are {listing(souls)}.")
@@ -100,7 +98,7 @@ def typed(*, motes: bool, stakes: bool) -> list[str]:
 
 def _typed(power: MotePower) -> str:
     """Return a power as it is typed: ``take back Ben's Dark``."""
-    move = parse_move(power.example)
+    move = parse_move(NOTATION[power.mote].example)
     assert isinstance(move, Power)
     aim = " Ben" if isinstance(move.target, int) else ""
     if isinstance(move.target, Die):

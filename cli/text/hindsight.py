@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from cli.render import columns, dice_count, faces, percent
 from p2pdice import events as game
-from p2pdice.bids import count
-from p2pdice.odds import at_least, exactly
+from p2pdice.counting import at_least, count, exactly
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
     from p2pdice.events import Event
-    from p2pdice.inputs import Hand
+    from p2pdice.moves import Hand
     from p2pdice.state import State
 
 

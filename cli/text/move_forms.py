@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from cli.text.choices import choices, is_stake
-from p2pdice.motes import Die
+from p2pdice.motes import ALIASES, NOTATION, Die
 from p2pdice.moves import Bid, Crown, Lose, Move, Power, Side
-from p2pdice.powers import ALIASES, POWERS
+from p2pdice.powers import POWERS
 from p2pdice.views import View
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
     """Yield all texts that mean a move, as :func:`plain` makes them; each beginning of one that is clear will do."""
     text = str(move)
     verb, _, _ = text.partition(" ")
-    aims = f" {POWERS[move.die.mote].verb} " if isinstance(move, Power) else " "
+    aims = f" {NOTATION[move.die.mote].verb} " if isinstance(move, Power) else " "
     played, between, target = text.partition(aims)
     wholes = (text, _owned(text, view, names), f"{played}{between}{_owned(target, view, names)}")
     for whole in dict.fromkeys(wholes):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cli.text.seating import Seating
-    from p2pdice.inputs import Hand
+    from p2pdice.moves import Hand
     from p2pdice.state import State
     from protocol.events import Eviction
 

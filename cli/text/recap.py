@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import faces, number, percent
 from p2pdice import events as game
-from p2pdice.bids import count
-from p2pdice.odds import at_least
+from p2pdice.counting import at_least, count
 from protocol.events import Happened, MatchStarted, TakenBack
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.render import number, sentence
 from cli.text.explain import RAISES
 from cli.text.move_forms import in_words
-from p2pdice.bidding import faces, order
-from p2pdice.bids import raises
+from p2pdice.bidding import faces, order, raises
 from p2pdice.moves import FACE_NAMES, Bid, Exact, Liar
 
 if TYPE_CHECKING:

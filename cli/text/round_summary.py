@@ -9,7 +9,7 @@ from cli.render import faces, number
 from cli.text.event_json import NAMES
 from p2pdice import events as game
 from p2pdice.events import LeadPassed
-from p2pdice.souls import twin_soul
+from p2pdice.motes import twin_soul
 from protocol.events import Happened, TakenBack
 
 if TYPE_CHECKING:

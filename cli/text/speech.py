@@ -18,9 +18,8 @@ from cli.text.move_forms import VERBS, begun_moves, offers, plain, short_forms
 from cli.text.spelled_bids import NUMBER_WORDS, named_faces, spelled_bids
 from p2pdice.engine import apply
 from p2pdice.errors import MalformedMove, RulesError
-from p2pdice.inputs import Play
-from p2pdice.moves import EXACT, FACE_NAMES, LIAR, Bid, Exact, Liar, Move, Stake, parse_move
-from p2pdice.powers import MOTES
+from p2pdice.motes import MOTES
+from p2pdice.moves import EXACT, FACE_NAMES, LIAR, Bid, Exact, Liar, Move, Play, Stake, parse_move
 from p2pdice.views import View
 
 WIDTH: Final = 79

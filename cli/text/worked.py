@@ -14,10 +14,27 @@ from cli.text.round_summary import Paragraphs
 from cli.text.seating import Seating
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.events import Event, HandsShown, LeadPassed, RoundStarted
-from p2pdice.inputs import Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes, Wager
-from p2pdice.motes import Die, Group
-from p2pdice.moves import EXACT, LIAR, PASS, Bid, Lose, Move, Power, Side
-from p2pdice.powers import MOTES, POWERS
+from p2pdice.motes import MOTES, NOTATION, Die, Group
+from p2pdice.moves import (
+    EXACT,
+    LIAR,
+    PASS,
+    Bid,
+    Hand,
+    Hands,
+    Input,
+    Lose,
+    Move,
+    Play,
+    Pledges,
+    Power,
+    Roll,
+    Rolled,
+    Side,
+    Stakes,
+    Wager,
+)
+from p2pdice.powers import POWERS
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import Expect, State
 
@@ -26,7 +43,7 @@ _PLEDGES: Final[tuple[Group, ...]] = ("redeemed", "cursed", "redeemed")
 _STAKES: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 0, 0))
 _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
 """The mote that answers others: then nothing is answered, and the round stays simple."""
-_LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(POWERS[mote].target))
+_LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
 """The order in which dice are lost: first those that can always be played, as they need no target, or a player."""
 _DEALS: Final = 500
 """The most deals that are tried for one that fits the call."""

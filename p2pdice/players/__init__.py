@@ -7,9 +7,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Final
 
-from p2pdice.players.house import CautiousPlayer, OddsPlayer, PressPlayer, RandomPlayer
+from p2pdice.players.house import CautiousPlayer, OddsPlayer, Player, PressPlayer, RandomPlayer
 from p2pdice.players.mind import MindPlayer
-from p2pdice.players.player import Player
 
 LEVELS: Final[Mapping[str, Callable[[Random], Player]]] = MappingProxyType(
     {

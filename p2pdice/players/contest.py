@@ -8,10 +8,9 @@ from typing import Protocol
 
 from p2pdice.engine import apply, new_match
 from p2pdice.events import Event
-from p2pdice.inputs import Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes, Wager
 from p2pdice.motes import GROUPS
-from p2pdice.moves import FACES, Move, Stake
-from p2pdice.players.player import Player
+from p2pdice.moves import FACES, Hand, Hands, Input, Move, Play, Pledges, Roll, Rolled, Stake, Stakes, Wager
+from p2pdice.players.house import Player
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import Expect, State
 from p2pdice.views import View

@@ -1,17 +1,93 @@
-"""The base of the house bots, and the simple ones, which look at their own dice and one move ahead."""
+"""The interface of a bot in Python, the base of the house bots, and the simple ones.
+
+The simple house bots look at their own dice and one move ahead.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from p2pdice.moves import LIAR, Bid, Move, Power, Stake
-from p2pdice.players.player import Player
+from p2pdice.counting import in_row, rows
+from p2pdice.events import Event
+from p2pdice.moves import LIAR, Bid, Exact, Move, Power, Side, Stake
 from p2pdice.players.tactics import choose_power, is_about_powers, wanted_power
-from p2pdice.players.weighing import weigh
+from p2pdice.rulesets import Ruleset
 from p2pdice.views import View
+
+
+class Player(ABC):
+    """A bot. A subclass has to define :meth:`choose`; the rest is for bots that remember.
+
+    A table calls :meth:`started` once, then :meth:`stake` if players bet, :meth:`choose` whenever this bot is to move,
+    :meth:`happened` for everything that happens, and :meth:`over` at the end. After that it may call :meth:`started`
+    again, for the next match. In a match that is resumed a new object plays on, and is not told the earlier events.
+
+    A bot is given views: its own dice and public facts, and nothing else. It may take its time, but a table may play a
+    default move instead of waiting. An illegal move, or an exception, is an error of the bot.
+    """
+
+    def started(self, ruleset: Ruleset, seat: int, players: int) -> None:  # noqa: B027 - optional
+        """Learn the rules, the seat of this bot and the number of seats."""
+
+    @abstractmethod
+    def choose(self, view: View) -> Move:
+        """Return a legal move. Asked only when it is this bot's turn, so ``view.legal`` is not empty.
+
+        ``view.state`` is the public state, with the bids of the round; ``view.hand`` are this bot's own dice.
+        """
+
+    def stake(self, funds: int, tickets: int) -> Stake:
+        """Return the stake on one's own victory, out of these coins and run tickets. By default, nothing."""
+        return Stake(0)
+
+    def happened(self, event: Event) -> None:  # noqa: B027 - optional
+        """Learn one event of the match. The bot's own moves are events, too."""
+
+    def over(self, places: tuple[tuple[int, ...], ...]) -> None:  # noqa: B027 - optional
+        """Learn the seats by place, the best first."""
+
+
+def is_good_to_be_right(ruleset: Ruleset) -> bool:
+    """Whether the aim is to be right: the wrong one loses a die that is wanted, or the right one puts one away."""
+    return (ruleset.verdict == "right-side-discards") == (ruleset.goal == "first-out")
+
+
+def weigh(
+    view: View, bids: Sequence[Bid], calls: Sequence[Move], trust: float = 0.0
+) -> tuple[list[float], list[float]]:
+    """Return the weight of each bid and of each call: the chance to be right, or to be wrong where that is the aim.
+
+    :param calls: liar, exact, and the sides to take.
+    :param trust: how far a bid counts as evidence: 0 not at all, 1 as if its bidder were sure to have a die that
+        stands for it.
+    """
+    state, hand = view.state, view.hand
+    unknown = sum(state.dice) - len(hand)
+    wild = state.ones_wild
+    table = rows(hand, unknown, wild)
+    try:
+        bidding = [table[bid.face][bid.quantity] for bid in bids]
+    except IndexError:  # bids of more dice than there are, where one has to be made
+        bidding = [in_row(table[bid.face], bid.quantity) for bid in bids]
+    calling = []
+    if calls and state.bids:
+        quantity, face, bidder = state.bids[-1]
+        stands = in_row(table[face], quantity)
+        believed = stands
+        if trust and unknown and bidder != view.seat:
+            likely = in_row(rows(hand, unknown - 1, wild)[face], quantity - 1)
+            believed += trust * (likely - stands)
+        for call in calls:
+            if type(call) is Exact:
+                calling.append(stands - in_row(table[face], quantity + 1))
+            else:
+                calling.append(believed if type(call) is Side and call.side == "accused" else 1 - believed)
+    if is_good_to_be_right(state.ruleset):
+        return bidding, calling
+    return [1 - chance for chance in bidding], [1 - chance for chance in calling]
 
 
 class RandomPlayer(Player):
@@ -122,7 +198,7 @@ class OddsPlayer(HousePlayer):
     """``odds``: the likeliest of raises and calls, with some trust in the standing bid, and a bluff now and then."""
 
     TRUST: Final = 0.35
-    """How far a bid counts as evidence: see :func:`p2pdice.players.weighing.weigh`."""
+    """How far a bid counts as evidence: see :func:`weigh`."""
     BLUFF: Final = 0.15
     """How often it draws any bid that it dares to make: mostly a bluff."""
     NERVE: Final = 0.25

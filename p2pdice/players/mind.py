@@ -8,13 +8,9 @@ How it chooses a bid or a call::
     each promising move ──▶ the round is played out in every world ──▶ dice left ──▶ chance to win
 
 =================================  ===============================================================================
-:mod:`p2pdice.players.rounds`      the moves that the engine allows in a round, and the outcome of a call
-:mod:`p2pdice.players.hands`       a hand, and the chances of bids as its owner sees them
-:mod:`p2pdice.players.bidders`     models of bidders
-:mod:`p2pdice.players.beliefs`     the models that the others seem to follow, and the hands that they may hold
-:mod:`p2pdice.players.playouts`    rounds played out, to compare moves
-:mod:`p2pdice.players.shares`      the chance to win with the dice that are left
-:mod:`p2pdice.players.foresight`   dice with powers
+:mod:`p2pdice.players.bidders`     the moves that the engine allows in a round, hands, and models of bidders
+:mod:`p2pdice.players.playouts`    beliefs on the others, and rounds played out to compare moves
+:mod:`p2pdice.players.tactics`     dice with powers, and the chance to win with the dice that are left
 =================================  ===============================================================================
 """
 
@@ -27,13 +23,10 @@ from typing import Final
 
 from p2pdice.events import AccusationVoid, BidMade, ChallengeCalled, Event, HandsShown, RoundStarted
 from p2pdice.moves import Bid, Exact, Liar, Move, Pass, Power, Side
-from p2pdice.players import foresight
-from p2pdice.players.beliefs import Belief, Habits
-from p2pdice.players.hands import Held, held
-from p2pdice.players.house import HousePlayer, OddsPlayer
-from p2pdice.players.playouts import Thought
-from p2pdice.players.rounds import EXACT, LIAR, Action, Round, Turn
-from p2pdice.players.weighing import is_good_to_be_right
+from p2pdice.players.bidders import EXACT, LIAR, Action, Held, ImaginedRound, Turn, held
+from p2pdice.players.house import HousePlayer, OddsPlayer, is_good_to_be_right
+from p2pdice.players.playouts import Belief, Habits, Thought
+from p2pdice.players.tactics import best, better_than_none
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import NOBODY, StandingBid, State
 from p2pdice.views import View
@@ -64,7 +57,7 @@ class MindPlayer(HousePlayer):
         self._call: tuple[int, Action] | None = None
         self._believed: tuple[object, int, Mapping[int, Belief]] = (None, 0, {})
         self._wild = False
-        self._round: Round | None = None
+        self._round: ImaginedRound | None = None
         self._ruleset: Ruleset | None = None
         self._me = NOBODY
 
@@ -92,10 +85,10 @@ class MindPlayer(HousePlayer):
         elif kind is HandsShown:
             assert isinstance(event, HandsShown)
             if self._begun is not None and self._ruleset is not None:
-                self._learn(event, Round(self._ruleset, *self._begun))
+                self._learn(event, ImaginedRound(self._ruleset, *self._begun))
                 self._begun = None
 
-    def _learn(self, shown: HandsShown, round_: Round) -> None:
+    def _learn(self, shown: HandsShown, round_: ImaginedRound) -> None:
         decisions: defaultdict[int, list[tuple[Held, Turn, Action]]] = defaultdict(list)
         standing = first = 0
         actions = [(bid.seat, bid.quantity * 8 + bid.face) for bid in self._bids]
@@ -116,11 +109,11 @@ class MindPlayer(HousePlayer):
 
     def choose_power(self, view: View, moves: Sequence[Move]) -> Move:
         if isinstance(moves[-1], Pass):
-            return foresight.best(view.state, view.seat, moves)
+            return best(view.state, view.seat, moves)
         return super().choose_power(view, moves)
 
     def power_before_bidding(self, view: View, powers: Sequence[Power]) -> Power | None:
-        return foresight.better_than_none(view.state, view.seat, powers)
+        return better_than_none(view.state, view.seat, powers)
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         state = view.state
@@ -143,13 +136,13 @@ class MindPlayer(HousePlayer):
         true = sum(world.counts[face] >= quantity for world in worlds)
         return next(call for call in calls if isinstance(call, Side) and (call.side == "accused") == (2 * true > 100))
 
-    def _round_of(self, state: State) -> Round:
+    def _round_of(self, state: State) -> ImaginedRound:
         terms = (state.ruleset, state.dice, state.live, state.palifico, state.round)
         if self._round is None or self._round.terms != terms:
-            self._round = Round(*terms)
+            self._round = ImaginedRound(*terms)
         return self._round
 
-    def _beliefs(self, view: View, round_: Round) -> Mapping[int, Belief]:
+    def _beliefs(self, view: View, round_: ImaginedRound) -> Mapping[int, Belief]:
         """Return the hands that the others may hold after all bids so far."""
         state = view.state
         wild = round_.ones_wild(state.bids[0].face if state.bids else 0)

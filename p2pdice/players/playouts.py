@@ -1,4 +1,7 @@
-"""How ``mind`` plays a round out in its head, for each promising move.
+"""The beliefs of ``mind`` about the others, and how it plays a round out in its head for each promising move.
+
+*How somebody bids* is a distribution over the models of :mod:`p2pdice.players.bidders`. Every showdown shows the hands
+with which the bids of the round were made, and so how likely each model was to make them.
 
 In a *world* every other player has a hand and a way to bid. The others follow their models. When the turn comes back to
 this bot, it may not look at the world. It makes the move that is best over all worlds that lead to the same standing
@@ -10,18 +13,110 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import exp, log
 from random import Random
 from typing import Final, NamedTuple
 
-from p2pdice.players.beliefs import Belief
-from p2pdice.players.bidders import Bidder, Presser
-from p2pdice.players.hands import Held, held
-from p2pdice.players.rounds import EXACT, LIAR, Action, Made, Round, Turn
-from p2pdice.players.shares import share
+from p2pdice.moves import Hand
+from p2pdice.players.bidders import (
+    ANYHOW,
+    BIDDERS,
+    EXACT,
+    LIAR,
+    PRIOR,
+    SLIP,
+    Action,
+    Bidder,
+    Held,
+    ImaginedRound,
+    Made,
+    Presser,
+    Turn,
+    held,
+)
+from p2pdice.players.tactics import share
 from p2pdice.views import View
 
+# Beliefs
 
-class Standing(NamedTuple):
+
+class Habits:
+    """How likely it is that a seat bids like each of the models."""
+
+    MEMORY: Final = 0.97
+    """The part of the evidence that still counts one showdown later."""
+    LEAST: Final = 0.02
+    """Models less likely than this are left out."""
+
+    def __init__(self) -> None:
+        self._logs = [log(chance) for chance in PRIOR]
+        self.weights: tuple[float, ...] = PRIOR
+        self.likely: tuple[tuple[Bidder, float], ...] = tuple(zip(BIDDERS, PRIOR, strict=True))
+
+    def learn(self, decisions: Sequence[tuple[Held, Turn, Action]]) -> None:
+        """Learn from the decisions of this seat in a round, now that its hand is known."""
+        logs = [self.MEMORY * value for value in self._logs]
+        for held_, turn, action in decisions:
+            anything = SLIP * ANYHOW.likelihood(held_, turn, action)
+            for index, bidder in enumerate(BIDDERS):
+                logs[index] += log((1 - SLIP) * bidder.likelihood(held_, turn, action) + anything)
+        top = max(logs)
+        self._logs = [value - top for value in logs]
+        weights = [exp(value) for value in self._logs]
+        total = sum(weights)
+        self.weights = tuple(weight / total for weight in weights)
+        self.likely = tuple(
+            (bidder, weight) for bidder, weight in zip(BIDDERS, self.weights, strict=True) if weight > self.LEAST
+        )
+
+
+class Belief:
+    """The hands that a seat may hold in this round, each with a way in which it may bid.
+
+    :param number: dice of this seat.
+    :param dice: dice in play.
+    :param wild: whether ones are wild.
+    :param hands: how many hands are drawn, for its bids to weight them.
+    """
+
+    def __init__(self, number: int, dice: int, wild: bool, habits: Habits, hands: int, rng: Random) -> None:
+        self._number, self._dice, self._wild, self._rng = number, dice, wild, rng
+        self._hands = hands
+        self._bidders = [bidder for bidder, _ in habits.likely]
+        self._chances = [weight for _, weight in habits.likely]
+        self._pairs: list[tuple[Held, Bidder]] = []
+        self._weights: list[float] = []
+
+    def _hand(self) -> Held:
+        rng = self._rng.random
+        hand: Hand = tuple(sorted([int(rng() * 6) + 1 for _ in range(self._number)]))
+        return held(hand, self._dice, self._wild)
+
+    def bid(self, turn: Turn, action: Action) -> None:
+        """Take a bid of this seat into account."""
+        if not self._pairs:
+            hands = [self._hand() for _ in range(self._hands)]
+            self._pairs = [(hand, bidder) for hand in hands for bidder in self._bidders]
+            self._weights = self._chances * len(hands)
+        anything = SLIP * ANYHOW.likelihood(self._pairs[0][0], turn, action)
+        self._weights = [
+            weight * ((1 - SLIP) * bidder.likelihood(hand, turn, action) + anything)
+            for weight, (hand, bidder) in zip(self._weights, self._pairs, strict=True)
+        ]
+
+    def draw(self, number: int) -> list[tuple[Held, Bidder]]:
+        """Draw this many hands by their weights, each with a way to bid."""
+        if self._pairs:
+            return self._rng.choices(self._pairs, cum_weights=list(accumulate(self._weights)), k=number)
+        bidders = self._rng.choices(self._bidders, self._chances, k=number)
+        return [(self._hand(), bidder) for bidder in bidders]
+
+
+# Playing out
+
+
+class Playout(NamedTuple):
     """The state of a round that is played out, as far as the next moves depend on it."""
 
     bid: Action
@@ -58,7 +153,7 @@ class Thought:
     ALIKE: Final = 0.004
     """Chances to win that differ by less are alike: it draws among such moves."""
 
-    def __init__(self, view: View, round_: Round, beliefs: Mapping[int, Belief], rng: Random) -> None:
+    def __init__(self, view: View, round_: ImaginedRound, beliefs: Mapping[int, Belief], rng: Random) -> None:
         self.view, self.round, self.rng, self.beliefs = view, round_, rng, beliefs
         state = view.state
         self.me = view.seat
@@ -66,7 +161,7 @@ class Thought:
         self.own = held(view.hand, round_.total, round_.ones_wild(self.first))
         self.made = round_.made(state.bids)
         self.tracks = round_.forbids_repeats
-        self.raises: dict[tuple[int, Standing], set[Action]] = {}
+        self.raises: dict[tuple[int, Playout], set[Action]] = {}
         self.policy: Bidder = Presser(0.6, 0.6, 0.35)
         self.immune = frozenset(state.motes.immune) if state.motes is not None else frozenset()
         self._shares: dict[tuple[int, int, bool, Action, tuple[int, ...]], float] = {}
@@ -126,16 +221,16 @@ class Thought:
 
     # Playing out
 
-    def bid(self, action: Action, worlds: Sequence[World], first: int, depth: int, table: Standing) -> float:
+    def bid(self, action: Action, worlds: Sequence[World], first: int, depth: int, table: Playout) -> float:
         """Return the sum over the worlds of this bot's chance to win, after this bot bids on ``table``."""
         me, following, turn_of = self.me, self.round.following, self.round.turn
         tracks, turns, lefts = self.tracks, self._turns, self._lefts
         opened = self.round.opening(first)
         made = table.made | 1 << action if tracks else 0
-        begun = Standing(action, me, table.immune, made)
+        begun = Playout(action, me, table.immune, made)
         total = 0.0
         fresh = 0
-        back: defaultdict[Standing, list[World]] = defaultdict(list)
+        back: defaultdict[Playout, list[World]] = defaultdict(list)
         for world in worlds:
             standing, bidder, immune, made = begun
             seat = following[me]
@@ -167,13 +262,13 @@ class Thought:
                     made |= 1 << reply
                 standing, bidder, seat = reply, seat, following[seat]
             else:
-                back[Standing(standing, bidder, immune, made)].append(world)
+                back[Playout(standing, bidder, immune, made)].append(world)
         self.played += len(worlds) + fresh
         for standing_now, group in back.items():
             total += self._mine(standing_now, group, first, depth)
         return total
 
-    def _mine(self, table: Standing, group: list[World], first: int, depth: int) -> float:
+    def _mine(self, table: Playout, group: list[World], first: int, depth: int) -> float:
         """Return the same sum where the turn comes back to this bot, at the same bid in all these worlds."""
         me = self.me
         may_call = table.bidder not in table.immune
@@ -252,4 +347,4 @@ class Thought:
             bidder = self.view.state.bids[-1].seat
             return sum(self.called(world, self.me, bidder, standing, action) for world in worlds)
         first = self.first or action % 8
-        return self.bid(action, worlds, first, depth, Standing(standing, self.me, self.immune, self.made))
+        return self.bid(action, worlds, first, depth, Playout(standing, self.me, self.immune, self.made))

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from p2pdice.solved.exploitability import bounds
-from p2pdice.solved.policy import file_name, pack, policy
-from p2pdice.solved.rounds import MOST, beginning, sequences
+from p2pdice.solved.policy import MOST, beginning, file_name, pack, policy, sequences
 
 WORST: Final = 0.0025
 """The largest share of rounds that a policy may give away to a best response."""

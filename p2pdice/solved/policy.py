@@ -1,4 +1,7 @@
-"""The policies of the solved tables: their form on the disk, and the moves drawn from them.
+"""The solved tables: the rounds, the form of their policies on the disk, and a player who plays by them.
+
+Rounds come from the engine: a match is played up to the beginning of one, and the bid sequences are the moves that the
+engine lists. It lists bids up to the dice in play. Higher ones are legal, but certainly false.
 
 A table is named by the dice of the player who opens the round and those of the other. Its file is compressed by zlib.
 It has an entry for each sequence of bids after which the player on turn does not call with every hand::
@@ -7,25 +10,76 @@ It has an entry for each sequence of bids after which the player on turn does no
     the length of the rest, 2 bytes
     for each hand that does not always call: its number, the number of moves, and each move with its weight
 
-A hand's number is its place in :func:`p2pdice.solved.rounds.hands`; as a move, 0 is a call. Weights are 1 to 255.
+A hand's number is its place in :func:`hands`; as a move, 0 is a call. Weights are 1 to 255.
 Without an entry the policy calls. Most of these places are never reached, as the player has bid otherwise before.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import combinations_with_replacement
+from math import factorial, prod
 from random import Random
 from typing import Final
 
-from p2pdice.inputs import Hand
-from p2pdice.moves import LIAR, Bid, Liar
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.moves import FACES, LIAR, Bid, Hand, Hands, Liar, Move, Play, Rolled
+from p2pdice.players.house import OddsPlayer
 from p2pdice.rulesets import PRESETS, Ruleset
-from p2pdice.solved.rounds import MOST, hands
+from p2pdice.state import State
 from p2pdice.views import View
+
+MOST: Final = 3
+"""The most dice in a cup at the tables that are solved."""
+OPENER: Final = 0
+"""The seat that opens the round."""
+RESPONDER: Final = 1
+
+
+def beginning(opener: int, responder: int) -> State:
+    """Return the state in which a round begins: seat 0 opens it with ``opener`` dice, and seat 1 has ``responder``.
+
+    The loser of a round opens the next, so seat 1 loses its dice first, in a match that starts with one die more.
+    """
+    start = max(opener, responder) + 1
+    state = new_match(PRESETS["classic"].with_options({"dice": str(start)}), 2)
+    for loser in (RESPONDER,) * (start - responder) + (OPENER,) * (start - opener):
+        state, _ = apply(state, Rolled())
+        bidder = state.turn
+        state, _ = apply(state, Play(bidder, Bid(1, 6)))
+        state, _ = apply(state, Play(state.turn, LIAR))
+        shown = 2 if loser == bidder else 6
+        state, _ = apply(state, Hands(tuple((shown,) * number for number in state.dice)))
+    state, _ = apply(state, Rolled())
+    return state
+
+
+def bids(state: State) -> Iterator[Bid]:
+    """Yield the bids that the engine lists in this state."""
+    return (move for move in legal_moves(state) if isinstance(move, Bid))
+
+
+def sequences(state: State) -> Iterator[tuple[Bid, ...]]:
+    """Yield every sequence of bids, of one bid or more, that can be made in the round that begins in this state."""
+    for bid in bids(state):
+        after, _ = apply(state, Play(state.turn, bid))
+        yield (bid,)
+        yield from ((bid, *further) for further in sequences(after))
+
+
+def hands(number: int) -> dict[Hand, int]:
+    """Return every hand of ``number`` dice, and how many of the 6 ** ``number`` throws show it."""
+    return {
+        hand: factorial(number) // prod(factorial(hand.count(face)) for face in FACES)
+        for hand in combinations_with_replacement(FACES, number)
+    }
+
+
+# Policies
 
 HEAVIEST: Final = 255
 """The weight of a move that is certain."""
@@ -132,3 +186,10 @@ def solved_move(view: View, rng: Random) -> Bid | Liar | None:
     table = policy(state.dice[state.leader], state.dice[other])
     weights = table.weights([Bid(bid.quantity, bid.face) for bid in state.bids], view.hand)
     return rng.choices(list(weights), list(weights.values()))[0]
+
+
+class SolvedPlayer(OddsPlayer):
+    """Plays rounds that are solved by their policy, which nobody beats for long, and others like ``odds``."""
+
+    def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
+        return solved_move(view, self._rng) or super().bid_or_call(view, bids, calls)

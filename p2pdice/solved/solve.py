@@ -12,13 +12,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from p2pdice.bids import count
+from p2pdice.counting import count
 from p2pdice.engine import apply
-from p2pdice.inputs import Hand, Play
-from p2pdice.moves import LIAR, Bid, Liar
+from p2pdice.moves import LIAR, Bid, Hand, Liar, Play
 from p2pdice.showdown import verdict
-from p2pdice.solved.policy import HEAVIEST, Weights
-from p2pdice.solved.rounds import bids, hands
+from p2pdice.solved.policy import HEAVIEST, Weights, bids, hands
 from p2pdice.state import State
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +27,7 @@ LEAST_REACH: Final = 0.003
 """To save space, a policy leaves out sequences and hands that a player's own bids make less likely than this."""
 
 
-class Level:
+class Depth:
     """The bid sequences of one length."""
 
     def __init__(self, sequences: list[tuple[Bid, ...]]) -> None:
@@ -55,16 +53,16 @@ class Level:
         return sums
 
 
-def levels_of(state: State) -> list[Level]:
+def levels_of(state: State) -> list[Depth]:
     """Return the bid sequences of the round that begins in this state; the first level has the empty one."""
-    levels = [Level([()])]
+    levels = [Depth([()])]
     states = [state]
     while True:
         following = [(row, bid, apply(at, Play(at.turn, bid))[0]) for row, at in enumerate(states) for bid in bids(at)]
         if not following:
             return levels
         levels[-1].follow([row for row, _, _ in following])
-        levels.append(Level([(*levels[-1].sequences[row], bid) for row, bid, _ in following]))
+        levels.append(Depth([(*levels[-1].sequences[row], bid) for row, bid, _ in following]))
         states = [at for _, _, at in following]
 
 

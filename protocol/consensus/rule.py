@@ -11,8 +11,7 @@ from enum import Enum
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
 from p2pdice.engine import apply
-from p2pdice.inputs import Input
-from p2pdice.moves import Stake
+from p2pdice.moves import Input, Stake
 from p2pdice.state import State
 from protocol.consensus.position import Position, Purpose, Stage, Transition
 from protocol.crypto.hashing import HASH_BYTES, Context

@@ -22,9 +22,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from p2pdice.engine import new_match
-from p2pdice.inputs import Evict, Play, Pledges, Wager
-from p2pdice.moves import MAX_COINS, Concede
-from p2pdice.souls import TWIN_SOULS
+from p2pdice.motes import TWIN_SOULS
+from p2pdice.moves import MAX_COINS, Concede, Evict, Play, Pledges, Wager
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from p2pdice.state import Expect, State
 from protocol.consensus.kinds import RULES, SCRIPTS, state_hash

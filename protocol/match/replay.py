@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from p2pdice.inputs import Hand
+from p2pdice.moves import Hand
 from protocol.consensus.kinds import RULES
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.verifier import Examined, Verdict

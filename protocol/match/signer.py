@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 from p2pdice.engine import apply
 from p2pdice.errors import IllegalMove, RulesError
-from p2pdice.inputs import Play
-from p2pdice.moves import Concede, Move, Stake, parse_move
+from p2pdice.moves import Concede, Move, Play, Stake, parse_move
 from p2pdice.views import View, view
 from protocol.consensus.kinds import RULES, Vote, spell_vote
 from protocol.consensus.position import FORMED, ROLLS, Position, Purpose, Stage

@@ -7,9 +7,8 @@ from pathlib import Path
 from p2pdice import events
 from p2pdice.engine import apply, new_match
 from p2pdice.events import Event
-from p2pdice.inputs import Play, Rolled, Wager
-from p2pdice.motes import Die
-from p2pdice.moves import Bid, Liar, Power, parse_move
+from p2pdice.motes import NOTATION, Die
+from p2pdice.moves import Bid, Liar, Play, Power, Rolled, Wager, parse_move
 from p2pdice.powers import POWERS
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import State
@@ -45,7 +44,7 @@ MOTES: tuple[Event, ...] = (
     events.PhaseBegun("sunset", 1),
     events.PhaseBegun("night", 1),
     events.PhaseBegun("sunrise", 1),
-    *(played(power.example) for power in POWERS.values()),
+    *(played(notation.example) for notation in NOTATION.values()),
     events.Passed(0),
     events.AccusationVoid(1, 0),
     events.PowerFailed(1, ONE),

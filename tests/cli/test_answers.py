@@ -16,8 +16,7 @@ from cli.table.scene import Scene
 from cli.table.table import Face
 from cli.table.theme import Theme
 from p2pdice.engine import apply, new_match
-from p2pdice.inputs import Play
-from p2pdice.moves import Concede, Stake
+from p2pdice.moves import Concede, Play, Stake
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol import events as node

@@ -21,8 +21,7 @@ from cli.bots.program_bot import STARTS, TABLES, Fault, ProgramBot, fault_senten
 from cli.bots.programs import Program, ProgramError, split_command
 from cli.foreign_text import LINE_BYTES
 from p2pdice.engine import apply, new_match
-from p2pdice.inputs import Play
-from p2pdice.moves import Stake
+from p2pdice.moves import Play, Stake
 from p2pdice.players import OddsPlayer, Player
 from p2pdice.players.contest import DrawnDice, contest
 from p2pdice.rulesets import PRESETS

@@ -32,11 +32,9 @@ from cli.text.round_summary import Rounds
 from cli.text.seating import Seating
 from p2pdice import events
 from p2pdice.engine import apply, new_match
-from p2pdice.inputs import Hands, Play, Rolled
 from p2pdice.motes import Die
-from p2pdice.moves import Bid, Concede, Liar, Side
-from p2pdice.powers.blue import PowerStopped
-from p2pdice.powers.dark import DieDestroyed
+from p2pdice.moves import Bid, Concede, Hands, Liar, Play, Rolled, Side
+from p2pdice.powers import DieDestroyed, PowerStopped
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import State
 from p2pdice.views import view

@@ -12,7 +12,7 @@ import typer
 from cli.front import build
 from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
-from p2pdice.bids import raises
+from p2pdice.bidding import raises
 from p2pdice.rulesets import _REFUSED, OPTIONS, PRESETS
 from protocol.consensus.verifier import verify
 from protocol.wire.names import ruleset_label

@@ -12,11 +12,10 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.text.coach import HANDS, LESSONS, spoken
+from p2pdice.counting import at_least
 from p2pdice.engine import apply, new_match
 from p2pdice.events import Judged
-from p2pdice.inputs import Hands, Play, Rolled
-from p2pdice.moves import Bid
-from p2pdice.odds import at_least
+from p2pdice.moves import Bid, Hands, Play, Rolled
 from p2pdice.rulesets import PRESETS
 from tests.programs import MODULE
 

@@ -18,8 +18,7 @@ from cli.table.table import Face
 from p2pdice import events
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove
-from p2pdice.inputs import Play, Rolled
-from p2pdice.moves import Bid, Concede, Liar, Move
+from p2pdice.moves import Bid, Concede, Liar, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol import events as node

@@ -16,13 +16,9 @@ from cli.text.speech import hear
 from p2pdice import events as game
 from p2pdice.engine import apply, new_match
 from p2pdice.events import Event
-from p2pdice.inputs import Play, Rolled, Stakes, Wager
 from p2pdice.motes import Die
-from p2pdice.moves import Concede
-from p2pdice.powers.blue import PowerStopped
-from p2pdice.powers.dark import DieDestroyed
-from p2pdice.powers.grey import ImmunityGained
-from p2pdice.powers.red import BlockEnded, PlayerBlocked
+from p2pdice.moves import Concede, Play, Rolled, Stakes, Wager
+from p2pdice.powers import BlockEnded, DieDestroyed, ImmunityGained, PlayerBlocked, PowerStopped
 from p2pdice.state import Expect, State
 from p2pdice.views import view
 from protocol import events as node

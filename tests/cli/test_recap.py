@@ -12,7 +12,7 @@ from cli.table.tape import Tape
 from cli.text.recap import Round, Row, fold, recap, roll_chance, rounds_of
 from cli.text.seating import Seating
 from p2pdice.events import BidMade, HandsShown, Judged
-from p2pdice.inputs import Hand
+from p2pdice.moves import Hand
 from p2pdice.rulesets import PRESETS
 from protocol.events import MatchStarted, TakenBack
 from tests.cli.table.boards import Sample, people

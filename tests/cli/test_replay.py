@@ -20,9 +20,9 @@ from cli.settings import Settings
 from cli.text.hindsight import Weighed, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import Seating
+from p2pdice.counting import at_least
 from p2pdice.events import BidMade, ChallengeCalled, HandsShown, Judged
-from p2pdice.inputs import Hand
-from p2pdice.odds import at_least
+from p2pdice.moves import Hand
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import State
 from protocol.consensus.transcript import write_transcript
@@ -215,13 +215,11 @@ def test_hindsight_in_words(weighed: Weighed, told: str) -> None:
 def test_nothing_is_claimed_about_dice_in_shut_cups(call: Any, right: tuple[bool | None, ...]) -> None:
     """Three dice of Ada's are known, two of Ben's are not: a bid of so many threes."""
     from p2pdice.engine import apply, new_match
-    from p2pdice.inputs import Play, Rolled
-    from p2pdice.moves import Bid
+    from p2pdice.moves import Bid, Play, Rolled
 
     state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "3"}), 2), Rolled())
     state, _ = apply(state, Play(0, Bid(1, 3)))
-    table = state.table._replace(dice=(3, 2))
-    state = state._replace(table=table)
+    state = state._replace(dice=(3, 2))
     hands = {0: (3, 3, 5)}
     for quantity, is_right in zip((4, 2, 5), right, strict=True):
         weighed = weigh(ChallengeCalled(1, call, 0, quantity, 3), state, hands, None)

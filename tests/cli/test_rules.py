@@ -14,11 +14,9 @@ from cli.text.explain import RAISES, WIDTH, explain, summary
 from cli.text.speech import hear_bid
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove, RulesetError
-from p2pdice.inputs import Evict, Stakes, Wager
-from p2pdice.moves import parse_move
-from p2pdice.powers import GROUP_OF, MOTES
+from p2pdice.motes import GROUP_OF, MOTES, TWIN_SOULS
+from p2pdice.moves import Evict, Stakes, Wager, parse_move
 from p2pdice.rulesets import OPTIONS, PRESETS, Ruleset
-from p2pdice.souls import TWIN_SOULS
 from p2pdice.stakes import settlement
 from p2pdice.state import State
 from tests.cli.conftest import Run

@@ -14,7 +14,8 @@ from typing import Any, Final
 import pytest
 
 from cli.exits import ExitCode
-from p2pdice.powers import MOTES, POWERS
+from p2pdice.motes import MOTES
+from p2pdice.powers import POWERS
 from p2pdice.rulesets import PRESETS
 from tests.programs import PATIENCE
 from tests.tiers import thoroughly

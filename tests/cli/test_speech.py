@@ -13,8 +13,7 @@ from cli.text.move_forms import offers
 from cli.text.speech import WIDTH, NotUnderstoodError, doubt, hear, hear_bid, is_possible
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import RulesError
-from p2pdice.inputs import Play
-from p2pdice.moves import Bid, Liar, Move, Stake, parse_move
+from p2pdice.moves import Bid, Liar, Move, Play, Stake, parse_move
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import Expect
 from p2pdice.views import View, view
@@ -261,7 +260,7 @@ def test_only_a_bid_that_nobody_needs_to_make_doubt() -> None:
     # After an accusation that was void there is no other way than up.
     state = play(rolled(rules("motes", stakes="no"), (5, 5)), "10x6")
     assert state.motes is not None
-    forced = view(state.with_motes(state.motes._replace(must_raise=True)), state.turn)
+    forced = view(state._replace(motes=state.motes._replace(must_raise=True)), state.turn)
     assert not doubt(Bid(11, 6), forced)
     assert doubt(Bid(12, 6), forced)
     assert "liar" not in choices(forced)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from p2pdice.engine import apply
-from p2pdice.inputs import Play
-from p2pdice.moves import Bid, Liar
+from p2pdice.moves import Bid, Liar, Play
 from protocol.consensus.verifier import verify
 from protocol.events import Continued, Happened, MatchResult, Misbehaved, Overdue, PeerLost, Suspended
 from protocol.match.match import Match

@@ -5,13 +5,10 @@ from random import Random
 
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.events import Event
-from p2pdice.inputs import Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
-from p2pdice.mischief import Buried
-from p2pdice.motes import Die
-from p2pdice.moves import Bid, Exact, Liar, parse_move
-from p2pdice.powers import MOTES
+from p2pdice.motes import MOTES, Die
+from p2pdice.moves import Bid, Evict, Exact, Hand, Hands, Input, Liar, Play, Pledges, Roll, Rolled, Stakes, parse_move
 from p2pdice.rulesets import PRESETS, Ruleset
-from p2pdice.state import Expect, State
+from p2pdice.state import Buried, Expect, State
 
 
 def rules(preset: str = "classic", **options: str) -> Ruleset:
@@ -24,8 +21,8 @@ def rolled(ruleset: Ruleset, dice: tuple[int, ...], first: int = 0, **changes: o
     state = dealt(ruleset, len(dice), first=first)
     if state.motes is not None:
         cups = tuple(cup[:n] for cup, n in zip(state.motes.cups, dice, strict=True))
-        state = state.with_motes(state.motes._replace(cups=cups))
-    return apply(state._replace(table=state.table._replace(dice=dice, **changes)), Rolled())[0]  # type: ignore[arg-type]
+        state = state._replace(motes=state.motes._replace(cups=cups))
+    return apply(state._replace(dice=dice, **changes), Rolled())[0]  # type: ignore[arg-type]
 
 
 def play(state: State, *texts: str) -> State:
@@ -92,7 +89,7 @@ def table(players: int, *buried: str, first: int = 0, prize: int = 6, ruleset: R
         motes = motes.bury(known, known.seat)
         graveyard = (*motes.graveyard[:-1], Buried(known, int(sender or known.seat)))
         motes = motes._replace(graveyard=graveyard)
-    return state._replace(table=state.table._replace(motes=motes, dice=tuple(map(len, motes.cups))))
+    return state._replace(motes=motes, dice=tuple(map(len, motes.cups)))
 
 
 def reach(state: State, phase: str, *, loses: str = "") -> State:

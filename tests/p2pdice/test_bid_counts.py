@@ -10,8 +10,7 @@ from itertools import pairwise, permutations
 import pytest
 
 from p2pdice.engine import apply, legal_moves
-from p2pdice.inputs import Play
-from p2pdice.moves import Bid
+from p2pdice.moves import Bid, Play
 from p2pdice.state import State
 
 from .scripted import rolled, rules

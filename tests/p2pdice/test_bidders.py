@@ -7,13 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.inputs import Hand, Rolled
-from p2pdice.moves import Bid, Liar, Move
+from p2pdice.moves import Bid, Hand, Liar, Move, Rolled
 from p2pdice.players import CautiousPlayer, OddsPlayer, PressPlayer
-from p2pdice.players.bidders import BIDDERS, Presser, Safest
-from p2pdice.players.hands import Held, held
-from p2pdice.players.playouts import Standing, Thought, World
-from p2pdice.players.rounds import EXACT, LIAR, Action, Round, Turn
+from p2pdice.players.bidders import BIDDERS, EXACT, LIAR, Action, Held, ImaginedRound, Presser, Safest, Turn, held
+from p2pdice.players.playouts import Playout, Thought, World
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect, State
 from p2pdice.views import view
@@ -29,7 +26,7 @@ def turns(ruleset: Ruleset, seed: int) -> list[tuple[State, Hand, Turn, Held]]:
     found = []
     for state, _, _ in random_play(ruleset, 3, rng):
         if state.awaits is Expect.MOVE and state.phase == "bidding":
-            round_ = Round(ruleset, state.dice, state.live, state.palifico, state.round)
+            round_ = ImaginedRound(ruleset, state.dice, state.live, state.palifico, state.round)
             first = state.bids[0].face if state.bids else 0
             standing = state.bids[-1].quantity * 8 + state.bids[-1].face if state.bids else 0
             turn = round_.turn(state.turn, standing, first, round_.made(state.bids))
@@ -93,7 +90,7 @@ def test_a_round_leads_where_the_engine_leads(name: str) -> None:
     before: State | None = None
     for state, _, _ in random_play(PRESETS[name], 3, Random(3)):
         if before is not None and before.challenge is not None and before.awaits is Expect.HANDS:
-            round_ = Round(before.ruleset, before.dice, before.live, before.palifico, before.round)
+            round_ = ImaginedRound(before.ruleset, before.dice, before.live, before.palifico, before.round)
             assert round_.ones_wild(before.bids[0].face) == before.ones_wild
             caller, call, sides = before.challenge
             assert state.count is not None
@@ -121,7 +118,7 @@ class OnOnes:
 def test_a_reply_is_not_taken_into_a_round_that_was_opened_on_another_face() -> None:
     state, _ = apply(new_match(PRESETS["spot-on"], 2), Rolled())  # ones may be bid only if the round was opened on them
     hand = (2, 2, 3, 4, 5)
-    round_ = Round(state.ruleset, state.dice, state.live, state.palifico, state.round)
+    round_ = ImaginedRound(state.ruleset, state.dice, state.live, state.palifico, state.round)
     had = held(hand, round_.total, True)
 
     def replies(*openings: int) -> list[Action]:
@@ -130,7 +127,7 @@ def test_a_reply_is_not_taken_into_a_round_that_was_opened_on_another_face() -> 
         bidder = OnOnes()
         world = World({0: had, 1: had}, {1: bidder}, {1: 0.5})
         for face in openings:
-            thought.bid(3 * 8 + 3, [world], face, -1, Standing(0, 0, frozenset(), 0))
+            thought.bid(3 * 8 + 3, [world], face, -1, Playout(0, 0, frozenset(), 0))
         return bidder.replies
 
     assert replies(1) != replies(2)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice.changes import after as after_event
 from p2pdice.events import PhaseBegun
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect
+from p2pdice.turns import after as after_event
 from tests.p2pdice.scripted import random_play, rules
 
 

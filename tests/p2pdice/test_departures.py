@@ -5,9 +5,8 @@ import pytest
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.errors import UnexpectedInput
 from p2pdice.events import DieLost, Judged, LeadPassed, PlayerOut, RoundVoid
-from p2pdice.inputs import Evict, Pledges, Roll, Stakes
-from p2pdice.powers.grey import Immunity
-from p2pdice.powers.red import Block
+from p2pdice.moves import Evict, Pledges, Roll, Stakes
+from p2pdice.powers import Block, Immunity
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect
 from p2pdice.views import state_json

@@ -18,14 +18,10 @@ from p2pdice.events import (
     TicketsEarned,
     TwinSoulJoined,
 )
-from p2pdice.inputs import Play, Pledges, Roll, Rolled
-from p2pdice.mischief import Mischief
-from p2pdice.motes import Group
-from p2pdice.moves import parse_move
-from p2pdice.powers import MOTES
-from p2pdice.powers.red import Block
-from p2pdice.souls import TWIN_SOULS, twin_soul
-from p2pdice.state import Expect, State
+from p2pdice.motes import MOTES, TWIN_SOULS, Group, twin_soul
+from p2pdice.moves import Play, Pledges, Roll, Rolled, parse_move
+from p2pdice.powers import Block
+from p2pdice.state import Expect, Mischief, State
 from p2pdice.views import state_json
 
 from .scripted import dealt, die, listed, play, reach, rules, show, table
@@ -420,7 +416,7 @@ def test_a_red_ends_when_its_player_or_its_victim_goes_out_by_the_rules() -> Non
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = table(3, *buried, prize=5)
     by_seat_0, on_seat_0, others = Block(1, 0, "cursed"), Block(0, 2, "redeemed"), Block(1, 2, "redeemed")
-    state = state.with_motes(on(state)._replace(lasting=(by_seat_0, on_seat_0, others)))
+    state = state._replace(motes=on(state)._replace(lasting=(by_seat_0, on_seat_0, others)))
     state = play(reach(state, "bidding"), "9x2", "liar")
     assert on(state).lasting == (by_seat_0, on_seat_0, others)
     state, events = show(state, "3", "44444", "55555")

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdice.errors import MalformedMove, RulesError
-from p2pdice.motes import Die, Mote
+from p2pdice.motes import MOTES, Die, Mote
 from p2pdice.moves import Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side, Stake, parse_move
-from p2pdice.powers import MOTES
 
 dice = st.builds(Die, st.sampled_from(MOTES), st.integers(0, 9))
 

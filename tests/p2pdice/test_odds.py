@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice.odds import at_least, exactly, in_row, rows
+from p2pdice.counting import at_least, exactly, in_row, rows
 
 
 @pytest.mark.parametrize("face", [1, 4])

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from p2pdice.counting import at_least
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove
-from p2pdice.inputs import Input, Play, Rolled
-from p2pdice.moves import Bid, Liar, Move, Power, Stake
-from p2pdice.odds import at_least
+from p2pdice.moves import Bid, Input, Liar, Move, Play, Power, Rolled, Stake
 from p2pdice.players import LEVELS, CautiousPlayer, MindPlayer, OddsPlayer, Player, PressPlayer
 from p2pdice.players.contest import Course, DrawnDice
 from p2pdice.players.contest import contest as play_out
-from p2pdice.players.shares import share
+from p2pdice.players.tactics import share
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.stakes import check_wager
 from p2pdice.state import State

@@ -11,10 +11,27 @@ from hypothesis import strategies as st
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.errors import IllegalMove, MalformedMove, RulesError, UnexpectedInput
 from p2pdice.events import DieGained, DieLost, HandsShown, RoundStarted
-from p2pdice.inputs import Hands, Play, Pledges, Roll, Rolled, Stakes
-from p2pdice.motes import Die
-from p2pdice.moves import Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side, Stake, parse_move
-from p2pdice.powers import GROUP_OF, MOTES
+from p2pdice.motes import GROUP_OF, MOTES, Die
+from p2pdice.moves import (
+    Bid,
+    Concede,
+    Crown,
+    Exact,
+    Hands,
+    Liar,
+    Lose,
+    Move,
+    Pass,
+    Play,
+    Pledges,
+    Power,
+    Roll,
+    Rolled,
+    Side,
+    Stake,
+    Stakes,
+    parse_move,
+)
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.stakes import settlement
 from p2pdice.state import Expect, State, plain

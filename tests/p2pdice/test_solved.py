@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.events import DieLost
-from p2pdice.inputs import Hand, Hands, Play, Rolled
-from p2pdice.moves import LIAR, Bid, Move
+from p2pdice.moves import LIAR, Bid, Hand, Hands, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.solved import SolvedPlayer, __main__, exploitability, solve, solved_move
 from p2pdice.solved.exploitability import BestResponse, bounds
-from p2pdice.solved.policy import Policy, pack, policy
-from p2pdice.solved.rounds import beginning, hands, sequences
+from p2pdice.solved.policy import Policy, beginning, hands, pack, policy, sequences
 from p2pdice.state import State
 from p2pdice.views import View
 
@@ -65,7 +63,7 @@ def test_the_sequences_that_are_solved_are_those_that_the_engine_lists(opener: i
     state = beginning(opener, responder)
     levels = solve.levels_of(state)
     assert sorted(map(str, sequences(state))) == sorted(str(bids) for level in levels[1:] for bids in level.sequences)
-    for level, longer in zip(levels, [*levels[1:], solve.Level([])], strict=True):
+    for level, longer in zip(levels, [*levels[1:], solve.Depth([])], strict=True):
         following: dict[tuple[Bid, ...], list[Move]] = {bids: [] for bids in level.sequences}
         for bids in longer.sequences:
             following[bids[:-1]].append(bids[-1])
@@ -193,7 +191,7 @@ def test_a_player_plays_by_the_tables_where_they_reach(monkeypatch: pytest.Monke
         asked.append(view)
         return Bid(9, 6) if max(view.state.dice) < 4 else None
 
-    monkeypatch.setattr("p2pdice.solved.player.solved_move", answer)
+    monkeypatch.setattr("p2pdice.solved.policy.solved_move", answer)
     for dice, move in (("3", Bid(9, 6)), ("4", None)):
         state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": dice}), 2), Rolled())
         chosen = SolvedPlayer(Random(1)).choose(View(state, state.turn, (2,) * int(dice)))

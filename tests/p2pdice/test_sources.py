@@ -4,8 +4,7 @@ import pytest
 
 from p2pdice.engine import apply, legal_moves
 from p2pdice.errors import IllegalMove
-from p2pdice.inputs import Play
-from p2pdice.moves import Bid, Liar, parse_move
+from p2pdice.moves import Bid, Liar, Play, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect
 

@@ -8,11 +8,8 @@ import pytest
 from p2pdice.engine import apply, legal_moves
 from p2pdice.errors import IllegalMove
 from p2pdice.events import PowerFailed
-from p2pdice.inputs import Play, Roll
-from p2pdice.moves import parse_move
-from p2pdice.powers.blue import PowerStopped
-from p2pdice.powers.dark import DieDestroyed
-from p2pdice.powers.red import Block
+from p2pdice.moves import Play, Roll, parse_move
+from p2pdice.powers import Block, DieDestroyed, PowerStopped
 from p2pdice.state import Expect, State
 
 from .scripted import die, listed, play, reach, table

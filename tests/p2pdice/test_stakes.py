@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import UnexpectedInput
 from p2pdice.events import MatchOver, StakesOpened, StakesPaid
-from p2pdice.inputs import Play, Pledges, Rolled, Stakes, Wager
-from p2pdice.moves import Concede, Stake
+from p2pdice.moves import Concede, Play, Pledges, Rolled, Stake, Stakes, Wager
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.stakes import check_wager, settlement
 from p2pdice.state import Expect, State, plain
@@ -57,7 +56,7 @@ def test_the_winner_receives_all_staked_tickets() -> None:
 def test_tied_winners_split_equally_and_the_rest_goes_clockwise_from_the_last_leader() -> None:
     ruleset = rules("joker", dice="1", stakes="yes")
     state = staked((10, 10, 1, 1), (0, 10, 0, 0), (1, 10, 2, 2), ruleset=ruleset)
-    state, _ = apply(state._replace(table=state.table._replace(leader=2)), Rolled())
+    state, _ = apply(state._replace(leader=2), Rolled())
     state, _ = show(play(state, "1x6", "liar", "accused"), "2", "2", "6")
     # Seats 1 and 2 were right; the last leader, seat 2, is first in line for the coin and the ticket left over.
     assert state.winners == (1, 2)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.errors import IllegalMove, RulesError, RulesetError, UnexpectedInput
-from p2pdice.inputs import Hand, Hands, Play, Rolled
-from p2pdice.moves import LIAR, PASS, Bid
+from p2pdice.moves import LIAR, PASS, Bid, Hand, Hands, Play, Rolled
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect, State
 from p2pdice.vector import SUPPORTED, Faces, Matches, decode, encode

@@ -1,7 +1,7 @@
 """Canonical values that SPEC.md prints: whoever changes one of these changes the rules or the wire."""
 
 from p2pdice.engine import apply, new_match
-from p2pdice.inputs import Pledges, Roll, Rolled, Stakes
+from p2pdice.moves import Pledges, Roll, Rolled, Stakes
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import State, plain
 

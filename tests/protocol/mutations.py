@@ -17,8 +17,7 @@ from unittest.mock import patch
 
 from p2pdice.engine import apply
 from p2pdice.errors import RulesError
-from p2pdice.inputs import Play
-from p2pdice.moves import parse_move
+from p2pdice.moves import Play, parse_move
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.stakes import NEWCOMER_COINS
 from protocol import limits

@@ -10,8 +10,8 @@ import pytest
 from cli.history import chi_square, p_value
 from cli.render import percent
 from cli.report.page import BOTTOM, HEIGHT, LEFT, TOP, Contents, bars, contents, dice_over_time
+from p2pdice.counting import at_least, exactly
 from p2pdice.events import BidMade, ChallengeCalled, RoundStarted, StakesPaid
-from p2pdice.odds import at_least, exactly
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened, MatchResult

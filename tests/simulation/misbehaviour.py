@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from p2pdice.engine import apply
 from p2pdice.errors import RulesError
-from p2pdice.inputs import Play
-from p2pdice.moves import Bid
+from p2pdice.moves import Bid, Play
 from p2pdice.rulesets import Ruleset
 from p2pdice.stakes import NEWCOMER_COINS
 from p2pdice.views import view

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from p2pdice import stakes
 from p2pdice.errors import RulesError
-from p2pdice.inputs import Wager
+from p2pdice.moves import Wager
 from p2pdice.stakes import check_wager
 from p2pdice.state import State
 from protocol import limits

@@ -10,8 +10,7 @@ from cli.table.board import Board
 from cli.table.pace import beats
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.events import Event
-from p2pdice.inputs import Hand, Hands, Play, Pledges, Roll, Rolled, Stakes
-from p2pdice.moves import parse_move
+from p2pdice.moves import Hand, Hands, Play, Pledges, Roll, Rolled, Stakes, parse_move
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import Expect, State
 from p2pdice.views import view

@@ -21,8 +21,7 @@ from cli.table.scene import Band, Scene, Talk
 from cli.table.theme import Theme
 from p2pdice.engine import apply
 from p2pdice.events import Event
-from p2pdice.inputs import Hand, Hands, Play, Pledges, Rolled
-from p2pdice.moves import parse_move
+from p2pdice.moves import Hand, Hands, Play, Pledges, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, State
 from protocol.events import (

@@ -17,12 +17,11 @@ from cli.table.theme import Theme
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
 from cli.text.narrate_motes import window
-from p2pdice.mischief import Buried, Effect
 from p2pdice.motes import Die
 from p2pdice.moves import Bid, Stake
-from p2pdice.powers.grey import Immunity
-from p2pdice.powers.red import Block
+from p2pdice.powers import Block, Immunity
 from p2pdice.rulesets import PRESETS
+from p2pdice.state import Buried, Effect
 from p2pdice.views import view
 from protocol.events import CupsSeen, YourTurn
 from tests.cli.table.boards import Sample, match_of
@@ -51,9 +50,7 @@ def at_night() -> Board:
             actor=2,
             lasting=(Immunity(2, 2), Block(1, 3, "cursed")),
         )
-        board.state = state._replace(
-            phase="night", turn=0, bids=(), table=state.table._replace(motes=motes, live=(0, 1, 2, 3))
-        )
+        board.state = state._replace(phase="night", turn=0, bids=(), motes=motes, live=(0, 1, 2, 3))
         board.turn = YourTurn(view(board.state, 0), 1)
         return board
     raise AssertionError("no bidding")
@@ -138,7 +135,7 @@ def test_in_the_bidding_the_graveyard_is_below_the_bid() -> None:
     assert board.state is not None
     assert board.state.motes is not None
     motes = board.state.motes._replace(stack=())
-    board.state = board.state._replace(phase="bidding", table=board.state.table._replace(motes=motes))
+    board.state = board.state._replace(phase="bidding", motes=motes)
     board.turn = None
     shown = drawn(board)
     assert "○ night ─ ● bidding" in shown

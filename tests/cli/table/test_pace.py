@@ -14,7 +14,7 @@ from cli.table.pace import Pace
 from cli.table.scene import Motion, spans
 from p2pdice import events as game
 from p2pdice.engine import new_match
-from p2pdice.inputs import Hand
+from p2pdice.moves import Hand
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Call, State
 from p2pdice.views import view

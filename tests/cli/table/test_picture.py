@@ -30,8 +30,7 @@ from cli.table.theme import MARKS, Depth, Ground, Theme, luminance
 from cli.text.move_forms import offers
 from p2pdice.engine import apply, new_match
 from p2pdice.events import BidMade
-from p2pdice.inputs import Evict, Hand, Play, Rolled
-from p2pdice.moves import Bid, parse_move
+from p2pdice.moves import Bid, Evict, Hand, Play, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.events import DiceRolled, MatchStarted, Misbehaved, PeerLost, YourTurn
@@ -67,8 +66,8 @@ def table(
     board, players = Board(), people(names, me)
     state = new_match(PRESETS[rules], len(names))
     board.take(MatchStarted("ab" * 32, state.ruleset, players, me, state, table="Friday"))
-    laid = state.table._replace(dice=dice, round=4, leader=first, palifico=palifico)
-    state, _ = apply(state._replace(table=laid, turn=first), Rolled())
+    laid = state._replace(dice=dice, round=4, leader=first, palifico=palifico, turn=first)
+    state, _ = apply(laid, Rolled())
     board.state = state
     if me is not None:
         board.take(DiceRolled(hand))
@@ -426,9 +425,8 @@ def test_a_conceded_player_has_no_dice_in_the_picture() -> None:
             )
         )
         assert board.state is not None
-        table_ = board.state.table
-        gone = table_._replace(dice=(0, *table_.dice[1:]), live=(1, 2, 3))
-        board.state, board.turn = board.state._replace(table=gone, turn=1), None
+        dice = (0, *board.state.dice[1:])
+        board.state, board.turn = board.state._replace(dice=dice, live=(1, 2, 3), turn=1), None
         shown = drawn(board, WAITING)
         assert "You're out." in shown
         assert not re.search(r"\b0 dice", shown)

@@ -16,7 +16,7 @@ from cli.table.moment import band, title
 from cli.table.picture import picture
 from cli.table.scene import Motion, Scene
 from cli.table.theme import Theme
-from p2pdice.inputs import Hand
+from p2pdice.moves import Hand
 from p2pdice.rulesets import PRESETS
 from tests.cli.table.boards import Sample, match_of
 

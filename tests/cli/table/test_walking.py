@@ -10,8 +10,7 @@ from cli.table.line_editor import Step, walk
 from cli.text.move_forms import offers
 from cli.text.speech import is_possible
 from p2pdice.engine import apply, new_match
-from p2pdice.inputs import Pledges, Rolled
-from p2pdice.moves import Bid, parse_move
+from p2pdice.moves import Bid, Pledges, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import View, view
 from tests.p2pdice.scripted import play

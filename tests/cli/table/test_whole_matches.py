@@ -14,7 +14,8 @@ from cli.table.scene import Scene
 from cli.table.theme import Theme
 from cli.text.move_forms import offers
 from p2pdice.events import PowerPlayed
-from p2pdice.powers import MOTES, POWERS
+from p2pdice.motes import MOTES
+from p2pdice.powers import POWERS
 from p2pdice.rulesets import PRESETS
 from protocol.events import Happened
 from tests.cli.table.boards import match_of

@@ -12,8 +12,7 @@ from cli.bots.program_bot import Fault, ProgramBot, fault_sentence, fault_summar
 from cli.foreign_text import LineBuffer
 from cli.text.choices import is_stake
 from p2pdice.engine import apply
-from p2pdice.inputs import Play
-from p2pdice.moves import Stake
+from p2pdice.moves import Play, Stake
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect
 from p2pdice.views import View, view

@@ -1,4 +1,6 @@
-"""Probabilities of a bid for a player who knows one hand: all other dice are independent and fair.
+"""The dice that count for a bid, and the chance of a bid for a player who knows one hand.
+
+All other dice are independent and fair.
 
 An unknown die stands for a bid on its face with chance 1/6, or 1/3 where ones are wild and the bid is not on them; how
 many of n stand is binomial. People are shown fractions, which are exact for any number of dice. House players
@@ -7,13 +9,28 @@ look them up in a row of floats instead, where each is the nearest to its fracti
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from math import comb
 
-from p2pdice.bids import count
-from p2pdice.inputs import Hand
+from p2pdice.moves import Hand
+
+
+def count(hands: Iterable[Hand], face: int, ones_wild: bool) -> int:
+    """Count the dice that stand for a bid on ``face``. Wild ones stand for every face; a bid on ones is for ones alone.
+
+    >>> count([(1, 3, 3), (1, 5)], 3, ones_wild=True), count([(1, 3, 3), (1, 5)], 3, ones_wild=False)
+    (4, 2)
+    """
+    wild = ones_wild and face != 1
+    counted = 0
+    for hand in hands:
+        counted += hand.count(face)
+        if wild:
+            counted += hand.count(1)
+    return counted
 
 
 def at_least(quantity: int, face: int, hand: Hand, unknown: int, ones_wild: bool) -> Fraction:

@@ -1,0 +1,439 @@
+"""The rules and the words of the six motes: one :class:`MotePower` for each, and the events that only it causes.
+
+:mod:`p2pdice.motes` has their notation, and :mod:`p2pdice.players.tactics` what they are worth to house players.
+``docs/architecture.md`` says what to touch for a new power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal
+
+from p2pdice.events import DieGained, Event, Names, PowerEvent, PowerPlayed
+from p2pdice.motes import NOTATION, Die, Group, Mote, Target
+from p2pdice.state import Effect, Lasting, Mischief, State
+
+Color = Literal["white", "grey", "yellow", "blue", "red", "black"]
+
+
+def has_target(state: State, motes: Mischief, effect: Effect) -> bool:
+    """Whether the seat is still live, or the die still in the graveyard."""
+    return effect.target in state.live if isinstance(effect.target, int) else motes.is_buried(effect.target)
+
+
+def leave_game(motes: Mischief, played: PowerPlayed) -> Mischief:
+    """Take the die that was played out of the graveyard and of the game."""
+    return motes.remove(played.die)
+
+
+def goes_on(_effect: Lasting, _leader: int) -> PowerEvent | None:
+    """Return no event: the effect does not end when a turn begins."""
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class MotePower:
+    """What one mote does, and how it is told and drawn.
+
+    Redeemed dice take effect when they are played, at sunset or sunrise. Cursed dice are played at night and in the
+    bidding: their effect waits on the stack, and resolves when everybody has passed.
+    """
+
+    mote: Mote
+
+    # Rules
+    targets: Callable[[State, Mischief, int, Die], Iterable[Target]]
+    """From the state, the table, a seat and its die: the targets of the die now, in the order of a menu."""
+    take_effect: Callable[[Mischief, Effect, int], tuple[Event, ...]]
+    """From the table, the effect and the face of the public die (0 without a roll): the events.
+
+    A Redeemed effect without a target is on the seat that played it. That of a Cursed die is still on top of the
+    stack, and the last of its events takes it off: see :attr:`PowerEvent.resolves`.
+    """
+    play: Callable[[Mischief, PowerPlayed], Mischief] = leave_game
+    """Moves the die itself when it is played: as a rule out of the game."""
+    is_answer: bool = False
+    """Whether it is played as an answer to the top of the stack, and only so; that die is then its target."""
+    outcomes: tuple[int, ...] = ()
+    """A face of the public die that is rolled when it resolves for each result, all equally likely; () without a roll.
+    For Cursed dice only."""
+    has_target: Callable[[State, Mischief, Effect], bool] = has_target
+    """Whether an effect of the night still has its target; without it, it does nothing."""
+    lasting: type[Lasting] | None = None
+    """Its effects that last, if any do; their name is in its :class:`~p2pdice.motes.Notation`."""
+    turn_begins: Callable[[Lasting, int], PowerEvent | None] = goes_on
+    """From such an effect and the seat whose turn begins: the event that ends it; None if it goes on."""
+    events: tuple[PowerEvent, ...] = ()
+    """One of each event that only this mote causes, as a sample. The seats in it are below 3."""
+
+    # Words and colours
+    letter: str
+    """The die on a screen. No two motes have the same."""
+    color: Color
+    """The nearest colour of the mote's name."""
+    hint: str
+    """Ends the refusal of a wrong use, after "a die of light"; ``{example}`` stands for the example."""
+    rule: str
+    """Its paragraph of the rules page."""
+    warning: str = ""
+    """A paragraph for the end of that page: a consequence that surprises."""
+    brief: str
+    """What it does for its player, in at most 50 columns."""
+    deed: str
+    """What one does with it, as a word of the line in which people type a move: ``destroy Ben's Light``."""
+    purpose: str
+    """Ends "Ada plays Dark"; ``{target}`` stands for the target."""
+
+    @property
+    def one(self) -> str:
+        """A die of it inside a sentence, such as ``a Blue``."""
+        return f"{'an' if self.mote[0] in 'aeiou' else 'a'} {self.mote.capitalize()}"
+
+
+def others_buried(_state: State, motes: Mischief, _seat: int, die: Die) -> Iterable[Target]:
+    """Yield every other die of the graveyard."""
+    return (other for other, _ in motes.graveyard if other != die)
+
+
+# Light takes a die back from the graveyard.
+
+
+def _take(motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+    assert isinstance(effect.target, Die)
+    return (DieGained(effect.by, len(motes.cups[effect.by]) + 1, effect.target),)
+
+
+LIGHT: Final = MotePower(
+    mote="light",
+    targets=others_buried,
+    take_effect=_take,
+    letter="L",
+    color="white",
+    hint="takes another die of the graveyard, as in {example}",
+    rule="Take any other die of the graveyard into your cup. So a player without dice is saved at sunrise.",
+    brief="take a die of the graveyard",
+    deed="take back",
+    purpose=" to take back {target}",
+)
+
+
+# Grey makes its player immune against one accusation.
+
+
+@dataclass(frozen=True, slots=True)
+class Immunity(Lasting):
+    """The next accusation against the player will be void."""
+
+    mote: ClassVar[Mote] = "grey"
+    voids_accusations: ClassVar[bool] = True
+    is_good: ClassVar[bool] = True
+
+    @property
+    def rank(self) -> int:
+        """By seat."""
+        return self.seat
+
+    def to_json(self) -> int:
+        """Return the seat."""
+        return self.seat
+
+    @property
+    def mark(self) -> str:
+        """A word beside the name of the player."""
+        return "shielded"
+
+
+@dataclass(frozen=True, slots=True)
+class ImmunityGained(PowerEvent):
+    """The next accusation against this player will be void."""
+
+    type: ClassVar[str] = "immune"
+    seat: int
+
+    def after(self, motes: Mischief) -> Mischief:
+        """Make the player immune."""
+        return motes.with_lasting(Immunity(self.seat, self.seat))
+
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it."""
+        return f"{names.does(self.seat, 'is', 'are')} shielded: the next call on {names.who(self.seat)} doesn't count."
+
+
+def _if_not_immune(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+    return () if seat in motes.immune else (None,)
+
+
+def _protect(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+    return (ImmunityGained(effect.by),)
+
+
+GREY: Final = MotePower(
+    mote="grey",
+    targets=_if_not_immune,
+    take_effect=_protect,
+    lasting=Immunity,
+    events=(ImmunityGained(0),),
+    letter="G",
+    color="grey",
+    hint="needs no target, as in {example}, and nobody is made immune twice",
+    rule=(
+        "It shields you: the next call on you doesn't count, true bid or not. No cup goes up, the caller has to raise"
+        " instead, and the shield is spent. (If no raise is possible the call counts, and you stay shielded.) It lasts"
+        " until it is used or you are out, through as many rounds as that takes; while you are shielded you cannot play"
+        " another Grey."
+    ),
+    warning=(
+        "A shielded player who starts may bid as many sixes as there are dice. The next player cannot call that with"
+        " success: the call doesn't count, and they have to bid even more, which the one after them calls. A shield of"
+        " one's own helps."
+    ),
+    brief="the next call on you is void",
+    deed="shield",
+    purpose=" as a shield",
+)
+
+
+# Neutral comes back into the cup, and another die goes to the graveyard in its place.
+
+
+def _others_in_cup(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+    return (other for other in motes.cups[seat] if other.mote != "neutral")
+
+
+def _swap(motes: Mischief, played: PowerPlayed) -> Mischief:
+    assert isinstance(played.target, Die)
+    swapped = motes.unbury(played.die).bury(played.target, played.seat)
+    return swapped.with_cup(played.seat, (*swapped.cups[played.seat], played.die))
+
+
+def _nothing_more(_motes: Mischief, _effect: Effect, _face: int) -> tuple[Event, ...]:
+    return ()
+
+
+NEUTRAL: Final = MotePower(
+    mote="neutral",
+    targets=_others_in_cup,
+    take_effect=_nothing_more,
+    play=_swap,
+    letter="N",
+    color="yellow",
+    hint="is swapped with a die of your cup that is no Neutral, as in {example}",
+    rule=(
+        "Swap it with a die of your cup: it comes back, and the other one goes to the graveyard as sent by you. (Not"
+        " with another Neutral. It is also called Yellow.)"
+    ),
+    brief="swap with a die of yours",
+    deed="swap",
+    purpose=" to swap it for {target}",
+)
+
+
+# Blue stops the power on top of the stack.
+
+
+@dataclass(frozen=True, slots=True)
+class PowerStopped(PowerEvent):
+    """A Blue took away the effect of another die."""
+
+    type: ClassVar[str] = "stopped"
+    resolves: ClassVar[bool] = True
+    seat: int
+    """The player of the Blue."""
+    die: Die
+    """The die that has no effect now."""
+
+    def after(self, motes: Mischief) -> Mischief:
+        """Take the other effect off the stack."""
+        return motes._replace(stack=tuple(effect for effect in motes.stack if effect.die != self.die))
+
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it."""
+        return f"{names.whose(self.seat)} Blue stops {names.die(self.die, self.seat)}. Both are spent."
+
+
+def _no_target(_state: State, _motes: Mischief, _seat: int, _die: Die) -> Iterable[Target]:
+    return (None,)
+
+
+def _is_on_stack(_state: State, motes: Mischief, effect: Effect) -> bool:
+    return any(other.die == effect.target for other in motes.stack)
+
+
+def _stop(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+    assert isinstance(effect.target, Die)
+    return (PowerStopped(effect.by, effect.target),)
+
+
+BLUE: Final = MotePower(
+    mote="blue",
+    targets=_no_target,
+    take_effect=_stop,
+    is_answer=True,
+    has_target=_is_on_stack,
+    events=(PowerStopped(2, Die("blue", 1)),),
+    letter="B",
+    color="blue",
+    hint="answers the power that another player put on top of the stack, as in {example}",
+    rule="Answers the power on top of the stack, also another Blue: that one has no effect.",
+    brief="stop the power on top of the stack",
+    deed="stop",
+    purpose=" to stop {target}",
+)
+
+
+# Red rolls a die that keeps a player from playing dice of one group.
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Lasting):
+    """The player may play no dice of a group, until just before the Sunset of the next turn that ``by`` leads."""
+
+    mote: ClassVar[Mote] = "red"
+    group: Group
+
+    def forbids(self, group: Group) -> bool:
+        """Whether it is this group."""
+        return group == self.group
+
+    def to_json(self) -> dict[str, int | str]:
+        """Return the seat, the group, and the seat of the player of the Red."""
+        return {"seat": self.seat, "group": self.group, "by": self.by}
+
+    @property
+    def mark(self) -> str:
+        """Two words beside the name of the player."""
+        return f"no {self.group}"
+
+    def note(self, who: str) -> str:
+        """Return it as a line about the table."""
+        return f"no {self.group.capitalize()} dice for {who}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerBlocked(PowerEvent):
+    """The die of a Red was rolled: ``target`` may play no dice of ``group`` for now."""
+
+    type: ClassVar[str] = "blocked"
+    resolves: ClassVar[bool] = True
+    seat: int
+    """The player of the Red; it lasts until they lead again."""
+    target: int
+    face: int
+    group: Group
+
+    def after(self, motes: Mischief) -> Mischief:
+        """Block the player."""
+        return motes.with_lasting(Block(self.target, self.seat, self.group))
+
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it."""
+        parity = "odd" if self.face % 2 else "even"
+        until = f"{names.who(self.seat)} {'lead' if self.seat == names.me else 'leads'}"
+        what = f"{names.who(self.target)} may play no {self.group.capitalize()} dice until {until} again"
+        return f"The die shows {self.face}, {parity}: {what}."
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEnded(PowerEvent):
+    """The player of a Red leads again, so it forbids nothing any more."""
+
+    type: ClassVar[str] = "unblocked"
+    seat: int
+    target: int
+    group: Group
+
+    def after(self, motes: Mischief) -> Mischief:
+        """End the block."""
+        return motes.without_lasting(Block(self.target, self.seat, self.group))
+
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it."""
+        target = names.who(self.target)
+        return f"{names.whose(self.seat)} Red no longer keeps {target} from playing {self.group.capitalize()} dice."
+
+
+def _other_players(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+    return (other for other in state.live if other != seat)
+
+
+def _unblock(effect: Lasting, leader: int) -> PowerEvent | None:
+    assert isinstance(effect, Block)
+    return BlockEnded(effect.by, effect.seat, effect.group) if leader == effect.by else None
+
+
+def _block(_motes: Mischief, effect: Effect, face: int) -> tuple[Event, ...]:
+    assert isinstance(effect.target, int)
+    return (PlayerBlocked(effect.by, effect.target, face, "cursed" if face % 2 else "redeemed"),)
+
+
+RED: Final = MotePower(
+    mote="red",
+    targets=_other_players,
+    take_effect=_block,
+    outcomes=(1, 2),
+    lasting=Block,
+    turn_begins=_unblock,
+    events=(PlayerBlocked(0, 1, 3, "cursed"), BlockEnded(0, 1, "cursed")),
+    letter="R",
+    color="red",
+    hint="is played on another live player, and not as an answer, as in {example}",
+    rule=(
+        "Name another player; a die is rolled that all can see. If it is odd, they can play no Cursed dice, if it is"
+        " even no Redeemed ones, until you lead again or are out."
+    ),
+    brief="roll to bar a player from a group",
+    deed="block",
+    purpose=" to block {target}",
+)
+
+
+# Dark removes another die of the graveyard from the game.
+
+
+@dataclass(frozen=True, slots=True)
+class DieDestroyed(PowerEvent):
+    """A Dark took a die out of the game."""
+
+    type: ClassVar[str] = "destroyed"
+    resolves: ClassVar[bool] = True
+    seat: int
+    die: Die
+
+    def after(self, motes: Mischief) -> Mischief:
+        """Take the die out of the graveyard and of the game."""
+        return motes.remove(self.die)
+
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it."""
+        return f"{names.whose(self.seat)} Dark destroys {names.die(self.die, self.seat)}."
+
+
+def _destroy(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+    assert isinstance(effect.target, Die)
+    return (DieDestroyed(effect.by, effect.target),)
+
+
+DARK: Final = MotePower(
+    mote="dark",
+    targets=others_buried,
+    take_effect=_destroy,
+    events=(DieDestroyed(1, Die("dark", 0)),),
+    letter="D",
+    color="black",
+    hint="destroys another die of the graveyard, and is no answer, as in {example}",
+    rule="Remove another die of the graveyard from the game.",
+    brief="destroy another die of the graveyard",
+    deed="destroy",
+    purpose=" to destroy {target}",
+)
+
+
+_BY_MOTE: Final = {power.mote: power for power in (LIGHT, GREY, NEUTRAL, BLUE, RED, DARK)}
+POWERS: Final[Mapping[Mote, MotePower]] = MappingProxyType({mote: _BY_MOTE[mote] for mote in NOTATION})
+"""By mote, in the order of the faces of the roll for the prize."""
+EVENTS: Final[Mapping[str, type[PowerEvent]]] = MappingProxyType(
+    {type(event).__name__: type(event) for power in POWERS.values() for event in power.events}
+)
+"""The events that only one mote causes, by name."""
