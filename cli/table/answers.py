@@ -1,17 +1,19 @@
-"""Answers to questions about a board, the same for players, spectators and replays."""
+"""Sentences about a board for all tables: answers to questions, and the questions in boxes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import TYPE_CHECKING
 
-from cli.render import dice_count, faces, hand, listing, percent, sentence
+from cli.render import counted, dice_count, faces, hand, listing, percent, sentence
+from cli.table.scene import Choice, Dialog
 from cli.text.narrate import time_left
 from cli.text.narrate_game import choosing, dice_by_player
 from cli.text.narrate_motes import graveyard, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
-from p2pdice.state import Expect
+from p2pdice.state import NOBODY, Expect
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -193,3 +195,98 @@ def score(wins: dict[str, int], players: Sequence[PlayerInfo]) -> str:
         zip(players, display_names(players), strict=True), key=lambda each: -wins.get(each[0].fingerprint, 0)
     )
     return listing([f"{name} {wins.get(player.fingerprint, 0)}" for player, name in ranked])
+
+
+# Boxes
+
+
+def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_on: bool) -> Dialog:
+    """Return the question before one leaves a match.
+
+    :param goes_on: the others can go on without this player.
+    """
+    state = board.state
+    assert state is not None
+    others = [board.seating.names[seat] for seat in state.live if seat != board.me]
+    now = f"Round {state.round}; it is {board.seating.whose(state.turn)} turn" if state.turn >= 0 else ""
+    left = f", with {time_left(ceil(clock.seconds))} left" if now and clock is not None else ""
+    late = "If you are away for long, they may go on without you." if goes_on else "The match waits for you."
+    when = f"; it takes effect after {board.seating.whose(state.turn)} move" if _is_later(board, state) else ""
+    means = f"you are out for good; {listing(others)} play on" if len(others) > 1 else "you lose this match"
+    choices = (
+        Choice("s", "Stay"),
+        Choice("l", "Come back later", "your dice are kept; return with p2pdice resume", "quit now"),
+        Choice("c", "Concede", f"{means}{when}", "concede yes"),
+    )
+    lines = [*([f"{now}{left}."] if now else []), late]
+    return Dialog("Leave the table?", lines, choices, picked=2 if is_conceding else 0)
+
+
+def _is_later(board: Board, state: State) -> bool:
+    return state.expects.kind is Expect.MOVE and state.turn not in (board.me, NOBODY)
+
+
+def absence_box(
+    board: Board, clock: Clock | None, lost: PlayerInfo, seconds: int, *, can_wait: bool, can_claim: bool
+) -> Dialog:
+    """Return the question what to do about a player who does not answer.
+
+    :param seconds: since they were last heard of.
+    :param can_wait: the reader's program can wait longer.
+    :param can_claim: it is a match of two, which the reader can leave as claimed.
+    """
+    name = board.seating.named([lost])
+    lines = [f"{name} left {since(seconds)} ago, and can still come back."] if lost.fingerprint in board.gone else []
+    if clock is not None and clock.goes_on:
+        voters = [each for each in board.seating.players if each not in clock.awaited and not each.is_me]
+        others = [board.seating.named([each]) for each in voters]
+        left = time_left(ceil(clock.seconds))
+        needs = f" (needs {listing(others)} too)" if others else ""
+        can = f"{listing([*others, 'you'])} can" if others else "You can"
+        lines += [
+            f"No word from {name}'s laptop for {counted(seconds, 'second')}.",
+            f"{can} go on without {name} in {left}.",
+        ]
+        wait = [Choice("w", "Wait two more minutes", line="wait")] if can_wait else []
+        choices = [
+            *wait,
+            Choice("g", f"Go on without {name} in {left}{needs}"),
+            Choice("q", "Leave, and come back to this match later", line="quit now"),
+        ]
+        return Dialog(f"{name} isn't answering", lines, choices, tone="warn")
+    lines.append(f"There are too few of you to go on without {name}, so the match waits.")
+    claimed = (
+        f"Only your own history notes it: claimed, not confirmed. Nobody wins, no coins move, and you and {name} can"
+        " both still resume."
+    )
+    claim = [Choice("c", "Leave it as claimed", claimed, "claim")] if can_claim else []
+    choices = [Choice("w", f"Wait for {name}"), Choice("l", "Leave; resume another day", line="quit now"), *claim]
+    return Dialog(f"{name} is away", lines, choices, tone="warn")
+
+
+def newcomer_box(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> Dialog:
+    """Return the question of a host about somebody who wants to sit down, or of a guest about somebody who sits there.
+
+    :param name: safe to print.
+    :param came_by: ``code``, ``line`` or ``network``; empty if the reader is a guest.
+    :param namesake: the reader trusts another key under this name.
+    """
+    ways = {"code": "came with the code", "line": "came with the long line", "network": "found the table by itself"}
+    lines = [f"{player.fingerprint}{', ' * bool(came_by)}{ways.get(came_by, '')}"]
+    if namesake:
+        lines.append(f"Not the {name} you trust: compare keys before you play.")
+    key = player.fingerprint
+    if came_by:
+        choices = [
+            Choice("a", "Let them sit", line=f"seat {key}"),
+            Choice("r", "Refuse", line=f"refuse {key}"),
+            Choice("w", "Let them watch", line=f"watch {key}"),
+        ]
+        return Dialog(f"{name} wants to sit down", lines, choices, tone="warn" if namesake else "text")
+    choices = [Choice("p", "Play with them", line=f"seat {key}"), Choice("l", "Leave the table", line="quit")]
+    return Dialog(f"{name} sits here", lines, choices, picked=1, tone="warn")
+
+
+def since(seconds: int) -> str:
+    """Return a time in words: ``42 seconds``, ``six minutes``."""
+    return counted(seconds, "second") if seconds < 120 else counted(seconds // 60, "minute")

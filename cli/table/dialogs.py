@@ -1,121 +1,21 @@
-"""Dialogues and pages: questions in a box on the table, and texts that cover it."""
+"""Dialogues and pages as they are drawn: a box on the table, and a text that covers it."""
 
 from __future__ import annotations
 
-from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from cli.render import counted, listing, wrapped
+from cli.render import wrapped
 from cli.table.canvas import cut, width
-from cli.table.scene import Choice, Dialog
-from cli.text.narrate import time_left
-from p2pdice.state import NOBODY, Expect
 
 if TYPE_CHECKING:
-    from cli.table.board import Board
     from cli.table.canvas import Area, Canvas
-    from cli.table.scene import Page
-    from p2pdice.state import State
-    from protocol.events import PlayerInfo
-    from protocol.match.progress import Clock
+    from cli.table.scene import Choice, Dialog, Page
 
     _Row = tuple[str, Choice | None]
     """One row of a dialogue, and the choice that it names."""
 
 _WIDEST: Final = 64
 """Columns of a dialogue: as long as a line can be read at a glance."""
-
-
-def leaving(board: Board, clock: Clock | None, *, is_conceding: bool, goes_on: bool) -> Dialog:
-    """Return the question before one leaves a match.
-
-    :param goes_on: the others can go on without this player.
-    """
-    state = board.state
-    assert state is not None
-    others = [board.seating.names[seat] for seat in state.live if seat != board.me]
-    now = f"Round {state.round}; it is {board.seating.whose(state.turn)} turn" if state.turn >= 0 else ""
-    left = f", with {time_left(ceil(clock.seconds))} left" if now and clock is not None else ""
-    late = "If you are away for long, they may go on without you." if goes_on else "The match waits for you."
-    when = f"; it takes effect after {board.seating.whose(state.turn)} move" if _is_later(board, state) else ""
-    means = f"you are out for good; {listing(others)} play on" if len(others) > 1 else "you lose this match"
-    choices = (
-        Choice("s", "Stay"),
-        Choice("l", "Come back later", "your dice are kept; return with p2pdice resume", "quit now"),
-        Choice("c", "Concede", f"{means}{when}", "concede yes"),
-    )
-    lines = [*([f"{now}{left}."] if now else []), late]
-    return Dialog("Leave the table?", lines, choices, picked=2 if is_conceding else 0)
-
-
-def _is_later(board: Board, state: State) -> bool:
-    return state.expects.kind is Expect.MOVE and state.turn not in (board.me, NOBODY)
-
-
-def waiting(
-    board: Board, clock: Clock | None, lost: PlayerInfo, seconds: int, *, can_wait: bool, can_claim: bool
-) -> Dialog:
-    """Return the question what to do about a player who does not answer.
-
-    :param seconds: since they were last heard of.
-    :param can_wait: the reader's program can wait longer.
-    :param can_claim: it is a match of two, which the reader can leave as claimed.
-    """
-    name = board.seating.named([lost])
-    lines = [f"{name} left {since(seconds)} ago, and can still come back."] if lost.fingerprint in board.gone else []
-    if clock is not None and clock.goes_on:
-        voters = [each for each in board.seating.players if each not in clock.awaited and not each.is_me]
-        others = [board.seating.named([each]) for each in voters]
-        left = time_left(ceil(clock.seconds))
-        needs = f" (needs {listing(others)} too)" if others else ""
-        can = f"{listing([*others, 'you'])} can" if others else "You can"
-        lines += [
-            f"No word from {name}'s laptop for {counted(seconds, 'second')}.",
-            f"{can} go on without {name} in {left}.",
-        ]
-        wait = [Choice("w", "Wait two more minutes", line="wait")] if can_wait else []
-        choices = [
-            *wait,
-            Choice("g", f"Go on without {name} in {left}{needs}"),
-            Choice("q", "Leave, and come back to this match later", line="quit now"),
-        ]
-        return Dialog(f"{name} isn't answering", lines, choices, tone="warn")
-    lines.append(f"There are too few of you to go on without {name}, so the match waits.")
-    claimed = (
-        f"Only your own history notes it: claimed, not confirmed. Nobody wins, no coins move, and you and {name} can"
-        " both still resume."
-    )
-    claim = [Choice("c", "Leave it as claimed", claimed, "claim")] if can_claim else []
-    choices = [Choice("w", f"Wait for {name}"), Choice("l", "Leave; resume another day", line="quit now"), *claim]
-    return Dialog(f"{name} is away", lines, choices, tone="warn")
-
-
-def newcomer(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> Dialog:
-    """Return the question of a host about somebody who wants to sit down, or of a guest about somebody who sits there.
-
-    :param name: safe to print.
-    :param came_by: ``code``, ``line`` or ``network``; empty if the reader is a guest.
-    :param namesake: the reader trusts another key under this name.
-    """
-    ways = {"code": "came with the code", "line": "came with the long line", "network": "found the table by itself"}
-    lines = [f"{player.fingerprint}{', ' * bool(came_by)}{ways.get(came_by, '')}"]
-    if namesake:
-        lines.append(f"Not the {name} you trust: compare keys before you play.")
-    key = player.fingerprint
-    if came_by:
-        choices = [
-            Choice("a", "Let them sit", line=f"seat {key}"),
-            Choice("r", "Refuse", line=f"refuse {key}"),
-            Choice("w", "Let them watch", line=f"watch {key}"),
-        ]
-        return Dialog(f"{name} wants to sit down", lines, choices, tone="warn" if namesake else "text")
-    choices = [Choice("p", "Play with them", line=f"seat {key}"), Choice("l", "Leave the table", line="quit")]
-    return Dialog(f"{name} sits here", lines, choices, picked=1, tone="warn")
-
-
-def since(seconds: int) -> str:
-    """Return a time in words: ``42 seconds``, ``six minutes``."""
-    return counted(seconds, "second") if seconds < 120 else counted(seconds // 60, "minute")
 
 
 def draw_dialog(canvas: Canvas, dialog: Dialog, area: Area) -> None:

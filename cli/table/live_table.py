@@ -24,6 +24,8 @@ from cli.text.event_json import event_line
 from cli.text.narrate import narrate
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import Seating, display_names
+from protocol.crypto.words import fingerprint_words
+from protocol.errors import NodeError
 from protocol.events import (
     Claimed,
     Continued,
@@ -42,7 +44,6 @@ from protocol.wire.names import is_marked_as_bot
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.showing import Showing
-    from protocol.errors import NodeError
     from protocol.events import PlayerInfo
     from protocol.match.progress import Clock, Progress
     from protocol.node.node import Node
@@ -297,8 +298,6 @@ class LiveTable(Table):
             self._say(f"Messages from {name} are shown again.")
 
     def _do_trust(self, rest: str) -> None:
-        from protocol.crypto.words import fingerprint_words
-
         if (found := self._other("trust", rest)) is None:
             return
         player, name = found
@@ -317,8 +316,6 @@ class LiveTable(Table):
 
     def _ask_node(self, do: Callable[[], object]) -> bool:
         """Let the node do something; tell whether it did, and the person why not."""
-        from protocol.errors import NodeError
-
         try:
             do()
         except NodeError as error:

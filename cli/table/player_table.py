@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from cli.exits import Failure
 from cli.render import command_line, faces, listing, sentence
 from cli.settings import home_words
-from cli.table import answers, dialogs
+from cli.table import answers
 from cli.table.board import Told
 from cli.table.face import HOST
+from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
 from cli.table.showing import Showing
 from cli.table.terminal import is_ascii
@@ -32,6 +33,7 @@ from p2pdice.events import PlayerOut
 from p2pdice.moves import Bid, Concede, Move, Stake
 from p2pdice.plurals import plural
 from p2pdice.state import Expect
+from protocol.errors import NamesakeError, NodeError
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
@@ -55,7 +57,6 @@ from protocol.storage.home import Home
 
 if TYPE_CHECKING:
     from cli.settings import Settings
-    from cli.table.lesson_table import LessonTable
     from cli.table.live_table import SpectatorTable
     from cli.table.scene import Dialog
     from cli.table.table import Face
@@ -262,13 +263,15 @@ class PlayerTable(LiveTable):
         if self._is_out:
             return None
         if self._is_leaving:
-            return dialogs.leaving(self.board, self.clock(), is_conceding=self._is_conceding, goes_on=self._goes_on())
+            return answers.leaving_box(
+                self.board, self.clock(), is_conceding=self._is_conceding, goes_on=self._goes_on()
+            )
         if (lost := self._silent()) is None:
             return None
         # Words that this program does not have, or that are of no use now, are not offered in a box either.
         can_wait, can_claim = self.is_offered("wait"), self._node.can_claim
         seconds = self.away()[lost.fingerprint]
-        return dialogs.waiting(self.board, self.clock(), lost, seconds, can_wait=can_wait, can_claim=can_claim)
+        return answers.absence_box(self.board, self.clock(), lost, seconds, can_wait=can_wait, can_claim=can_claim)
 
     def _silent(self) -> PlayerInfo | None:
         """Return the first player who does not answer, unless the reader has said what to do about them."""
@@ -285,7 +288,7 @@ class PlayerTable(LiveTable):
             player = question.player
             if not self._is_closed(player):
                 name = display_names([player], self.board.players)[0]
-                return dialogs.newcomer(name, player, question.came_by, namesake=question.namesake)
+                return answers.newcomer_box(name, player, question.came_by, namesake=question.namesake)
         return None
 
     def close_dialog(self) -> None:
@@ -382,8 +385,6 @@ class PlayerTable(LiveTable):
         return not (self.words[word].in_lobby and (board.match or board.over is not None or board.claimed is not None))
 
     def _play(self, move: Move, turn: YourTurn) -> None:
-        from protocol.errors import NodeError
-
         if isinstance(move, Concede):
             self._do_concede("")
             return
@@ -471,8 +472,6 @@ class PlayerTable(LiveTable):
     _do_remove = partialmethod(_decide, word="remove")
 
     def _do_learn(self, _rest: str) -> None:
-        from cli.table.lesson_table import LessonTable
-
         if not self.face.is_interactive:
             self._say("A lesson needs a terminal. The rules in words: rules")
         elif not self.is_offered("learn"):
@@ -520,8 +519,6 @@ class PlayerTable(LiveTable):
 
         :param instead_of: an earlier way back, which still waits for somebody and is cancelled.
         """
-        from protocol.errors import NamesakeError, NodeError
-
         assert self._again is not None
         if instead_of is not None:
             instead_of.cancel()

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import pytest
 
 from cli.settings import Settings
-from cli.table import answers, dialogs, moment
+from cli.table import answers, moment
 from cli.table.board import Board
 from cli.table.pace import beats
 from cli.table.picture import picture
@@ -140,7 +140,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Starts when all four seats are taken, or when you start it.": lambda: screen(hosted()),
     "You are in. Waiting for one more player, or for Ada to start.": lambda: screen(guest()),
     "Mallory wants to sit down / Let them sit / Refuse / Let them watch": lambda: spelled(
-        dialogs.newcomer("Mallory", GUS, "code", namesake=False)
+        answers.newcomer_box("Mallory", GUS, "code", namesake=False)
     ),
     # Start
     "Everybody has signed in. Seats are drawn.": lambda: told(node.MatchFormed("ab" * 32)),
@@ -207,7 +207,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     # Leave
     "Concede: you lose this match. It takes effect after Ben's move.": lambda: conceding(),
     "Leave the table? / Stay / Come back later / Concede": lambda: spelled(
-        dialogs.leaving(three(), None, is_conceding=False, goes_on=True)
+        answers.leaving_box(three(), None, is_conceding=False, goes_on=True)
     ),
     "You'll be out as soon as Ben is back.": lambda: told(node.ConcedeAccepted((BEN,))),
     "You left. The match waits for you. Come back with:": lambda: Table().line.way_back(),
@@ -316,7 +316,7 @@ def three() -> Board:
 
 
 def silent(who: node.PlayerInfo, clock: Clock | None) -> Dialog:
-    return dialogs.waiting(three(), clock, who, 42, can_wait=True, can_claim=True)
+    return answers.absence_box(three(), clock, who, 42, can_wait=True, can_claim=True)
 
 
 def board_of(state: State, *more: node.NodeEvent) -> Board:

@@ -14,18 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.settings import Settings
+from cli.table import answers
 from cli.table.canvas import Area, Canvas, width
-from cli.table.dialogs import (
-    draw_dialog,
-    draw_page,
-    leaving,
-    newcomer,
-    page_rows,
-    page_size,
-    rows,
-    since,
-    waiting,
-)
+from cli.table.dialogs import draw_dialog, draw_page, page_rows, page_size, rows
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, Page
 from cli.table.theme import Theme
@@ -63,7 +54,7 @@ def table(players: Sequence[str] = ("Ada", "Ben", "Cleo"), *moves: str) -> Sampl
 def test_leaving_is_asked_about_with_its_consequences() -> None:
     sample = table()
     clock = Clock(sample.players[:1], 101.2, 120.0, True)
-    assert drawn(leaving(sample.board, clock, is_conceding=False, goes_on=True), Area(1, 0, 66, 12)) == (
+    assert drawn(answers.leaving_box(sample.board, clock, is_conceding=False, goes_on=True), Area(1, 0, 66, 12)) == (
         """\
   ╭─ Leave the table? ───────────────────────────────────────────╮
   │                                                              │
@@ -82,7 +73,7 @@ def test_leaving_is_asked_about_with_its_consequences() -> None:
 
 def test_conceding_is_picked_for_whoever_asked_for_it_and_says_when_it_counts() -> None:
     sample = table(("Ada", "Ben"), "1x2")
-    dialog = leaving(sample.board, None, is_conceding=True, goes_on=False)
+    dialog = answers.leaving_box(sample.board, None, is_conceding=True, goes_on=False)
     assert dialog.choices[dialog.picked].line == "concede yes"
     assert dialog.choices[dialog.picked].note == "you lose this match; it takes effect after Ben's move"
     assert dialog.lines[-1] == "The match waits for you."
@@ -94,7 +85,7 @@ def test_a_player_who_does_not_answer_is_waited_for_or_not(goes_on: bool, can_wa
     sample = table(("Ada", "Ben", "Cleo"), "1x2")
     ben = sample.players[1]
     clock = Clock((ben,), 78.0, 120.0, goes_on)
-    dialog = waiting(sample.board, clock, ben, 42, can_wait=can_wait, can_claim=can_claim)
+    dialog = answers.absence_box(sample.board, clock, ben, 42, can_wait=can_wait, can_claim=can_claim)
     lines = {choice.line for choice in dialog.choices}
     assert (dialog.lines[0] == "No word from Ben's laptop for 42 seconds.") == goes_on
     assert ("wait" in lines) == (goes_on and can_wait)
@@ -107,7 +98,7 @@ def test_a_player_who_does_not_answer_is_waited_for_or_not(goes_on: bool, can_wa
 
 def test_a_match_that_waits_says_why_and_what_a_claim_is() -> None:
     sample = table()
-    dialog = waiting(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
+    dialog = answers.absence_box(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
     assert drawn(dialog, Area(1, 0, 66, 13)) == (
         """\
   ╭─ Ben is away ────────────────────────────────────────────────╮
@@ -182,9 +173,12 @@ def test_every_choice_begins_with_a_capital() -> None:
     sample = table()
     clock = Clock((sample.players[1],), 78.0, 120.0, True)
     dialogs = [
-        leaving(sample.board, None, is_conceding=False, goes_on=True),
-        *(waiting(sample.board, each, sample.players[1], 42, can_wait=True, can_claim=True) for each in (clock, None)),
-        *(newcomer("Mallory", MALLORY, came_by, namesake=True) for came_by in ("code", "")),
+        answers.leaving_box(sample.board, None, is_conceding=False, goes_on=True),
+        *(
+            answers.absence_box(sample.board, each, sample.players[1], 42, can_wait=True, can_claim=True)
+            for each in (clock, None)
+        ),
+        *(answers.newcomer_box("Mallory", MALLORY, came_by, namesake=True) for came_by in ("code", "")),
     ]
     assert [choice.text for dialog in dialogs for choice in dialog.choices if not choice.text[0].isupper()] == []
 
@@ -192,7 +186,7 @@ def test_every_choice_begins_with_a_capital() -> None:
 def test_whoever_left_on_purpose_is_not_called_silent() -> None:
     sample = table()
     sample.board.gone.add(sample.players[1].fingerprint)
-    dialog = waiting(sample.board, None, sample.players[1], 360, can_wait=False, can_claim=False)
+    dialog = answers.absence_box(sample.board, None, sample.players[1], 360, can_wait=False, can_claim=False)
     assert dialog.lines[0] == "Ben left six minutes ago, and can still come back."
 
 
@@ -205,7 +199,7 @@ def test_whoever_left_on_purpose_is_not_called_silent() -> None:
     ],
 )
 def test_a_newcomer_is_let_in_or_not(came_by: str, namesake: bool, lines: list[str]) -> None:
-    dialog = newcomer("Mallory", MALLORY, came_by, namesake=namesake)
+    dialog = answers.newcomer_box("Mallory", MALLORY, came_by, namesake=namesake)
     typed = [f"{word} {MALLORY.fingerprint}" if word != "quit" else word for word in lines]
     assert [choice.line for choice in dialog.choices] == typed, "a fingerprint cannot be mistaken, as a name can"
     shown = drawn(dialog, Area(0, 0, 80, 12))
@@ -257,7 +251,7 @@ def test_nothing_is_lost_when_a_text_is_broken(text: str, columns: int) -> None:
     ("seconds", "words"), [(1, "one second"), (42, "42 seconds"), (119, "119 seconds"), (360, "six minutes")]
 )
 def test_the_time_since_somebody_left_is_told_in_words(seconds: int, words: str) -> None:
-    assert since(seconds) == words
+    assert answers.since(seconds) == words
 
 
 # Boxes of a whole table
