@@ -20,10 +20,9 @@ from cli.render import FACES, columns, listing, percent
 from cli.table.board import Board
 from cli.table.telling import tell
 from cli.text.hindsight import Weighed, weigh
-from cli.text.recap import Round, Row, fold, recap
-from cli.text.round_summary import Rounds
+from cli.text.recap import Row, recap
 from cli.text.seating import Seating
-from p2pdice.events import RoundStarted, StakesPaid
+from p2pdice.events import MatchOver, RoundStarted, StakesPaid
 from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
@@ -191,11 +190,10 @@ def contents(replayed: Replay) -> Contents:
     board = Board()
     part = Chapter(*2 * ("Before the first round",))
     found.rounds.append(part)
-    past: tuple[Round, ...] = ()
-    rounds = Rounds(found.seating)
     for _, event in replayed.tell():
-        past = fold(past, event)
-        if isinstance(event, Happened) and (ended := rounds.take(event.event)):
+        if isinstance(event, Happened) and isinstance(event.event, RoundStarted | MatchOver) and board.rounds:
+            keeps_wrong = event.state.ruleset.verdict == "right-side-discards"
+            ended = board.rounds[-1].line(found.seating, keeps_wrong=keeps_wrong)
             part.ending = ended.removeprefix(f"{part.title}: ")
         board.take(event)
         counted.take(event, board)
@@ -213,10 +211,9 @@ def contents(replayed: Replay) -> Contents:
                 each = zip(found.seating.names, paid.payout, paid.delta, strict=True)
                 found.payments = [Payment(*values) for values in each]
             case MatchStarted():
-                rounds = Rounds(found.seating, keeps_wrong=event.ruleset.verdict == "right-side-discards")
                 continue
         part.lines.extend(_lines(event, board))
-    found.recap = recap(past, found.seating)
+    found.recap = recap(board.rounds, found.seating)
     found.places, found.dealt = counted.places, counted.dice
     found.rounds = [each for each in found.rounds if each.lines or each.hands]
     return found

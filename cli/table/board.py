@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape
-from cli.text.recap import Round, Row, fold, recap
+from cli.text.recap import Row, recap
+from cli.text.rounds import Round, fold
 from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.moves import Hand
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
     from p2pdice.state import State
 
-Consequence = game.DieLost | game.DieGained | game.PlayerOut
-
 
 @dataclass(frozen=True, slots=True)
 class CupOpened:
@@ -78,19 +77,19 @@ Told = NodeEvent | CupOpened
 """All that a board takes: the events of a node, and the opening of single cups."""
 
 
-@dataclass(slots=True)
-class Showdown:
-    """The end of a round: cups, count, verdict, and dice lost."""
+class Showdown(NamedTuple):
+    """The end of a round on the screen: cups, count, verdict, and dice lost."""
 
     shown: game.HandsShown
-    call: game.ChallengeCalled | None
-    round: int
-    opened: list[int] = field(default_factory=list)
+    played: Round
+    """With the call; once all cups are open, with the verdict and what came of it."""
+    opened: tuple[int, ...] = ()
     """Seats whose cups are shown open, in the order of opening."""
-    is_counted: bool = False
-    """All cups are open, and the count is told."""
-    verdict: game.Judged | None = None
-    consequences: list[Consequence] = field(default_factory=list)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether all cups are open, and the count is told."""
+        return self.played.shown is not None
 
     def count_in(self, seats: Iterable[int]) -> int:
         """Return how many dice in these cups count for the bid."""
@@ -155,12 +154,8 @@ class Board:
         """Players that the match waits for: it cannot go on without them."""
         self.showdown: Showdown | None = None
         """The showdown of the round just played, until the next one begins."""
-        self.last: Showdown | None = None
-        """The showdown of the round before."""
         self.watchers: tuple[str, ...] = ()
         """Names of spectators, safe to print."""
-        self.call: game.ChallengeCalled | None = None
-        """The call of this round."""
         self.recognised: dict[str, Recognised] = {}
         """How well this home knows the others, by fingerprint."""
         self.unfamiliar: dict[str, Unfamiliar] = {}
@@ -182,9 +177,19 @@ class Board:
         self.purse = ""
         """The reader's coins in words, ``1,000 coins``; empty if they are not known."""
         self.rounds: tuple[Round, ...] = ()
-        """Of this match, for the recap at its end."""
+        """Of this match, or of the part that this board has seen."""
         self._recap: tuple[tuple[Round, ...], Seating, tuple[Row, ...]] = ((), Seating(), ())
         """The last one, with what it was made of."""
+
+    @property
+    def call(self) -> game.ChallengeCalled | None:
+        """The call of this round."""
+        return self.rounds[-1].call if self.rounds else None
+
+    @property
+    def round(self) -> int:
+        """The number of the round that is played, or just ends; 0 before the match."""
+        return self.showdown.played.number if self.showdown is not None else self.state.round if self.state else 0
 
     @property
     def has_leavers(self) -> bool:
@@ -204,8 +209,6 @@ class Board:
         """Return a copy. A change to one of the boards does not show on the other."""
         twin = copy(self)
         twin.hands, twin.away, twin.gone = dict(self.hands), set(self.away), set(self.gone)
-        if (last := self.showdown) is not None:
-            twin.showdown = replace(last, opened=[*last.opened], consequences=[*last.consequences])
         return twin
 
     @property
@@ -319,7 +322,6 @@ class Board:
         self.seating = Seating.of(event.players, event.my_seat).by_first_names()
         self.claimed = self.foul = None
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
-        self.call = _call_of(event.state)
         self.is_back, self.is_new_home = event.resumed, False
         self.hands.clear()
         if not event.resumed:  # all of them have just signed that they play: they can only have left an earlier match
@@ -339,41 +341,26 @@ class Board:
                 self.hand = event.view.hand
             case TakenBack():
                 self.state, self.turn, self.showdown = event.state, None, None
-                self.call = _call_of(event.state)
             case CupOpened():
-                if self.showdown is None:
-                    self._open(event.shown)
-                assert self.showdown is not None
-                self.showdown.opened.append(event.seat)
+                before = self.showdown.opened if self.showdown is not None else ()
+                self.showdown = Showdown(event.shown, self.rounds[-1], (*before, event.seat))
             case Happened():
-                if isinstance(event.event, game.HandsShown) and self.showdown is None:
-                    self._open(event.event)
                 assert self.state is not None
                 self.is_back = False
                 self.state = event.state if event.is_last else _unasked(after(self.state, event.event))
                 self.turn = None
                 self._happen(event.event)
 
-    def _open(self, shown: game.HandsShown) -> None:
-        assert self.state is not None
-        self.showdown = Showdown(shown, self.call, self.state.round)
-
     def _happen(self, event: game.Event) -> None:
         match event:
             case game.RoundStarted():
-                self.last, self.showdown, self.call = self.showdown, None, None
-                self.foul = None
-            case game.ChallengeCalled():
-                self.call = event
-            case game.HandsShown() if self.showdown is not None:
-                self.showdown.opened = cups_in_order(event, self.call)
-                self.showdown.is_counted = True
+                self.showdown = self.foul = None
+            case game.HandsShown():
+                self.showdown = Showdown(event, self.rounds[-1], tuple(cups_in_order(event, self.call)))
                 self.hand = ()
                 self.hands.clear()
-            case game.Judged() if self.showdown is not None:
-                self.showdown.verdict = event
-            case game.DieLost() | game.DieGained() | game.PlayerOut() if self.showdown is not None:
-                self.showdown.consequences.append(event)
+            case _ if self.showdown is not None:
+                self.showdown = self.showdown._replace(played=self.rounds[-1])
 
 
 def _counts(shown: game.HandsShown, face: int) -> bool:
@@ -385,15 +372,6 @@ def cups_in_order(shown: game.HandsShown, call: game.ChallengeCalled | None) -> 
     first, last = (0, -1) if call is None else (call.seat, call.bidder)
     places = [(first + step) % len(shown.hands) for step in range(len(shown.hands))]
     return [seat for seat in sorted(places, key=lambda seat: seat == last) if shown.hands[seat] != ()]
-
-
-def _call_of(state: State) -> game.ChallengeCalled | None:
-    """Return the call that waits for its verdict in the middle of a match."""
-    if state.challenge is None or state.bid is None:
-        return None
-    return game.ChallengeCalled(
-        state.challenge.seat, state.challenge.call, state.bid.seat, state.bid.quantity, state.bid.face
-    )
 
 
 def _unasked(state: State) -> State:

@@ -17,7 +17,6 @@ from cli.table.showdown import is_on as is_shown
 from cli.text.choices import is_stake
 from cli.text.narrate import question
 from cli.text.narrate_game import caught, narrate_game
-from cli.text.round_summary import round_in_one_line
 from cli.text.seating import display_names
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
@@ -38,7 +37,7 @@ from protocol.events import (
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Showdown, Told
-    from cli.text.seating import Seating
+    from cli.text.rounds import Round
     from p2pdice.state import State
 
 MOST_KEYS: Final = 8
@@ -89,11 +88,9 @@ def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
         name = display_names([event.player], board.players)[0]
         yield Talk(seat, "You" if event.player.is_me else name, escape(event.text))
         return
-    over = board.showdown if isinstance(event, MatchResult) else None
-    if over is None and isinstance(happened, game.RoundStarted):
-        over = board.last
-    if over is not None and (line := round_line(over, board.seating)):
-        yield Talk(None, "", line)
+    played = board.rounds if isinstance(event, MatchResult) else board.rounds[:-1]
+    if isinstance(event, MatchResult) or isinstance(happened, game.RoundStarted):
+        yield from (Talk(None, "", round_line(each, board)) for each in played[-1:] if each.verdict is not None)
     if isinstance(happened, _ON_THE_TABLE) or (not isinstance(event, Happened) and isinstance(event, _SEEN)):
         return
     if isinstance(happened, game.PlayerOut) and happened.reason in ("lost", "finished"):
@@ -105,11 +102,10 @@ def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
         yield from (Talk(None, "", text) for text in told)
 
 
-def round_line(over: Showdown, seating: Seating) -> str:
-    """Return a round in one line: ``Round 3: Cleo called Ben's six fours, there were seven; Cleo lost a die.``"""
-    if over.call is None or over.verdict is None:
-        return ""
-    return round_in_one_line(over.round, over.call, over.shown, over.consequences, seating)
+def round_line(played: Round, board: Board) -> str:
+    """Return a finished round in one line."""
+    keeps_wrong = board.ruleset is not None and board.ruleset.verdict == "right-side-discards"
+    return played.line(board.seating, keeps_wrong=keeps_wrong)
 
 
 # The band
@@ -185,15 +181,15 @@ def _filling(board: Board, *, hosts: bool) -> str:
 
 
 def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool) -> Band:
-    seating, call = board.seating, showdown.call
-    if showdown.verdict is not None:
-        said = [capital(caught(showdown.verdict, seating))]
-        said += [narrate_game(event, state, seating) for event in showdown.consequences]
+    seating, call, verdict = board.seating, showdown.played.call, showdown.played.verdict
+    if verdict is not None:
+        said = [capital(caught(verdict, seating))]
+        said += [narrate_game(event, state, seating) for event in showdown.played.changes]
         me = seating.me
-        if me is None or me not in (*showdown.verdict.right, *showdown.verdict.wrong):
+        if me is None or me not in (*verdict.right, *verdict.wrong):
             tone = "quiet"
         else:
-            tone = "right" if me in showdown.verdict.right else "wrong"
+            tone = "right" if me in verdict.right else "wrong"
         return Band(" ".join(said), tone, _call_odds(showdown, me) if with_odds else "")
     tone = f"seat{call.seat}" if call is not None else "quiet"
     if showdown.is_counted:
@@ -217,7 +213,7 @@ def _call_odds(showdown: Showdown, me: int | None) -> str:
     """Return how likely the reader's own call was, before the cups went up."""
     from p2pdice.counting import at_least, exactly
 
-    shown, call = showdown.shown, showdown.call
+    shown, call = showdown.shown, showdown.played.call
     if call is None or me is None or call.seat != me:
         return ""
     mine = shown.hands[me] or ()
@@ -260,7 +256,7 @@ def keys(
     if board.turn is not None and (moves or is_stake(board.turn.view) or not is_shown(board)):
         return those(*_turn_keys(board, typed, moves))
     if board.showdown is not None:
-        is_told = board.showdown.verdict is not None
+        is_told = board.showdown.played.verdict is not None
         space = [("Space", "next round" if is_told else "show everything")] if is_behind else []
         return those(*space, ("say", "talk"))
     if board.state is None or not board.seating.names:

@@ -357,7 +357,7 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
     if scene.lesson:
         right.append(scene.lesson if size != "XS" else scene.lesson.removeprefix("step ").replace("   ", "  "))
     elif is_match and state is not None:
-        parts.append(f"round {board.showdown.round if board.showdown is not None else state.round}")
+        parts.append(f"round {board.round}")
         if state.motes is not None and state.motes.prize is not None and size == "XS":
             parts.append(window(state) or state.phase)
         elif state.motes is not None and state.motes.prize is not None and size != "S":
@@ -419,7 +419,7 @@ def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     assert state is not None
     is_showdown = showdown.is_on(board)
     if state.bids or is_showdown:
-        number = board.showdown.round if board.showdown is not None else state.round
+        number = board.round
         canvas.put(x, y, f"Round {number}{' so far' * (not is_showdown)}", bold=True)
         y = bidding.bids_so_far(canvas, board, scene, Area(x, y + 1, columns, min(height // 2, 12))) + 1
     canvas.put(x, y, f"── talk {'─' * columns}"[:columns], "faint")

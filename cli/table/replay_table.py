@@ -346,8 +346,7 @@ class DemoTable(ReplayTable):
         return [f"({fact})", *told] if is_new and not self.face.shows_board and (fact := self._fact()) else told
 
     def _fact(self) -> str:
-        board = self.board
-        round_ = board.showdown.round if board.showdown is not None else board.state.round if board.state else 0
+        round_ = self.board.round
         return self._facts[round_ - 1] if 1 <= round_ <= len(self._facts) else ""
 
     def strip(self) -> ReplayStrip | WatchStrip:

@@ -118,14 +118,15 @@ def _cup(board: Board, shown: Showdown, seat: int, motion: Motion) -> Cup:
 def _with_loss(shown: Showdown, seat: int, cup: Cup) -> Cup:
     """Return the cup with the dice that its player has just lost."""
     hand = shown.shown.hands[seat]
-    for event in shown.consequences:
-        if event.seat != seat or shown.verdict is None:
+    verdict = shown.played.verdict
+    for event in shown.played.changes:
+        if event.seat != seat or verdict is None:
             continue
         match event:
             case game.DieLost():
                 lost = len(hand or ()) - event.left
                 what = "a die" if lost <= 1 else f"{number(lost)} dice"
-                is_right = seat in shown.verdict.right
+                is_right = seat in verdict.right
                 note = f"puts {what} away" if is_right else f"loses {what}"
                 cup = cup._replace(dice=_without(cup.dice, lost), note=note, role="good" if is_right else "bad")
             case game.DieGained():
@@ -254,7 +255,7 @@ def words(board: Board) -> Words | None:
     showdown, call = board.showdown, board.call
     if showdown is None or call is None or not showdown.is_counted:
         return None
-    shown, verdict = showdown.shown, showdown.verdict
+    shown, verdict = showdown.shown, showdown.played.verdict
     count, bid = shown.count, shown.quantity
     if verdict is None:
         if judge(call.call, bid, count, shown.unopened)[1] is not None:

@@ -15,35 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import faces, number, percent
 from p2pdice import events as game
-from p2pdice.counting import at_least, count
-from protocol.events import Happened, MatchStarted, TakenBack
+from p2pdice.counting import count
 
 if TYPE_CHECKING:
+    from cli.text.rounds import Round
     from cli.text.seating import Seating
-    from p2pdice.state import State
-    from protocol.events import NodeEvent
-
-
-class Round(NamedTuple):
-    """The part of a round that a recap needs."""
-
-    number: int
-    bids: tuple[game.BidMade, ...] = ()
-    shown: game.HandsShown | None = None
-    """None until the cups are open."""
-    verdict: game.Judged | None = None
-
-    @property
-    def dice(self) -> int:
-        """Dice under all cups, also those that stayed down."""
-        assert self.shown is not None
-        return sum(map(len, filter(None, self.shown.hands))) + self.shown.unopened
-
-    def chance(self, seat: int, quantity: int, face: int) -> Fraction | None:
-        """Return how likely a bid was by the dice of one player; None if their cup stayed down."""
-        if self.shown is None or (hand := self.shown.hands[seat]) is None:
-            return None
-        return at_least(quantity, face, hand, self.dice - len(hand), self.shown.ones_wild)
 
 
 class Row(NamedTuple):
@@ -57,39 +33,6 @@ class Row(NamedTuple):
     """Their name, or ``You``."""
     text: str
     """The rest of the sentence."""
-
-
-def fold(rounds: tuple[Round, ...], event: NodeEvent) -> tuple[Round, ...]:
-    """Return the rounds of a match after one more event of it."""
-    match event:
-        case MatchStarted():
-            return ()
-        case TakenBack():
-            return _taken_back(rounds, event.state)
-        case Happened(event=game.RoundStarted(round=round_)):
-            return (*rounds, Round(round_))
-        case Happened(event=game.BidMade() as bid) if rounds:
-            return (*rounds[:-1], rounds[-1]._replace(bids=(*rounds[-1].bids, bid)))
-        case Happened(event=game.HandsShown() as shown) if rounds:
-            return (*rounds[:-1], rounds[-1]._replace(shown=shown))
-        case Happened(event=game.Judged() as verdict) if rounds:
-            return (*rounds[:-1], rounds[-1]._replace(verdict=verdict))
-    return rounds
-
-
-def _taken_back(rounds: tuple[Round, ...], state: State) -> tuple[Round, ...]:
-    kept = tuple(each for each in rounds if each.number <= state.round)
-    if kept and kept[-1].number == state.round:
-        return (*kept[:-1], Round(state.round, kept[-1].bids[: len(state.bids)]))
-    return kept
-
-
-def rounds_of(told: Iterable[NodeEvent]) -> tuple[Round, ...]:
-    """Return the rounds of a match from all its events, such as those of a replay."""
-    rounds: tuple[Round, ...] = ()
-    for event in told:
-        rounds = fold(rounds, event)
-    return rounds
 
 
 def recap(rounds: Iterable[Round], seating: Seating) -> tuple[Row, ...]:

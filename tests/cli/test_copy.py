@@ -28,7 +28,7 @@ from cli.table.theme import Theme
 from cli.text.coach import LESSONS, facts
 from cli.text.narrate import question
 from cli.text.narrate_game import narrate_game, verdict
-from cli.text.round_summary import Rounds
+from cli.text.rounds import Round
 from cli.text.seating import Seating
 from p2pdice import events
 from p2pdice.engine import apply, new_match
@@ -381,16 +381,10 @@ def shown_cups() -> str:
 
 
 def summed_up() -> str:
-    rounds = Rounds(Seating(NAMES))
-    for event in (
-        events.RoundStarted(3, 1, (5, 5, 5, 5), palifico=False),
-        events.BidMade(1, 6, 4),
-        events.ChallengeCalled(2, "liar", 1, 6, 4),
-        events.HandsShown(((4,) * 5, (4, 4), (2,), (3,)), 6, 4, ones_wild=True, count=7, unopened=0),
-        events.DieLost(2, 4),
-    ):
-        assert not rounds.take(event)
-    return rounds.take(events.RoundStarted(4, 2, (5, 5, 4, 5), palifico=False))
+    call = events.ChallengeCalled(2, "liar", 1, 6, 4)
+    shown = events.HandsShown(((4,) * 5, (4, 4), (2,), (3,)), 6, 4, ones_wild=True, count=7, unopened=0)
+    played = Round(3, call=call, shown=shown, changes=(events.DieLost(2, 4),))
+    return played.line(Seating(NAMES), keeps_wrong=False)
 
 
 def conceding() -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from cli.table.board import Board
 from cli.table.tape import Tape
-from cli.text.recap import Round, Row, fold, recap, roll_chance, rounds_of
+from cli.text.recap import Row, recap, roll_chance
+from cli.text.rounds import Round, fold, rounds_of
 from cli.text.seating import Seating
 from p2pdice.events import BidMade, HandsShown, Judged
 from p2pdice.moves import Hand
@@ -31,7 +32,8 @@ def round_(
     shown = HandsShown(hands, quantity, face, wild, there, unopened)
     is_true = there >= quantity
     verdict = Judged(caller, "liar", bidder, is_true, not is_true, (caller,), (bidder,))
-    return Round(number, tuple(BidMade(*bid) for bid in bids), shown, None if unopened else verdict)
+    made = tuple(BidMade(*bid) for bid in bids)
+    return Round(number, made, shown=shown, verdict=None if unopened else verdict)
 
 
 # Six fives: Ada holds none and needs 6 of 10 dice at 1/3, (3360 + 960 + 180 + 20 + 1) / 59049 = 7.7%. There are three.

@@ -193,7 +193,7 @@ def test_the_last_verdict_is_seen_before_the_end() -> None:
     board = looking.table.board
     assert board.over is None
     assert board.showdown is not None
-    assert board.showdown.verdict is not None
+    assert board.showdown.played.verdict is not None
 
 
 def test_rounds_are_jumped_to_with_their_dice() -> None:

@@ -211,8 +211,7 @@ def test_whoever_sees_all_dice_is_told_whether_a_bid_is_true(bid: str, truth_: s
 def test_a_round_that_is_over_is_one_line(moves: list[str], hands: tuple[Hand, ...], line: str) -> None:
     made = sample(*moves)
     made.open(*hands)
-    assert made.board.showdown is not None
-    assert round_line(made.board.showdown, made.board.seating) == line
+    assert round_line(made.board.rounds[-1], made.board) == line
 
 
 def test_the_talk_says_nothing_that_the_table_shows() -> None:
@@ -240,9 +239,8 @@ def test_only_ones_own_call_is_weighed_and_by_ones_own_dice() -> None:
     assert says(mine, with_odds=True).right == f"a {round(false * 100)}% call"
     others = sample("1x3", "2x3", "liar")
     others.open((3, 3, 6, 6, 6), (2,) * 5, (4,) * 5)
-    assert others.board.showdown is not None
-    assert others.board.showdown.call is not None
-    assert others.board.showdown.call.seat == 2
+    assert others.board.call is not None
+    assert others.board.call.seat == 2
     assert says(others, with_odds=True).right == ""
 
 

@@ -13,14 +13,14 @@ from cli.table.board import Board, CupOpened, Told
 from cli.table.pace import Pace
 from cli.table.scene import Motion, spans
 from p2pdice import events as game
-from p2pdice.engine import new_match
-from p2pdice.moves import Hand
+from p2pdice.engine import apply, new_match
+from p2pdice.moves import Hand, Rolled
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Call, State
 from p2pdice.views import view
 from protocol.events import Happened, MatchStarted, NodeEvent, PlayerInfo, YourTurn
 
-STATE = new_match(PRESETS["classic"], 3, 0)
+STATE, _ = apply(new_match(PRESETS["classic"], 3, 0), Rolled())
 PLAYERS = tuple(PlayerInfo(name, name * 4) for name in ("Ada", "Ben", "Cleo"))
 STARTED = MatchStarted("ab" * 32, PRESETS["classic"], PLAYERS, 0, STATE)
 HANDS = ((1, 2, 3, 4, 5), (), (2, 2, 2, 2, 2))

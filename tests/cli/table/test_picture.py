@@ -67,8 +67,9 @@ def table(
     state = new_match(PRESETS[rules], len(names))
     board.take(MatchStarted("ab" * 32, state.ruleset, players, me, state, table="Friday"))
     laid = state._replace(dice=dice, round=4, leader=first, palifico=palifico, turn=first)
-    state, _ = apply(laid, Rolled())
-    board.state = state
+    state, events = apply(laid, Rolled())
+    for event in told(events, state):
+        board.take(event)
     if me is not None:
         board.take(DiceRolled(hand))
     for move in moves:

@@ -159,7 +159,7 @@ def exchanged(board: Board, rng: Random) -> Board:
         for seat, hand in enumerate(now.shown.hands)
     )
     shown = replace(now.shown, hands=hands, count=now.shown.count + rng.randint(0, 2))
-    twin.showdown = replace(now, shown=shown, opened=[*now.opened])
+    twin.showdown = now._replace(shown=shown)
     return twin
 
 
