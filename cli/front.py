@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from cli.settings import Settings
@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
     "odds": Entry("Look around", "Show how likely a bid is, and each raise over it.", "rules", "odds_app"),
     "bot": Entry("Programs", "Let your own program play at a table.", "bot"),
+    "league": Entry("Programs", "Play a night of matches between bots and guests; nobody has to be there.", "league"),
     "arena": Entry("Programs", "Let bots play each other in memory, and find out which is better.", "arena"),
     "referee": Entry(
         "Programs", "Referee a match: one JSON object per line in, one new state out.", "rules", "referee_app"
@@ -85,6 +86,21 @@ def gc_paused() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+class PanelCommand(TyperCommand):
+    """A command with many options: in its help, each panel of them has a heading of its own."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options by panels, in the order in which these are first named."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if (record := param.get_help_record(ctx)) is not None:
+                usual = "Arguments" if param.param_type_name == "argument" else "Options"
+                panels.setdefault(getattr(param, "rich_help_panel", None) or usual, []).append(record)
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
 
 
 class LazyGroup(TyperGroup):

@@ -14,7 +14,7 @@ TOLD = {"TableOpened", "LobbyChanged", "MatchStarted", "Suspended", "Standings",
 
 season = json.loads(SEASON.read_text()) if SEASON.exists() else {}
 night = subprocess.Popen(
-    ["p2pdice", "host", "League", "--no-play", "--json", "--out", "transcripts", *sys.argv[1:]],
+    ["p2pdice", "league", "League", "--json", "--out", "transcripts", *sys.argv[1:]],
     stdin=subprocess.DEVNULL,
     stdout=subprocess.PIPE,
     text=True,

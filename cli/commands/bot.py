@@ -16,7 +16,7 @@ from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_progr
 from cli.bots.crew import PATIENCE, Order
 from cli.bots.program_bot import check as examine
 from cli.bots.programs import ProgramError
-from cli.commands.bot_options import GIVE_UP, GiveUpOption, LevelOption, LevelsOption, MatchesOption, MoveOption
+from cli.commands.bot_options import GIVE_UP, LevelOption, LevelsOption, MoveOption
 from cli.commands.join import choose, seat_at
 from cli.commands.network import InterfaceOption, PledgeOption
 from cli.commands.tables import look_around
@@ -56,6 +56,30 @@ standard streams. docs/bots.md explains how, with a whole session. It runs
 with your rights, like any program that you start.
 """
 _COMMAND: Final = "p2pdice.bot-command"
+
+MatchesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--matches",
+        min=1,
+        max=10_000,
+        metavar="N",
+        show_default=False,
+        help="Play this many matches at the table (default: one).",
+    ),
+]
+GiveUpOption = Annotated[
+    int | None,
+    typer.Option(
+        "--give-up",
+        min=1,
+        max=86_400,
+        metavar="S",
+        show_default=False,
+        help="With --matches: leave with exit code 7 if nothing is played for S seconds, as too few players are there"
+        f" (default: {GIVE_UP}).",
+    ),
+]
 
 
 class BotGroup(TyperGroup):

@@ -12,32 +12,12 @@ from cli.levels import DEFAULT_LEVEL, Level
 
 GIVE_UP: Final = 600
 """Seconds without play after which a bot leaves, unless told otherwise."""
-MatchesOption = Annotated[
-    int | None,
-    typer.Option(
-        "--matches",
-        min=1,
-        max=10_000,
-        metavar="N",
-        show_default=False,
-        help="Unattended: play this many matches at the table (default: 1).",
-    ),
-]
+PROGRAMS: Final = "For hosts of programs"
+"""A panel of the help: what those need who seat programs, or run a table by a script."""
+
 MoveOption = Annotated[
     int,
     typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that a program has for a move."),
-]
-GiveUpOption = Annotated[
-    int | None,
-    typer.Option(
-        "--give-up",
-        min=1,
-        max=86_400,
-        metavar="S",
-        show_default=False,
-        help="Unattended: leave with exit code 7 if nothing is played for S seconds, as too few players are there"
-        f" (default: {GIVE_UP}).",
-    ),
 ]
 LevelOption = Annotated[Level, typer.Option("--level", help="How the bot plays: from random moves to its best.")]
 LevelsOption = Annotated[

@@ -22,12 +22,24 @@ if TYPE_CHECKING:
     from protocol.errors import NodeError
     from protocol.node.node import Node
 
+NETWORK: Final = "Network"
+"""A panel of the help."""
+
 PortOption = Annotated[
-    int, typer.Option("--port", min=0, max=65535, metavar="P", help="Listen on this port (0: any free one).")
+    int,
+    typer.Option(
+        "--port", min=0, max=65535, metavar="P", rich_help_panel=NETWORK, help="Listen on this port (0: any free one)."
+    ),
 ]
 InterfaceOption = Annotated[
     str | None,
-    typer.Option("--interface", metavar="IF", show_default=False, help="Use this network interface (name or address)."),
+    typer.Option(
+        "--interface",
+        metavar="IF",
+        show_default=False,
+        rich_help_panel=NETWORK,
+        help="Use this network interface (name or address).",
+    ),
 ]
 
 

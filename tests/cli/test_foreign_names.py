@@ -138,9 +138,12 @@ TYPED: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("{text}", *LOCAL, *QUIET),
         ("--name", "{text}", *LOCAL),
         ("--rules", "{rules}"),
-        ("--bot", "'{bot}'", "--seats", "2", "--name", "Ada", "--no-play", "--give-up", "5", "--wait", "1", *LOCAL),
         ("--seats", "2", "--interface", "{text}", *QUIET),
         ("--bots", "1", "--set", "dice=1", "--name", "Ada", *LOCAL, *QUIET),
+    ),
+    "league": (
+        ("--bot", "'{bot}'", "--seats", "2", "--name", "Ada", "--give-up", "5", "--wait", "1", *LOCAL),
+        ("{text}", "--give-up", "1", "--out", "{folder}/o", *LOCAL),
     ),
     "join": (
         ("{text}", "--no-wait", *LOCAL, *QUIET),

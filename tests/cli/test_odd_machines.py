@@ -40,7 +40,7 @@ def where(folder: Path, *arguments: str, home: Path) -> Done:
     "command",
     [
         "--home h identity",
-        "--home h host --no-play",
+        "--home h league",
         "demo --players 2 --out o",
         "report {vector}",
         "arena random odds --games 1 --out zz",
@@ -143,7 +143,7 @@ def test_an_empty_home_is_an_error_and_makes_no_key_in_the_current_folder(tmp_pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows gives arguments as text, not as bytes")
-@pytest.mark.parametrize("command", [("identity", "show", "--name", "Zoë"), ("host", "--name", "Zoë", "--no-play")])
+@pytest.mark.parametrize("command", [("identity", "show", "--name", "Zoë"), ("league", "--name", "Zoë")])
 def test_a_name_that_the_encoding_of_the_terminal_cannot_hold_is_not_called_invisible(
     command: tuple[str, ...], p2pdice: Run
 ) -> None:

@@ -1,0 +1,151 @@
+"""``p2pdice league``: a night of matches between bots and guests, with nobody at the keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from cli.bots.league import WAIT, League, LeagueReport, Terms
+from cli.commands.bot_options import GIVE_UP, PROGRAMS, LevelsOption, dealt
+from cli.commands.host import (
+    BotsOption,
+    ChatOption,
+    OddsOption,
+    PatienceOption,
+    PrivateOption,
+    ProgramsOption,
+    SeatsOption,
+    StakesOption,
+    customs,
+    enough_seats,
+    recruits,
+    split_programs,
+    table_settings,
+)
+from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOption
+from cli.front import PanelCommand, application
+from cli.home import open_log
+from cli.preferences import NameOption, nickname
+from cli.rulesets import RulesOption, SetOption
+from cli.settings import Settings
+from cli.table.play import run
+from protocol.limits import PATIENCE_HUMAN, PLAYERS
+from protocol.storage.home import Home
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice league --bots 3 --matches 20            three house bots
+  p2pdice league Friday --seats 4 --matches 20    your bot and three guests
+  p2pdice league --seats 4 --bot 'python3 odds15.py' --at-least 3
+  p2pdice league Friday --matches 20 --json --out transcripts
+
+\b
+A guest's program joins with: p2pdice bot Friday --matches 20 -- CMD
+Exit code 7: too few players were there for too long. docs/league.md has a
+script.
+"""
+
+app = application()
+
+
+@app.command(cls=PanelCommand, epilog=EPILOG)
+def league(
+    ctx: typer.Context,
+    table: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
+    matches: Annotated[
+        int, typer.Option("--matches", min=1, max=10_000, metavar="N", help="Play this many matches.")
+    ] = 1,
+    seats: SeatsOption = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            "--at-least",
+            min=2,
+            max=PLAYERS,
+            metavar="N",
+            show_default=False,
+            help="No match begins with fewer players (default: your bots and a guest).",
+        ),
+    ] = None,
+    wait: Annotated[
+        int,
+        typer.Option(
+            "--wait",
+            min=0,
+            max=86_400,
+            metavar="S",
+            help="Once enough players are there, wait S seconds for others.",
+        ),
+    ] = WAIT,
+    give_up: Annotated[
+        int,
+        typer.Option(
+            "--give-up",
+            min=1,
+            max=86_400,
+            metavar="S",
+            help="End the night if nothing is played for S seconds, as too few players are there.",
+        ),
+    ] = GIVE_UP,
+    rules: RulesOption = "classic",
+    changes: SetOption = None,
+    stakes: StakesOption = False,
+    pledge: PledgeOption = None,
+    name: NameOption = None,
+    private: PrivateOption = False,
+    patience: PatienceOption = PATIENCE_HUMAN,
+    odds: OddsOption = None,
+    chat: ChatOption = None,
+    bots: BotsOption = 0,
+    level: LevelsOption = None,
+    programs: ProgramsOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            file_okay=False,
+            show_default=False,
+            rich_help_panel=PROGRAMS,
+            help="Put the transcripts into DIR, too.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", rich_help_panel=PROGRAMS, help="Print events as NDJSON.")] = False,
+    port: PortOption = 0,
+    interface: InterfaceOption = None,
+) -> None:
+    """Play a night of matches between bots and guests; nobody has to be there.
+
+    One of your bots, a house bot if you name none, sits in your seat and signs with your key. Without --seats the table
+    has a seat for each of your bots, and at least two. Ctrl-C makes the current match the last one.
+    """
+    commands = split_programs(programs)
+    if not commands:
+        bots = max(bots, 1)  # the protocol has no host without a seat
+    seated = bots + len(commands)
+    if seated > PLAYERS:
+        raise typer.BadParameter(f"{seated} bots are too many: a table has at most ten.", param_hint="--bots")
+    wanted = enough_seats(seats, seated, seated)
+    least = at_least if at_least is not None else min(wanted, max(2, seated + 1))
+    if least > wanted:
+        raise typer.BadParameter(f"The table has only {wanted} seats.", param_hint="--at-least")
+    levels = dealt(level, bots)
+    player = nickname(name)
+    opened = table_settings(
+        table if table is not None else f"{player}'s table",
+        wanted,
+        rules,
+        [*(changes or ()), *(["stakes=yes"] if stakes else [])],
+        patience,
+        private,
+        customs(odds, chat, is_alone=False),
+    )
+    home = ctx.ensure_object(Settings).private_home()
+    open_log(home)
+    crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=seated < wanted))
+    report = LeagueReport(Home(home), matches, out, as_json=as_json)
+    night = League(opened, crew, Terms(matches, least, wait, give_up), report)
+    ending = run(night.run(home, port, interface, (pledge or Pledge.REDEEMED).value))
+    raise typer.Exit(ending.exit_code)
