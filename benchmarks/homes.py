@@ -73,7 +73,7 @@ def fill(home: Home, size: int) -> None:
         folder.mkdir(mode=0o700)
     OWNER.save(home.identity)
     with closing(Store(home.store)) as store:
-        database = store._db
+        database = store.database.connection
         database.execute("BEGIN")
         for number in range(1, size + 1):
             made, _, seed = _match(b"played", number, OWNER)

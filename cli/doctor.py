@@ -28,8 +28,8 @@ from protocol.net.interfaces import Interface, interfaces
 from protocol.net.mdns import DiscoveryUnavailable
 from protocol.net.survey import Heard, check_port, listen_around, reach_host
 from protocol.storage import archive
+from protocol.storage.database import DamagedStoreError, StoreError
 from protocol.storage.home import Home, NoHomeError
-from protocol.storage.store import DamagedStoreError, StoreError
 from protocol.version import PROTOCOL_VERSION
 
 PEER: Final = "peer"

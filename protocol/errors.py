@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar, Final
-
-if TYPE_CHECKING:
-    from protocol.events import PlayerInfo
+from typing import ClassVar, Final
 
 
 class ErrorCode(StrEnum):
@@ -101,14 +98,3 @@ class NodeError(LocalError):
         self.reason = str(self)
         self.hint = hint
         self.choices = choices
-
-
-class NamesakeError(NodeError):
-    """Somebody at the table has a name of somebody trusted, and another key. Nothing was asked of the host.
-
-    To sit down all the same, say ``Node.seat`` for each of the :attr:`players`, and join again.
-    """
-
-    def __init__(self, reason: str, players: tuple[PlayerInfo, ...]) -> None:
-        super().__init__(ErrorCode.REFUSED, reason)
-        self.players = players

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
     from p2pdice.state import State
     from p2pdice.views import View
-from protocol.errors import RefuseCode
+from protocol.errors import ErrorCode, NodeError, RefuseCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,17 @@ class PlayerInfo:
     fingerprint: str
     """Fingerprint of the identity key, for people to compare."""
     is_me: bool = False
+
+
+class NamesakeError(NodeError):
+    """Somebody at the table has a name of somebody trusted, and another key. Nothing was asked of the host.
+
+    To sit down all the same, say ``Node.seat`` for each of the :attr:`players`, and join again.
+    """
+
+    def __init__(self, reason: str, players: tuple[PlayerInfo, ...]) -> None:
+        super().__init__(ErrorCode.REFUSED, reason)
+        self.players = players
 
 
 @dataclass(frozen=True, slots=True)

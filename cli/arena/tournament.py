@@ -23,7 +23,7 @@ from cli.arena.standings import Decision
 from cli.render import shown_path
 from p2pdice.version import VERSION as PROGRAM
 from protocol.files import check_own
-from protocol.storage.store import HomeInUseError, hold_file
+from protocol.storage.database import HomeInUseError, hold_file
 
 Played = list[tuple[Fixture, Game]]
 

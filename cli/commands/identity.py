@@ -30,8 +30,8 @@ from protocol.crypto.words import fingerprint_words
 from protocol.files import write_whole
 from protocol.storage import archive
 from protocol.storage import backup as backups
+from protocol.storage.database import HomeInUseError, StoreError
 from protocol.storage.home import Home
-from protocol.storage.store import HomeInUseError, StoreError
 
 if TYPE_CHECKING:
     from protocol.storage.backup import Backup

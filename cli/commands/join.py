@@ -35,7 +35,8 @@ from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.seating import display_names
 from cli.text.tables_shown import Listed, listed
 from protocol.crypto.short_code import looks_like_a_code
-from protocol.errors import LOOK_ON, ErrorCode, NamesakeError, NodeError
+from protocol.errors import LOOK_ON, ErrorCode, NodeError
+from protocol.events import NamesakeError
 from protocol.node.locator import tables_called
 
 if TYPE_CHECKING:

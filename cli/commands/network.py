@@ -16,7 +16,7 @@ from cli.exits import ExitCode, Failure
 from cli.output import ask, complain, say
 from cli.render import command_line, escape, listing
 from p2pdice.motes import GROUP_OF, MOTES
-from protocol.errors import NamesakeError
+from protocol.events import NamesakeError
 
 if TYPE_CHECKING:
     from protocol.errors import NodeError

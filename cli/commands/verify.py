@@ -29,8 +29,8 @@ from protocol.consensus import verifier
 from protocol.crypto.keys import parse_fingerprint
 from protocol.events import PlayerInfo
 from protocol.storage import archive
+from protocol.storage.database import StoreError
 from protocol.storage.home import Home
-from protocol.storage.store import StoreError
 
 if TYPE_CHECKING:
     from protocol.consensus.verifier import Verdict

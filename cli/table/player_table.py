@@ -33,7 +33,7 @@ from p2pdice.events import PlayerOut
 from p2pdice.moves import Bid, Concede, Move, Stake
 from p2pdice.plurals import plural
 from p2pdice.state import Expect
-from protocol.errors import NamesakeError, NodeError
+from protocol.errors import NodeError
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
@@ -43,6 +43,7 @@ from protocol.events import (
     MatchFormed,
     MatchResult,
     MatchStarted,
+    NamesakeError,
     PeerBack,
     PlayerInfo,
     SeatAsked,

@@ -42,8 +42,8 @@ def named_transcript(name: str, settings: Settings) -> Path:
             return Path(name)
     from protocol.errors import NodeError
     from protocol.storage.archive import transcript_named  # which takes long to import, and a file is judged without it
+    from protocol.storage.database import StoreError
     from protocol.storage.home import Home
-    from protocol.storage.store import StoreError
 
     try:
         return transcript_named(Home(settings.private_home()), name)

@@ -42,7 +42,7 @@ from protocol.node.playing import Proposals
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion
 from protocol.node.table_ledgers import Acts, TableLedgers
-from protocol.storage.store import DamagedPurseError
+from protocol.storage.database import DamagedPurseError
 from protocol.wire.frames import Carried, Customs, JoinTable, Leave, Propose, Refuse, Seat, ShowLedger, Table, TableAim
 from protocol.wire.genesis import Genesis, MalformedGenesisError, UnknownRulesError, match_id
 

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import looks_like_a_code, looks_like_a_part_of_a_code
-from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NamesakeError, NodeError, RefuseCode
-from protocol.events import PlayerInfo
+from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError, RefuseCode
+from protocol.events import NamesakeError, PlayerInfo
 from protocol.limits import ADDRESSES_PER_NAME
 from protocol.match.lobby import HostedTable
 from protocol.match.match import Match

@@ -38,8 +38,9 @@ from protocol.node.locator import ID_DIGITS, Locator, Target, WayBack, direct_ta
 from protocol.node.session import Session
 from protocol.node.watching import SpectatorSession
 from protocol.storage import archive
+from protocol.storage.database import StoreError
 from protocol.storage.home import Home
-from protocol.storage.store import Store, StoredMatch, StoreError
+from protocol.storage.store import Store, StoredMatch
 from protocol.wire.frames import Leave
 from protocol.wire.genesis import (
     PLEDGES,

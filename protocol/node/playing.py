@@ -46,8 +46,9 @@ from protocol.node.audience import Audience, Floor
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.storage import archive
+from protocol.storage.database import StoreError
 from protocol.storage.match_names import calendar
-from protocol.storage.store import Claim, StoredMatch, StoreError
+from protocol.storage.store import Claim, StoredMatch
 from protocol.wire.frames import (
     Aim,
     Carried,

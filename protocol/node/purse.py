@@ -30,9 +30,10 @@ from protocol.consensus.steps import SOUL_NAMES
 from protocol.errors import NodeError, PeerError
 from protocol.match.match import Match
 from protocol.storage import archive
+from protocol.storage.database import DamagedPurseError, StoreError
 from protocol.storage.match_names import short_id
 from protocol.storage.purses import Met, OwnPurse
-from protocol.storage.store import DamagedPurseError, Store, StoreError
+from protocol.storage.store import Store
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Genesis, JoinRecord, parse_genesis
 from protocol.wire.messages import Kind, Signed

@@ -31,8 +31,9 @@ from protocol.net.mesh import Mesh
 from protocol.node.locator import Locator
 from protocol.node.outbox import IDLE, Deliver, Delivered, Do, Outbox, Write
 from protocol.node.purse import PurseKeeper
+from protocol.storage.database import StoreError, failure
 from protocol.storage.home import Home
-from protocol.storage.store import Store, StoreError, failure
+from protocol.storage.store import Store
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame
 from protocol.wire.names import is_marked_as_bot, ruleset_hash
 

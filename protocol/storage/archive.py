@@ -24,18 +24,11 @@ from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey
 from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, Parts, PeerError
 from protocol.files import NotOwnError, check_own, read_own
 from protocol.limits import GENESIS
+from protocol.storage.database import DamagedMatchError, DamagedPurseError, HomeInUseError, StoreError
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, SHORT_ID, day, is_name, meant, rules_word, short_id, short_ids
 from protocol.storage.purses import OwnPurse
-from protocol.storage.store import (
-    DamagedMatchError,
-    DamagedPurseError,
-    HomeInUseError,
-    Loss,
-    Store,
-    StoredMatch,
-    StoreError,
-)
+from protocol.storage.store import Loss, Store, StoredMatch
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import (
     Genesis,
@@ -54,15 +47,12 @@ if TYPE_CHECKING:
 
 
 def open_store(home: Home) -> Store:
-    """Open the store of a home.
+    """Open the store of a home to write it.
 
-    :raises NodeError: if another process uses the home.
+    :raises HomeInUseError: if another process uses the home.
     :raises StoreError: if the store cannot be used.
     """
-    try:
-        return Store(home.store)
-    except HomeInUseError as error:
-        raise NodeError(ErrorCode.HOME_IN_USE, error.parts, error.hint) from None
+    return Store(home.store)
 
 
 @contextmanager

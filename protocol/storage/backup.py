@@ -36,10 +36,19 @@ from protocol.errors import LocalError
 from protocol.files import read_outside
 from protocol.limits import BACKUP, BACKUP_OPERATIONS, BACKUP_VALUE, KEY_FILE_BYTES
 from protocol.storage import archive
+from protocol.storage.database import (
+    SCHEMA_VERSION,
+    DamagedStoreError,
+    StoreError,
+    failure,
+    hold_file,
+    put_aside,
+    put_in_place,
+    refusal,
+)
 from protocol.storage.home import STORE_FILE, Home
 from protocol.storage.match_names import calendar
-from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold_file
-from protocol.storage.upgrades import SCHEMA_VERSION, refusal
+from protocol.storage.store import Store, make_tables
 
 APPLICATION: Final = 0x70326469
 """In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
@@ -111,7 +120,7 @@ def back_up(home: Home, path: Path) -> Backup:
                     copy = Path(folder) / "copy"
                     copy.touch(mode=0o600)
                     with archive.read_store(home) as store, closing(sqlite3.connect(copy)) as whole:
-                        store.copy_to(whole)
+                        store.database.copy_to(whole)
                         _check(whole, home.store)
                     _take_rows(database, copy)
                 _drop_unfinished(database)
@@ -204,10 +213,9 @@ def restore(home: Home, path: Path) -> Restored:
                 _take_trusted(home.store, draft)
         # First, as the key that is there may be one that cannot be trusted.
         former_key = replace_key_file(home.identity, backup.key)
-        former_store = _put_aside(home) if is_damaged else None
+        former_store = put_aside(home.store) if is_damaged else None
         if draft is not None:
-            _remove_log(home.store)
-            draft.replace(home.store)
+            put_in_place(draft, home.store)
         return Restored(former_key, former_store, draft is not None)
 
 
@@ -267,7 +275,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _make(database: sqlite3.Connection) -> None:
     """Make an empty backup of a database."""
     database.execute(f"PRAGMA application_id={APPLICATION}")
-    Store.make(database)
+    make_tables(database)
     database.execute(_TABLE)
 
 
@@ -300,7 +308,7 @@ def _make_store(path: Path, folder: Path) -> Path:
     except BackupError as error:  # it is about the file that was given
         raise BackupError(*(path if part == copy else part for part in error.parts)) from None
     with _reading(path), closing(sqlite3.connect(draft, isolation_level=None)) as database:
-        Store.make(database)
+        make_tables(database)
         _take_rows(database, copy)
         _drop_unfinished(database)
     return draft
@@ -360,20 +368,3 @@ def _take_trusted(store: Path, draft: Path) -> None:
     ):
         rows = here.people.trusted()
         database.executemany("INSERT OR IGNORE INTO trusted VALUES (?, ?, ?, ?)", rows)
-
-
-def _put_aside(home: Home) -> Path:
-    """Rename a damaged store, with its log and its note; return where it is kept."""
-    number = 1
-    while (kept := home.store.with_name(f"{STORE_FILE}.damaged-{number}")).exists():
-        number += 1
-    for ending in ("", "-wal", "-newest"):
-        with suppress(FileNotFoundError):
-            home.store.with_name(f"{STORE_FILE}{ending}").replace(kept.with_name(f"{kept.name}{ending}"))
-    return kept
-
-
-def _remove_log(store: Path) -> None:
-    """Remove what belongs to a store that is gone."""
-    for ending in ("-wal", "-shm", "-newest"):
-        store.with_name(f"{store.name}{ending}").unlink(missing_ok=True)

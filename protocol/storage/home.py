@@ -51,7 +51,7 @@ class Home:
 
     @property
     def store_note(self) -> Path:
-        """What the store held last: see :mod:`protocol.storage.newest`."""
+        """What the store held last: see :mod:`protocol.storage.database`."""
         return note_of(self.store)
 
     @property
@@ -90,7 +90,7 @@ class Home:
 
 
 def note_of(store: Path) -> Path:
-    """Return where the newest commit of a store is noted: see :mod:`protocol.storage.newest`."""
+    """Return where the newest commit of a store is noted: see :mod:`protocol.storage.database`."""
     return store.with_name(f"{store.name}-newest")
 
 

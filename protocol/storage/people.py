@@ -7,11 +7,11 @@ same person. Bots with the mark of bots in their names are left out, as each has
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from protocol.crypto.keys import fingerprint, parse_fingerprint
+from protocol.storage.database import DamagedStoreError, Database
 from protocol.storage.match_names import calendar
 from protocol.wire.genesis import MalformedGenesisError, players_of
 from protocol.wire.names import is_marked_as_bot, outline, outlines
@@ -83,19 +83,10 @@ class Mismatch(NamedTuple):
 
 
 class People:
-    """The people of one store.
+    """The people of one store."""
 
-    :param read: returns the rows of a query with values of these types.
-    :param write: executes a statement.
-    """
-
-    def __init__(
-        self,
-        read: Callable[[str, tuple[object, ...], tuple[type, ...]], list[tuple[Any, ...]]],
-        write: Callable[[str, tuple[object, ...]], None],
-    ) -> None:
-        self._read = read
-        self._write = write
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def everybody(self) -> tuple[Person, ...]:
         """Return all people, the last met first, and those who were never met last.
@@ -104,9 +95,9 @@ class People:
         """
         query = "SELECT fingerprint, name, COUNT(*), MAX(met) FROM meetings GROUP BY fingerprint, name"
         names: dict[str, list[UsedName]] = {}
-        for key, name, matches, met in self._read(query, (), (str, str, int, int)):
+        for key, name, matches, met in self._database.read(query, (), (str, str, int, int)):
             names.setdefault(key, []).append(UsedName(name, matches, calendar(met)))
-        trusted = dict(self._read("SELECT fingerprint, name FROM trusted", (), (str, str)))
+        trusted = dict(self._database.read("SELECT fingerprint, name FROM trusted", (), (str, str)))
         people = [
             Person(
                 _checked(key),
@@ -127,8 +118,8 @@ class People:
             "SELECT name, COUNT(*), MAX(met) FROM meetings WHERE fingerprint = ? AND match IS NOT"
             " (SELECT number FROM matches WHERE match = ?) GROUP BY name ORDER BY MAX(met) DESC, name"
         )
-        rows = self._read(query, (key, but), (str, int, int))
-        trusted = self._read("SELECT name FROM trusted WHERE fingerprint = ?", (key,), (str,))
+        rows = self._database.read(query, (key, but), (str, int, int))
+        trusted = self._database.read("SELECT name FROM trusted WHERE fingerprint = ?", (key,), (str,))
         names = tuple(UsedName(name, matches, calendar(met)) for name, matches, met in rows)
         return Person(key, names, trusted[0][0] if trusted else None)
 
@@ -152,7 +143,7 @@ class People:
         # A name that both have used tells nothing any more, unless one of them is trusted, and the other is not.
         wanted = int(is_used)
         is_nobody = is_marked_as_bot(name) or (is_used and known.is_trusted)
-        others = [] if is_nobody else self._read(query, (*forms, *forms, but, key, wanted, NAMESAKES), (str,))
+        others = [] if is_nobody else self._database.read(query, (*forms, *forms, but, key, wanted, NAMESAKES), (str,))
         namesakes = tuple(self.person(_checked(other), but) for (other,) in others)
         return Mismatch(() if is_used else tuple(dict.fromkeys(names)), namesakes)
 
@@ -162,16 +153,16 @@ class People:
         :param key: its fingerprint.
         :param name: that of its owner; empty if it is not known.
         """
-        self._write("INSERT OR REPLACE INTO trusted VALUES (?, ?, ?, ?)", (key, name, outline(name), now))
+        self._database.write("INSERT OR REPLACE INTO trusted VALUES (?, ?, ?, ?)", (key, name, outline(name), now))
 
     def trusted(self) -> list[tuple[Any, ...]]:
         """Return whom the owner trusts: fingerprint, name, outline of the name, and since when, in seconds since
         1970."""
-        return self._read("SELECT fingerprint, name, outline, since FROM trusted", (), (str, str, str, int))
+        return self._database.read("SELECT fingerprint, name, outline, since FROM trusted", (), (str, str, str, int))
 
     def untrust(self, key: str) -> None:
         """Trust a key no more."""
-        self._write("DELETE FROM trusted WHERE fingerprint = ?", (key,))
+        self._database.write("DELETE FROM trusted WHERE fingerprint = ?", (key,))
 
 
 def _checked(key: str) -> str:
@@ -179,8 +170,6 @@ def _checked(key: str) -> str:
 
     :raises DamagedStoreError: if it is none.
     """
-    from protocol.storage.store import DamagedStoreError  # which has people in it
-
     with suppress(ValueError):
         if parse_fingerprint(key) == key:
             return key

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
+from protocol.storage.database import Database
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.purses import MalformedPurseError, Purse, is_amount, parse_purse
 
@@ -53,19 +53,10 @@ class Met(NamedTuple):
 
 
 class Purses:
-    """The purses of one store.
+    """The purses of one store."""
 
-    :param read: returns the rows of a query with values of these types.
-    :param transaction: commits what is written in it at its end, all of it or nothing.
-    """
-
-    def __init__(
-        self,
-        read: Callable[[str, tuple[object, ...], tuple[type, ...]], list[tuple[Any, ...]]],
-        transaction: Callable[[], AbstractContextManager[sqlite3.Connection]],
-    ) -> None:
-        self._read = read
-        self._transaction = transaction
+    def __init__(self, database: Database) -> None:
+        self.database = database
 
     def own(self, identity: bytes) -> OwnPurse | None:
         """Return the purse of an identity of this home; None if it has none yet.
@@ -74,7 +65,9 @@ class Purses:
         :raises MalformedPurseError: if what it holds is damaged.
         """
         query = "SELECT ledger, evidence, busy, COALESCE(bet, -1), COALESCE(tickets, -1) FROM purses WHERE identity = ?"
-        for ledger, evidence, busy, bet, tickets in self._read(query, (identity,), (bytes, bytes, bytes, int, int)):
+        for ledger, evidence, busy, bet, tickets in self.database.read(
+            query, (identity,), (bytes, bytes, bytes, int, int)
+        ):
             try:
                 purse, shown = parse_purse(identity, decode(ledger)), decode(evidence)
             except NotCanonicalError as error:
@@ -84,15 +77,17 @@ class Purses:
 
     def owners(self) -> tuple[bytes, ...]:
         """Return the identities that have a purse here."""
-        return tuple(each for (each,) in self._read("SELECT identity FROM purses ORDER BY rowid DESC", (), (bytes,)))
+        return tuple(
+            each for (each,) in self.database.read("SELECT identity FROM purses ORDER BY rowid DESC", (), (bytes,))
+        )
 
     def were_used(self) -> bool:
         """Tell whether a purse was brought to a match from here."""
-        return bool(self._read("SELECT 1 FROM purses_met LIMIT 1", (), (int,)))
+        return bool(self.database.read("SELECT 1 FROM purses_met LIMIT 1", (), (int,)))
 
     def keep(self, own: OwnPurse) -> None:
         """Keep one's own purse in the place of what was kept of it."""
-        with self._transaction() as database:
+        with self.database.transaction() as database:
             _insert(database, own)
 
     def bind(self, own: OwnPurse, match: bytes, players: Iterable[tuple[bytes, int, int, bytes]]) -> None:
@@ -100,7 +95,7 @@ class Purses:
 
         :param players: identity, era and height of the head, and what was shown, for each.
         """
-        with self._transaction() as database:
+        with self.database.transaction() as database:
             _insert(database, own)
             rows = [(match, *each) for each in players]
             database.executemany(
@@ -109,14 +104,14 @@ class Purses:
 
     def unbind(self, own: OwnPurse, match: bytes) -> None:
         """Forget what was shown for a match that does not form, and keep one's own purse."""
-        with self._transaction() as database:
+        with self.database.transaction() as database:
             _insert(database, own)
             database.execute("DELETE FROM purses_met WHERE match = ?", (match,))
 
     def mark_formed(self, match: bytes) -> None:
         """Let what was shown for a match replace what the same players showed before."""
         there = "(SELECT identity FROM purses_met WHERE match = ?1)"
-        with self._transaction() as database:
+        with self.database.transaction() as database:
             database.execute(
                 f"UPDATE purses_met SET shown = x'' WHERE match != ?1 AND identity IN {there}",  # noqa: S608 - no value in it
                 (match,),
@@ -124,13 +119,13 @@ class Purses:
 
     def note_stakes(self, match: bytes, stakes: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep STAKEs of a match, each with the identity of its player."""
-        with self._transaction() as database:
+        with self.database.transaction() as database:
             rows = [(stake, match, identity) for identity, stake in stakes]
             database.executemany("UPDATE purses_met SET stake = ? WHERE match = ? AND identity = ?", rows)
 
     def note_end(self, match: bytes, outcomes: Iterable[tuple[bytes, bytes]], evidence: Value, own: OwnPurse) -> None:
         """Keep how a match has ended for its players, the evidence, unless it is empty, and one's own purse."""
-        with self._transaction() as database:
+        with self.database.transaction() as database:
             rows = [(outcome, match, identity) for identity, outcome in outcomes]
             database.executemany("UPDATE purses_met SET outcome = ? WHERE match = ? AND identity = ?", rows)
             if evidence != ():
@@ -140,25 +135,27 @@ class Purses:
     def met(self, identity: bytes) -> tuple[Met, ...]:
         """Return what a player brought to matches with this node, the oldest first."""
         query = "SELECT match, era, height, shown, stake, outcome FROM purses_met WHERE identity = ? ORDER BY rowid"
-        return tuple(Met(*row) for row in self._read(query, (identity,), (bytes, int, int, bytes, bytes, bytes)))
+        return tuple(
+            Met(*row) for row in self.database.read(query, (identity,), (bytes, int, int, bytes, bytes, bytes))
+        )
 
     def evidence(self, match: bytes) -> Value:
         """Return the evidence that a match has ended; empty if there is none."""
-        rows = self._read("SELECT evidence FROM purse_ends WHERE match = ?", (match,), (bytes,))
+        rows = self.database.read("SELECT evidence FROM purse_ends WHERE match = ?", (match,), (bytes,))
         return decode(rows[0][0]) if rows else ()
 
     def open_ends(self) -> tuple[bytes, ...]:
         """Return the matches without a noted end."""
-        rows = self._read("SELECT DISTINCT match FROM purses_met WHERE outcome = x''", (), (bytes,))
+        rows = self.database.read("SELECT DISTINCT match FROM purses_met WHERE outcome = x''", (), (bytes,))
         return tuple(match for (match,) in rows)
 
     def everybody(self) -> tuple[bytes, ...]:
         """Return the players whose purses were in matches that this node was bound to."""
-        return tuple(each for (each,) in self._read("SELECT DISTINCT identity FROM purses_met", (), (bytes,)))
+        return tuple(each for (each,) in self.database.read("SELECT DISTINCT identity FROM purses_met", (), (bytes,)))
 
     def forget(self, identity: bytes) -> bool:
         """Forget what somebody brought to matches; tell whether there was anything."""
-        with self._transaction() as database:
+        with self.database.transaction() as database:
             return database.execute("DELETE FROM purses_met WHERE identity = ?", (identity,)).rowcount > 0
 
 

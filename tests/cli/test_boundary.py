@@ -23,7 +23,8 @@ from protocol.errors import ErrorCode, PeerError, ProtocolError, RefuseCode
 from protocol.events import PlayerInfo
 from protocol.node.node import NodeError
 from protocol.storage.archive import find
-from protocol.storage.store import StoredMatch, StoreError
+from protocol.storage.database import StoreError
+from protocol.storage.store import StoredMatch
 from tests.cli.conftest import Run
 from tests.programs import PATIENCE, ROOT, environment
 

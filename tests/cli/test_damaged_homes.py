@@ -16,8 +16,8 @@ from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import NodeError
 from protocol.node.node import Node
+from protocol.storage.database import StoreError
 from protocol.storage.home import Home
-from protocol.storage.store import StoreError
 from tests.cli.conftest import Run
 from tests.fuzz.targets.store import PLACES
 from tests.programs import run_here

@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 
 from cli.exits import ExitCode
-from protocol.storage import store as stores
+from protocol.storage import database as stores
+from protocol.storage.database import FullDiskError, StoreError, failure
 from protocol.storage.home import Home
-from protocol.storage.store import FullDiskError, Store, StoreError, failure
+from protocol.storage.store import Store
 from tests.cli.conftest import Run
 from tests.disks import STRANGER, fill, make_read_only, needs_mounts, needs_root, small_disk
 from tests.programs import ROOT

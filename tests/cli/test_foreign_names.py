@@ -92,8 +92,8 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> World:
         store.add_match(match_id(data), data, own, 1_700_000_000, 7000)
         store.mark_formed(match_id(data))
         store.people.trust(fingerprint(me.public), TEXT, 1_700_000_000)
-        store._write("UPDATE matches SET table_name = ?, name = ?", (TEXT, TEXT))
-        store._write("UPDATE meetings SET name = ?", (TEXT,))
+        store.database.write("UPDATE matches SET table_name = ?, name = ?", (TEXT, TEXT))
+        store.database.write("UPDATE meetings SET name = ?", (TEXT,))
     return world
 
 

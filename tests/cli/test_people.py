@@ -27,9 +27,10 @@ from protocol.crypto.words import fingerprint_words
 from protocol.events import LobbyChanged, PlayerInfo, Recognised, SeatAsked, Unfamiliar
 from protocol.match.lobby import TableSettings
 from protocol.storage import archive
+from protocol.storage.database import DamagedStoreError
 from protocol.storage.home import Home
 from protocol.storage.people import Mismatch
-from protocol.storage.store import DamagedStoreError, Store
+from protocol.storage.store import Store
 from protocol.wire.genesis import Genesis
 from tests.cli.conftest import Run
 from tests.cli.paper import Paper
@@ -340,7 +341,7 @@ def test_a_stored_fingerprint_in_another_form_than_the_printed_one_is_damage(
     """One key in two forms would be two people, and a trusted one among them would not be known at a table."""
     with closing(Store(home.store)) as store:
         store.people.trust(EVE.fingerprint, "Ada", NOON)
-        with store._transaction() as database:
+        with store.database.transaction() as database:
             for old in (EVE.fingerprint, ADA.fingerprint):
                 database.execute(f"UPDATE {table} SET fingerprint = ? WHERE fingerprint = ?", (change(old), old))
         with pytest.raises(DamagedStoreError, match="a fingerprint is invalid"):

@@ -20,7 +20,7 @@ from protocol.match.lobby import GuestTable, TableSettings
 from protocol.node import table_ledgers
 from protocol.node.host import KEPT_FROM_FORMING
 from protocol.node.purse import FOLDED, PurseKeeper, PurseVerdict, _read
-from protocol.storage.store import StoreError
+from protocol.storage.database import StoreError
 from protocol.wire.frames import Frame, JoinTable, Leave, Propose, ShowLedger
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.purses import Purse, Record

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from protocol import limits
-from protocol.errors import NamesakeError, NodeError
+from protocol.errors import NodeError
 from protocol.events import (
     LobbyChanged,
     MatchResult,
+    NamesakeError,
     Notice,
     PlayerInfo,
     SeatAsked,

@@ -41,7 +41,7 @@ class Bettor:
 
     def _open(self) -> None:
         self.store = Store(self.path)
-        self.store._db.execute("PRAGMA synchronous=OFF")  # nothing here is about the power
+        self.store.database.connection.execute("PRAGMA synchronous=OFF")  # nothing here is about the power
         self.keeper = PurseKeeper(self.store, self.identity.public, self.told.append)
 
     @property

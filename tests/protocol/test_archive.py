@@ -15,9 +15,10 @@ from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
 from protocol.storage import archive
+from protocol.storage.database import StoreError
 from protocol.storage.home import Home
 from protocol.storage.match_names import short_id
-from protocol.storage.store import Store, StoredMatch, StoreError
+from protocol.storage.store import Store, StoredMatch
 from protocol.wire.genesis import Patience, match_id
 from tests.simulation.world import IDENTITIES, World, genesis
 
@@ -100,7 +101,7 @@ def test_a_forgotten_match_leaves_nothing_behind(tmp_path: Path) -> None:
         with pytest.raises(StoreError):
             store.forget(match.match)
         tables = ("seeds", "matches", "messages", "choices")
-        assert [store._read(f"SELECT COUNT(*) FROM {table}", (), (int,)) for table in tables] == [[(0,)]] * 4
+        assert [store.database.read(f"SELECT COUNT(*) FROM {table}", (), (int,)) for table in tables] == [[(0,)]] * 4
 
 
 def test_forgetting_one_of_two_proposals_with_one_seed_keeps_the_other_whole(tmp_path: Path) -> None:

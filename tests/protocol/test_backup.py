@@ -19,9 +19,10 @@ from protocol.limits import BACKUP
 from protocol.node.purse import PurseKeeper
 from protocol.storage import backup
 from protocol.storage.backup import BackupError
+from protocol.storage.database import DamagedStoreError, HomeInUseError
 from protocol.storage.home import Home
 from protocol.storage.purses import OwnPurse
-from protocol.storage.store import DamagedStoreError, HomeInUseError, Store
+from protocol.storage.store import Store
 from protocol.wire.genesis import match_id
 from protocol.wire.purses import Purse, loss
 from tests.protocol.test_store import message

@@ -30,7 +30,7 @@ from protocol.events import (
 )
 from protocol.node.node import Node, NodeError, TableSettings
 from protocol.storage import archive
-from protocol.storage.store import StoreError
+from protocol.storage.database import StoreError
 from protocol.wire.frames import Carried, Frame, Page
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind

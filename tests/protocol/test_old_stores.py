@@ -14,9 +14,9 @@ from protocol.consensus.transcript import open_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.storage import archive, backup
 from protocol.storage.backup import BackupError
+from protocol.storage.database import FIRST, SCHEMA_VERSION, DamagedStoreError, OtherFormatError, StoreError
 from protocol.storage.home import Home
-from protocol.storage.store import DamagedStoreError, OtherFormatError, Store, StoreError
-from protocol.storage.upgrades import FIRST, SCHEMA_VERSION
+from protocol.storage.store import Store
 from protocol.wire.genesis import match_id, players_of
 from tests.protocol.test_backup import OWNER
 

@@ -13,8 +13,8 @@ import pytest
 from protocol.consensus.ends import Shown, read_evidence, read_shown
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import _read
+from protocol.storage.database import DamagedPurseError
 from protocol.storage.purses import OwnPurse
-from protocol.storage.store import DamagedPurseError
 from protocol.wire import purses
 from protocol.wire.genesis import make_join_record
 from protocol.wire.messages import Kind, Message, sign
@@ -310,7 +310,7 @@ def test_what_is_damaged_in_the_store_is_called_that_and_no_fault_of_a_peer(peop
     play(other, owner)
     handed = back(other.keeper._with_end(known_to(other, owner)))
     table = "purse_ends" if column == "evidence" else "purses_met"
-    other.store._db.execute(f"UPDATE {table} SET {column} = x'c1'")
+    other.store.database.connection.execute(f"UPDATE {table} SET {column} = x'c1'")
     owner.put_back()
     host, old = other.keeper, owner.sit()
     host.shown[owner.key] = old

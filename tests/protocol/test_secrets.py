@@ -81,8 +81,8 @@ async def test_the_seed_is_on_the_disk_before_a_commitment_is_sent(people: Compa
     stored: list[tuple[bytes, bytes]] = []
 
     def look() -> None:
-        stored.extend(player.node._store._db.execute("SELECT match_key, seed FROM seeds").fetchall())
-        assert not player.node._store._db.in_transaction
+        stored.extend(player.node._store.database.connection.execute("SELECT match_key, seed FROM seeds").fetchall())
+        assert not player.node._store.database.connection.in_transaction
 
     watch_for_commitments(player, look)
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import MatchKey
 from protocol.node.node import Node, NodeError
+from protocol.storage.database import HomeInUseError, StoreError
 from protocol.storage.home import Home
 from protocol.storage.match_names import LATEST
-from protocol.storage.store import HomeInUseError, Loss, Store, StoreError
+from protocol.storage.store import Loss, Store
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.programs import Program
 from tests.simulation.world import IDENTITIES, World
@@ -77,7 +78,7 @@ def test_written_messages_are_there_after_a_restart(store: Store, path: Path) ->
 def test_what_was_written_is_on_the_disk_before_anything_is_sent(store: Store) -> None:
     """No test can cut the power, so SQLite is asked: 2 is FULL, which syncs the log at each commit."""
     asked = ("journal_mode", "synchronous", "fullfsync")
-    assert [store._db.execute(f"PRAGMA {name}").fetchone()[0] for name in asked] == ["wal", 2, 1]
+    assert [store.database.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in asked] == ["wal", 2, 1]
 
 
 def test_names_of_rules_that_others_give_are_bounded_and_replace_no_name_of_ones_own(
@@ -210,12 +211,12 @@ def test_a_home_that_cannot_be_made_is_said_to_be_unusable(tmp_path: Path) -> No
 
 def test_a_write_that_does_not_fit_is_an_error_and_changes_nothing(store: Store) -> None:
     store.write(MATCH, [message(0)])
-    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
-    store._db.execute(f"PRAGMA max_page_count={pages}")
+    pages = store.database.connection.execute("PRAGMA page_count").fetchone()[0]
+    store.database.connection.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(StoreError, match="full"):
         store.write(MATCH, [message(step) for step in range(1, 20_000)])
     assert wires(store.messages(MATCH)) == [message(0).wire]
-    store._db.execute("PRAGMA max_page_count=1000000")
+    store.database.connection.execute("PRAGMA max_page_count=1000000")
     store.write(MATCH, [message(1)])
     assert len(store.messages(MATCH)) == 2
 
@@ -248,7 +249,7 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
     store.add_match(match, world.data, MatchKey(world.seeds[0]).public, 1, 0)
     store.write(match, world.machines[0].disk)
     store.mark_formed(match)
-    store._db.execute(f"UPDATE messages SET {column} = zeroblob(7) WHERE place = (1 << 32) + 3")
+    store.database.connection.execute(f"UPDATE messages SET {column} = zeroblob(7) WHERE place = (1 << 32) + 3")
     store.close()
     IDENTITIES[world.genesis.roster[0].join.identity].save(Home(tmp_path).identity)
     node = await Node.open(tmp_path, "ann", discovery=False, interface="127.0.0.1")
@@ -276,8 +277,8 @@ def test_a_row_that_was_never_written_so_is_called_damage(store: Store, path: Pa
     store.write(MATCH, [message(0)])
     store.add_choice(MATCH, 1, "stake 5")
     store.remember_address(b"i" * 32, "192.0.2.1", 7000)
-    store._db.execute("PRAGMA foreign_keys=0")
-    store._db.execute(damage)
+    store.database.connection.execute("PRAGMA foreign_keys=0")
+    store.database.connection.execute(damage)
     store.close()
     again = Store(path)
     with pytest.raises(StoreError, match=r"damaged|too large"):
@@ -309,8 +310,8 @@ def test_a_damaged_match_hides_no_other_and_can_be_forgotten(store: Store, path:
     store.mark_formed(bad)
     store.write(MATCH, [message(0)])
     (good,) = (each for each in store.matches() if each.match == MATCH)
-    store._db.execute("PRAGMA foreign_keys=0")
-    store._db.execute(damage, (bad,))
+    store.database.connection.execute("PRAGMA foreign_keys=0")
+    store.database.connection.execute(damage, (bad,))
     store.close()
     again = Store(path)
     assert good in again.matches()
@@ -325,7 +326,7 @@ def test_a_match_begun_by_a_wrong_clock_is_kept_with_a_date_that_can_be_shown(
     store: Store, path: Path, clock: float, told: int
 ) -> None:
     """One such match locked a home for good."""
-    store._db.execute("UPDATE matches SET created = ?", (int(clock),))
+    store.database.connection.execute("UPDATE matches SET created = ?", (int(clock),))
     store.mark_formed(MATCH)
     store.close()
     again = Store(path)
@@ -345,7 +346,7 @@ def read_all(store: Store) -> None:
 
 def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -> None:
     """SQLite's complaint quotes the schema, and sqlite3 cannot decode the complaint."""
-    store._db.execute("VACUUM")
+    store.database.connection.execute("VACUUM")
     store.close()
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE seeds", b"CREATE TABLE \xffeeds"))
     with pytest.raises(StoreError, match="cannot use"):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from protocol.consensus.kinds import parse_signed
-from protocol.storage.store import Store, StoreError
+from protocol.storage.database import StoreError
+from protocol.storage.store import Store
 from protocol.wire.messages import VOTES, Signed
 
 Point = Callable[[str], None]

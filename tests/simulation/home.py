@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from protocol.consensus.ends import Shown
 from protocol.crypto.keys import Identity
 from protocol.node.purse import PurseKeeper
-from protocol.storage.purses import Purses
+from protocol.storage.database import Database
 from protocol.storage.store import Store
 from protocol.wire.purses import Purse
 from tests.simulation.disk import Disk
@@ -63,8 +63,8 @@ class PurseHome:
         """Let the points and the troubles of a match's disk be those of this store, too, as long as the process
         lives."""
         purses = self.store.purses
-        if not isinstance(purses._transaction, _Guarded):
-            purses._transaction = _Guarded(disk, purses)
+        if not isinstance(purses.database, _Guarded):
+            purses.database = cast("Database", _Guarded(disk, purses.database))
 
     def close(self) -> None:
         """End the process: whatever was in memory only is gone."""
@@ -74,17 +74,17 @@ class PurseHome:
 
 
 class _Guarded:
-    """Transactions with the points and troubles of a disk."""
+    """A database whose transactions have the points and troubles of a disk."""
 
-    def __init__(self, disk: Disk, purses: Purses) -> None:
+    def __init__(self, disk: Disk, database: Database) -> None:
         self._disk = disk
-        self._begin = purses._transaction
+        self._database = database
 
-    def __call__(self) -> AbstractContextManager[sqlite3.Connection]:
-        return self._transaction()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._disk.guarding("purse"), self._begin() as database:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._disk.guarding("purse"), self._database.transaction() as database:
             yield database
             self._disk.point("before commit of purse")

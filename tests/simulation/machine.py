@@ -46,7 +46,7 @@ from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
 from protocol.node import outbox
 from protocol.node.outbox import Outbox
-from protocol.storage.store import StoreError
+from protocol.storage.database import StoreError
 from protocol.wire.frames import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import MalformedMessageError

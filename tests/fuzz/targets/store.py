@@ -12,10 +12,9 @@ from typing import Final
 from protocol.consensus.history import History
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.crypto.keys import MatchKey, fingerprint
+from protocol.storage.database import HomeInUseError, Note, StoreError
 from protocol.storage.match_names import is_name
-from protocol.storage.newest import Note
-from protocol.storage.people import People
-from protocol.storage.store import HomeInUseError, Store, StoreError
+from protocol.storage.store import Store
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import MalformedGenesisError
 from protocol.wire.messages import Signed
@@ -151,9 +150,9 @@ def crashed() -> tuple[bytes, bytes]:
         log = path.with_name("store.sqlite3-wal")
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode=WAL")
-            store = Store.__new__(Store)
-            store._db, store._ends, store._note = database, {}, Note(path)
-            store.people = People(store._read, store._write)  # type: ignore[misc]  # it is not opened as others are
+            store = Store(Path(folder) / "other.sqlite3")
+            store.database.connection.close()
+            store.database.connection, store.database.note = database, Note(path)
             store.people.trust(PERSON, "Ada", 1)
             store.add_seed(MatchKey(played.seeds[0]).public, played.seeds[0])
             store.add_match(match, played.data, MatchKey(played.seeds[0]).public, 1, 7000)
@@ -163,7 +162,7 @@ def crashed() -> tuple[bytes, bytes]:
             store.remember_address(IDENTITY, "192.0.2.1", 7000)
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             store.write(match, messages[6:])
-            store._note.close()
+            store.database.note.close()
             return path.read_bytes(), log.read_bytes()
 
 
