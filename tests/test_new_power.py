@@ -132,7 +132,7 @@ class ClaimsOnAmber:
         from cli.table.scene import Scene
         from cli.table.theme import Theme
         from cli.text.move_forms import offers
-        from cli.text.narrate_motes import graveyard
+        from cli.text.narrate_game import graveyard
         from p2pdice.engine import apply
         from p2pdice.moves import Roll
         from p2pdice.views import view
@@ -156,9 +156,8 @@ class ClaimsOnAmber:
         assert "Caught: Ben" in graveyard(board.state, board.seating)
 
     def test_it_can_be_typed_and_is_in_the_rules(self) -> None:
-        from cli.text.explain_motes import motes_sections
+        from cli.text.explain import motes_sections, worked
         from cli.text.speech import hear
-        from cli.text.worked import worked
         from p2pdice.moves import parse_move
         from p2pdice.rulesets import PRESETS
         from p2pdice.views import view

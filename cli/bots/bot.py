@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from random import Random
 from typing import Any, Final, Protocol
 
-from cli.text.choices import is_stake
+from cli.text.move_forms import is_stake
 from p2pdice.engine import apply
 from p2pdice.errors import IllegalMove
 from p2pdice.events import Event

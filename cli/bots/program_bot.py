@@ -19,7 +19,7 @@ from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, r
 from cli.bots.programs import Program, ProgramError, start_program
 from cli.foreign_text import OverlongLineError, read_object, short, write_object
 from cli.render import counted, escape, listing
-from cli.text.choices import choices, is_stake
+from cli.text.move_forms import choices, is_stake
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Move, parse_move

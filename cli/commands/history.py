@@ -17,7 +17,7 @@ from cli.history import WARNING, WIDTH, data, dice_lines, figures, heading, reco
 from cli.output import say
 from cli.render import command_line, counted, escape, listing
 from cli.settings import Settings
-from cli.text.match_list import Listed, listed_with_files
+from cli.text.match_list import ListedMatch, listed_with_files
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement, examine
 from protocol.crypto.keys import fingerprint
@@ -183,7 +183,7 @@ def read_figures(path: Path) -> MatchFigures | None:
 
 def _chosen(
     ctx: typer.Context, player: str | None, rules: str | None, since: datetime | None, until: datetime | None
-) -> tuple[list[Listed], list[Listed]]:
+) -> tuple[list[ListedMatch], list[ListedMatch]]:
     """Return the finished matches that somebody asks for, and those that may be meant or not; the newest first.
 
     :raises typer.BadParameter: if there are no such rules.
@@ -210,14 +210,14 @@ def _seconds(day: datetime | None, otherwise: float) -> float:
         return float("-inf") if day.year < 1970 else float("inf")
 
 
-def _finished(home: Home) -> Sequence[Listed]:
+def _finished(home: Home) -> Sequence[ListedMatch]:
     if not home.store.exists():
         return listed_with_files(home, (), ())
     with read(home) as (_, kept):
         return listed_with_files(home, [each for each in kept if each.over or each.claim], kept)
 
 
-def _moment(match: Listed) -> float:
+def _moment(match: ListedMatch) -> float:
     """Return when a match began; of one that was only watched, when its file was written."""
     if match.begun is not None:
         return match.begun
@@ -225,7 +225,7 @@ def _moment(match: Listed) -> float:
     return match.transcript.stat().st_mtime
 
 
-def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool | None:
+def _is_meant(match: ListedMatch, player: str | None, rules: str | None) -> bool | None:
     """Tell whether a match has such a player and such rules; None if it is old or damaged, so that nobody can tell."""
     if player is None and rules is None:
         return True

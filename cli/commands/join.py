@@ -33,7 +33,7 @@ from cli.settings import Settings
 from cli.table.play import Enter, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.seating import display_names
-from cli.text.tables_shown import Listed, listed
+from cli.text.tables_shown import ListedTable, listed
 from protocol.crypto.short_code import looks_like_a_code
 from protocol.errors import LOOK_ON, ErrorCode, NodeError
 from protocol.events import NamesakeError
@@ -210,7 +210,7 @@ async def find_open(interface: str | None, *, is_patient: bool) -> Found:
         return Found(discovery.tables(), discovery.told())
 
 
-def _open_ones(found: Iterable[Sighting]) -> list[Listed]:
+def _open_ones(found: Iterable[Sighting]) -> list[ListedTable]:
     from protocol.net.discovery import LOBBY
 
     return [each for each in listed(found) if each.advertisement.status == LOBBY]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -11,11 +12,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
+from cli.boundary import as_failure
 from cli.output import painting, wants_color
 from cli.render import harmless
+from cli.settings import Settings
 from cli.table.suspending import hiding_cursor
+from protocol.errors import NodeError
 from protocol.files import read_outside
 from protocol.limits import TRANSCRIPT
+from protocol.storage.archive import transcript_named
+from protocol.storage.database import StoreError
+from protocol.storage.home import Home
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -126,3 +133,30 @@ def progress_over(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[st
         return
     with ProgressLine(sys.stdout) as progress:
         yield progress.now
+
+
+def named_transcript(name: str, settings: Settings) -> Path:
+    """Return the file that a word names: any file by its path, a file of the home also by its match.
+
+    :func:`protocol.storage.archive.transcript_named` tells the names of matches. If the path exists, the home is not
+    touched.
+
+    :raises FileNotFoundError: if the word can only be a path, and there is no such file.
+    :raises PermissionError: if the path leads through a folder that is closed to this account.
+    :raises Failure: if nothing in the home has this name, or more than one match has.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # it may be a match
+        try:
+            os.lstat(name)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+        else:
+            return Path(name)
+
+    try:
+        return transcript_named(Home(settings.private_home()), name)
+    except (NodeError, StoreError) as error:
+        failure = as_failure(error)
+        assert failure is not None
+        raise failure from None

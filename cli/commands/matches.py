@@ -15,7 +15,7 @@ from cli.front import application
 from cli.output import agrees, complain, is_interactive, say
 from cli.render import command_line, counted, sentence, shown_path, stated
 from cli.settings import Settings, home_words
-from cli.text.match_list import Listed, listed, listed_with_files, show
+from cli.text.match_list import ListedMatch, listed, listed_with_files, show
 from protocol.errors import BEGIN, NodeError
 from protocol.files import write_own, write_whole
 from protocol.storage import archive
@@ -154,7 +154,7 @@ def forget(
             print(f"    {shown_path(path)}")
 
 
-def _wants_to_forget(match: Listed, home: Home) -> bool:
+def _wants_to_forget(match: ListedMatch, home: Home) -> bool:
     """Ask the owner whether to forget a match.
 
     :raises Failure: if nobody can be asked.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.commands.judging import read_transcript
+from cli.commands.judging import named_transcript, read_transcript
 from cli.commands.verify import CODES, Report, describe
 from cli.exits import ExitCode, Failure
 from cli.front import application
@@ -22,8 +22,7 @@ from cli.table.replay_table import ReplayTable, look_back
 from cli.table.showing import PaceOption, UiOption, showing
 from cli.text.event_json import VERDICT, event_line
 from cli.text.hindsight import weigh
-from cli.text.players import UnknownPlayerError, find_seat
-from cli.text.transcript_names import named_transcript
+from cli.text.seating import UnknownPlayerError, find_seat
 from p2pdice.events import RoundStarted
 from protocol.consensus.verifier import Judgement, examine
 from protocol.events import Happened

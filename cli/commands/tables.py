@@ -16,7 +16,7 @@ from cli.front import application
 from cli.output import ask, complain, is_interactive, say
 from cli.render import command_line, escape, stated
 from cli.table.play import run
-from cli.text.tables_shown import Listed, changes, data, describe, listed
+from cli.text.tables_shown import ListedTable, changes, data, describe, listed
 
 if TYPE_CHECKING:
     from protocol.net.discovery import Sighting
@@ -65,7 +65,7 @@ async def _list(interface: str | None, as_json: bool) -> None:
 
 
 async def _watch(interface: str | None, as_json: bool) -> None:
-    known: tuple[Listed, ...] = ()
+    known: tuple[ListedTable, ...] = ()
     async with listening(interface) as discovery:
         while True:
             now = listed(discovery.tables())
@@ -115,7 +115,7 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
         await discovery.close()
 
 
-def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:
+def pick_one(found: Sequence[ListedTable], question: str, command: str) -> ListedTable:
     """Return the one that the player picks. If nobody can be asked and there is only one, return it.
 
     :param found: at least one.
@@ -143,7 +143,7 @@ def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:
         print("Type the number in front of a table, or its name.")
 
 
-def _what_to_type(found: Sequence[Listed]) -> str:
+def _what_to_type(found: Sequence[ListedTable]) -> str:
     return f"(number or name; Enter: {'none' if len(found) > 1 else '1'})"
 
 
@@ -158,7 +158,7 @@ def _ask(question: str) -> str:
         raise
 
 
-def pick(answer: str, tables: Sequence[Listed]) -> Listed | None:
+def pick(answer: str, tables: Sequence[ListedTable]) -> ListedTable | None:
     """Return the table with this number, name, or start of a name; the only one there is for an empty answer.
 
     Capitals do not matter, unless several names differ only in them.

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.boundary import report as report_failure
-from cli.commands.judging import on_all_cores, progress_over, read_transcript
+from cli.commands.judging import named_transcript, on_all_cores, progress_over, read_transcript
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
 from cli.render import command_line, counted, escape, listing, sentence, shown_path, stated
 from cli.settings import Settings, home_words
-from cli.text.narrate import unfamiliar
-from cli.text.narrate_motes import ticket_change
-from cli.text.transcript_names import named_transcript, words_for
+from cli.text.narrate import unfamiliar, words_for
+from cli.text.narrate_game import ticket_change
 from p2pdice.plurals import plural
 from protocol.consensus import verifier
 from protocol.crypto.keys import parse_fingerprint

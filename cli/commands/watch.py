@@ -19,7 +19,7 @@ from cli.settings import Settings
 from cli.table.live_table import SpectatorTable, report
 from cli.table.play import alone, rejoin, run, show, sit
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
-from cli.text.tables_shown import Listed, listed
+from cli.text.tables_shown import ListedTable, listed
 from protocol.errors import NodeError
 from protocol.node.node import Node
 from protocol.storage.home import Home
@@ -106,7 +106,7 @@ async def look_on(
         await node.close()
 
 
-def choose(found: Found) -> Listed:
+def choose(found: Found) -> ListedTable:
     """Return the running match, or the table that waits for players, that the reader picks.
 
     :raises Failure: if there is none, or nobody can be asked which.

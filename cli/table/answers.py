@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from cli.render import counted, dice_count, faces, hand, listing, percent, sentence
 from cli.table.scene import Choice, Dialog
 from cli.text.narrate import time_left
-from cli.text.narrate_game import choosing, dice_by_player
-from cli.text.narrate_motes import graveyard, window_and_prize
+from cli.text.narrate_game import choosing, dice_by_player, graveyard, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
 from p2pdice.state import NOBODY, Expect

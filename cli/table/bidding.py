@@ -11,8 +11,7 @@ from cli.table.answers import chance
 from cli.table.canvas import Area, cut, width
 from cli.table.seats import count_of_dice, counts_for, plate, tag
 from cli.table.theme import FACES
-from cli.text.narrate_game import choosing
-from cli.text.narrate_motes import WINDOWS
+from cli.text.narrate_game import WINDOWS, choosing
 from p2pdice import events as game
 from p2pdice.counting import count
 from p2pdice.moves import Bid, Crown, Lose, Pass, Power, Side

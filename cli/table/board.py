@@ -115,7 +115,7 @@ class Board:
         self.code = ""
         """Its short code, the better argument; empty if there is none, or it is closed."""
         self.qr = ""
-        """The background for which the join line is drawn as a QR code (see :mod:`cli.text.qr_code`); empty if it is
+        """The background for which the join line is drawn as a QR code (see :mod:`cli.render`); empty if it is
         not drawn."""
         self.seats = 0
         """At the open table, taken or not."""

@@ -13,8 +13,7 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from cli.text.choices import is_stake
-from cli.text.move_forms import offers
+from cli.text.move_forms import is_stake, offers
 from cli.text.speech import NotUnderstoodError, hear, hear_bid
 from p2pdice.moves import Bid, Exact, Liar, Move
 

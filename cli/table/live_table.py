@@ -22,8 +22,7 @@ from cli.table.scene import WatchStrip
 from cli.table.table import Face, Table
 from cli.text.event_json import event_line
 from cli.text.narrate import narrate
-from cli.text.players import UnknownPlayerError, find_seat
-from cli.text.seating import Seating, display_names
+from cli.text.seating import Seating, UnknownPlayerError, display_names, find_seat
 from protocol.crypto.words import fingerprint_words
 from protocol.errors import NodeError
 from protocol.events import (

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, counted, escape, listing, number, shown_path
+from cli.render import capital, command_line, counted, escape, listing, number, qr_code, shown_path
 from cli.rulesets import described
 from cli.table import dice
 from cli.table.canvas import Area, cut, width
 from cli.table.dialogs import rows as broken
 from cli.text.explain import SHORT, summary
 from cli.text.narrate import confirmation
-from cli.text.narrate_motes import ticket_change
-from cli.text.qr_code import qr_code
+from cli.text.narrate_game import ticket_change
 from cli.text.seating import display_names
 from p2pdice.plurals import plural
 from p2pdice.stakes import settlement

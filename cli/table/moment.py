@@ -14,7 +14,7 @@ from cli.table.bidding import likely
 from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
 from cli.table.showdown import is_on as is_shown
-from cli.text.choices import is_stake
+from cli.text.move_forms import is_stake
 from cli.text.narrate import question
 from cli.text.narrate_game import caught, narrate_game
 from cli.text.seating import display_names

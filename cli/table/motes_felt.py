@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cli.table import bidding, dice
 from cli.table.canvas import Area, cut, width
 from cli.table.dialogs import rows as broken
-from cli.text.narrate_motes import WINDOWS, window
+from cli.text.narrate_game import WINDOWS, window
 from p2pdice.moves import Power, Stake, Wager
 from p2pdice.plurals import plural
 from p2pdice.powers import POWERS

@@ -19,7 +19,7 @@ from cli.table.dialogs import draw_dialog, draw_page, rows
 from cli.table.scene import Talk
 from cli.table.seats import CARD, clock, count_of_dice, others, seats
 from cli.table.strips import strip as draw_strip
-from cli.text.narrate_motes import window
+from cli.text.narrate_game import window
 from protocol.events import YourTurn
 
 if TYPE_CHECKING:

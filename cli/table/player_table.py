@@ -11,7 +11,7 @@ from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
-from cli.render import command_line, faces, listing, sentence
+from cli.render import command_line, faces, listing, qr_code, sentence
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
@@ -20,14 +20,11 @@ from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
 from cli.table.showing import Showing
 from cli.table.terminal import is_ascii
-from cli.text.choices import has_nothing_to_stake
 from cli.text.explain import typed_moves
-from cli.text.move_forms import offers
-from cli.text.narrate_motes import staked
-from cli.text.qr_code import qr_code
-from cli.text.refusals import is_no_raise, refusal, rule_of_raises
+from cli.text.move_forms import has_nothing_to_stake, offers
+from cli.text.narrate_game import staked
 from cli.text.seating import display_names
-from cli.text.speech import doubt
+from cli.text.speech import doubt, is_no_raise, refusal, rule_of_raises
 from p2pdice.errors import RulesError
 from p2pdice.events import PlayerOut
 from p2pdice.moves import Bid, Concede, Move, Stake

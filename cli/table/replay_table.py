@@ -18,8 +18,7 @@ from cli.table.tape import START, WATCHER, Place, Tape
 from cli.table.telling import tell
 from cli.text.coach import facts
 from cli.text.hindsight import chances, hindsight, weigh
-from cli.text.players import UnknownPlayerError, find_seat
-from cli.text.seating import display_names
+from cli.text.seating import UnknownPlayerError, display_names, find_seat
 from cli.text.speech import hear_bid
 from p2pdice.events import DieLost, RoundStarted
 from protocol.events import CupsSeen, Happened, MatchResult

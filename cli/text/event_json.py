@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cli.text.narrate import narrate
+from cli.text.seating import Seating
 from p2pdice.rulesets import Ruleset
 from protocol import events as node
 from protocol.events import Eviction, Happened, NodeEvent, PlayerInfo
-
-if TYPE_CHECKING:
-    from cli.text.seating import Seating
 
 NAMES: Final[dict[type[NodeEvent], str]] = {
     node.TableOpened: "TableOpened",

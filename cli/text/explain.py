@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from hashlib import sha256
+from types import NoneType
+from typing import Final
 
-from cli.render import dice_count, wrapped
-from cli.text.explain_motes import motes_sections, stakes_sections, typed
-from cli.text.worked import worked, worked_rounds
+from cli.render import dice_count, listing, wrapped
+from cli.text.narrate_game import ANSWERS, narrate_game
+from cli.text.round_summary import Paragraphs
+from cli.text.seating import Seating
 from p2pdice.bidding import RAISES_IN_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from p2pdice.rulesets import Ruleset
+from p2pdice.engine import apply, legal_moves, new_match
+from p2pdice.events import Event, HandsShown, LeadPassed, RoundStarted
+from p2pdice.motes import GROUP_OF, MOTES, NOTATION, TWIN_SOULS, Die, Group
+from p2pdice.moves import (
+    EXACT,
+    LIAR,
+    PASS,
+    Bid,
+    Hand,
+    Hands,
+    Input,
+    Lose,
+    Move,
+    Play,
+    Pledges,
+    Power,
+    Roll,
+    Rolled,
+    Side,
+    Stakes,
+    Wager,
+    parse_move,
+)
+from p2pdice.powers import POWERS, MotePower, leave_game
+from p2pdice.rulesets import Ruleset
+from p2pdice.stakes import NEWCOMER_COINS
+from p2pdice.state import Expect, State
 
 WIDTH: Final = 78
 """Columns of a page: two fewer than the narrowest usual terminal has."""
@@ -223,3 +249,211 @@ def summary(ruleset: Ruleset) -> str:
     if ruleset.stakes:
         parts.append("coins at stake")
     return "; ".join(filter(None, parts))
+
+
+Section = tuple[str, tuple[str, ...]]
+
+_MOTES: Final = (
+    "There are six motes: {redeemed} are Redeemed, {cursed} are Cursed. One of them is rolled at the start and is"
+    " the prize; everybody's five dice are the five others. A die is named after the player it was dealt to, for the"
+    " whole match, in every cup: Ben's {One} is the {One} that was dealt to Ben. The name does not depend on the"
+    " face."
+)
+_PLEDGE: Final = (
+    "Everybody is pledged to one of the two groups before the match begins (--pledge redeemed or cursed, when you host"
+    " or join)."
+)
+_TURN: Final = (
+    "A round is the turn of the player who starts it, and has three phases. At sunset Redeemed dice can be"
+    " played. At night everybody rolls, then Cursed dice can be played, then the bidding goes on until a call is"
+    " settled. At sunrise Redeemed dice can be played once more, before players without dice are out and the lead"
+    " passes on."
+)
+_GRAVEYARD: Final = (
+    f"A player who loses a die chooses which one (type lose {MOTES[4].capitalize()}). It goes to the graveyard,"
+    " and only that player may play it: while they have dice, or at the sunrise in which they would be out. A"
+    " power can be used on any die of the graveyard. Once played, a die is out of the game{stays}."
+)
+_WINDOWS: Final = (
+    "In each phase players are asked clockwise from the one who started: play a die, or pass. After each die that"
+    " is played, the asking starts anew with the next player, until all have passed in a row. A player with"
+    " nothing to play is not asked. Cursed dice can also be played on your own turn in the bidding, before you bid"
+    " or call; you stay on turn."
+)
+_WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
+_STACK: Final = (
+    "A Cursed die does not take effect at once. It goes on a stack, and the others, clockwise from its player, may"
+    f" answer what is on top with {ANSWERS}. When all have passed, the top takes effect, and they are asked about the"
+    " next one. A die that was answered is spent all the same; one whose target is gone by then does nothing."
+)
+_END: Final = (
+    f"The last player with dice crowns one of them (type crown {MOTES[5].capitalize()}). It joins the prize in a Twin"
+    " Soul. Everybody who is pledged to the group of this winning die, in the match or out of it, earns a run ticket."
+)
+_STAKES: Final = (
+    "Before the first round everybody stakes coins on their own victory, from none to all they have (type stake 50, or"
+    " stake 0). Stakes are sealed, and all are opened at once. Players who do not open theirs are out, and share a"
+    " place. A newcomer has {funds} coins and no run tickets; what is won and lost stays in the purse (see p2pdice"
+    " purse). The winner gets all stakes, and a bonus: their own bet"
+    " times itself, divided by the coins they had, rounded down. If two players with 1,000 coins bet 100 and 50, the"
+    " first gets 150 and 10 by winning: 60 more than their stake. Everybody else loses their stake."
+)
+_TICKETS: Final = (
+    "Run tickets can be staked, too (stake 50 tickets 1), and the winner gets them all. They are earned by motes."
+)
+_TIE: Final = "Winners who tie share the pool equally, and each adds their own bonus."
+
+
+def motes_sections() -> Iterator[Section]:
+    """Yield the sections on dice with powers."""
+    names = {group: listing([mote.capitalize() for mote in MOTES if GROUP_OF[mote] == group]) for group in _WHEN}
+    one = MOTES[1]
+    yield "Motes.", (_MOTES.format(**names, One=one.capitalize()), _PLEDGE)
+    yield "A turn.", (_TURN,)
+    kept = [power.mote.capitalize() for power in POWERS.values() if power.play is not leave_game]
+    stays = f"; only {listing(kept)} {'stays' if len(kept) == 1 else 'stay'} in it" if kept else ""
+    yield "The graveyard.", (_GRAVEYARD.format(stays=stays),)
+    yield "Playing dice.", (_WINDOWS,)
+    for power in POWERS.values():
+        yield f"{power.mote.capitalize()} ({_WHEN[GROUP_OF[power.mote]]}).", (power.rule, f"Type {_typed(power)}.")
+    yield "The stack.", (_STACK,)
+    souls = [f"{name} ({one.capitalize()} and {other.capitalize()})" for (one, other), name in TWIN_SOULS.items()]
+    yield "The end.", (_END, f"The Twin Souls are {listing(souls)}.")
+    if warnings := tuple(power.warning for power in POWERS.values() if power.warning):
+        yield "Beware.", warnings
+
+
+def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
+    """Yield the section on stakes."""
+    yield "Stakes.", (_STAKES.format(funds=f"{NEWCOMER_COINS:,}"), _TIE if can_tie else "", _TICKETS)
+
+
+def typed(*, motes: bool, stakes: bool) -> list[str]:
+    """Return the moves that these options add."""
+    deeds = f"what a die of the graveyard does ({', '.join(map(_typed, POWERS.values()))})"
+    examples = [deeds, "pass", f"lose {MOTES[4].capitalize()}", f"crown {MOTES[5].capitalize()}"]
+    return [*(["stake 50"] if stakes else []), *(examples if motes else [])]
+
+
+def _typed(power: MotePower) -> str:
+    """Return a power as it is typed: ``take back Ben's Dark``."""
+    move = parse_move(NOTATION[power.mote].example)
+    assert isinstance(move, Power)
+    aim = " Ben" if isinstance(move.target, int) else ""
+    if isinstance(move.target, Die):
+        whose = "my" if move.target.seat == move.die.seat else "Ben's"
+        aim = f" {whose} {move.target.mote.capitalize()}"
+    return f"{power.deed}{aim}"
+
+
+NAMES: Final = ("Ada", "Ben", "Cleo")
+_PLEDGES: Final[tuple[Group, ...]] = ("redeemed", "cursed", "redeemed")
+_WAGERS: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 0, 0))
+_PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
+"""The mote that answers others: then nothing is answered, and the round stays simple."""
+_LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
+"""The order in which dice are lost: first those that can always be played, as they need no target, or a player."""
+_DEALS: Final = 500
+"""The most deals that are tried for one that fits the call."""
+
+
+def worked_rounds(ruleset: Ruleset) -> int:
+    """Return the number of rounds that show these rules: two if there is a second call, or if a die that is lost in the
+    first round matters in the second."""
+    return 2 if ruleset.exact != "none" or ruleset.motes else 1
+
+
+def worked(ruleset: Ruleset) -> Iterator[str]:
+    """Yield the rounds in the sentences of a table: paragraphs, opened cups, and an empty line before a round."""
+    seating = Seating(NAMES)
+    told = Paragraphs()
+    for event, state in _played(ruleset):
+        if isinstance(event, LeadPassed):  # the next round says who starts it
+            continue
+        text = narrate_game(event, state, seating)
+        yield from told.begin(text) if isinstance(event, RoundStarted) else told.take(text)
+    yield from told.end()
+
+
+def _played(ruleset: Ruleset) -> Iterator[tuple[Event, State]]:
+    state = new_match(ruleset, len(NAMES))
+    for_rounds = worked_rounds(ruleset)
+    while state.awaits is not Expect.OVER and not (state.awaits is Expect.ROLLED and state.round > for_rounds):
+        state, events = apply(state, _input(state, is_last=state.round == for_rounds))
+        yield from ((event, state) for event in events)
+
+
+def _input(state: State, *, is_last: bool) -> Input:
+    match state.awaits:
+        case Expect.PLEDGES:
+            return Pledges(_PLEDGES)
+        case Expect.STAKES:
+            return Stakes(_WAGERS)
+        case Expect.ROLL:
+            return _PRIZE
+        case Expect.ROLLED:
+            return Rolled()
+        case Expect.HANDS:
+            return _hands(state)
+    return Play(state.turn, _move(state, is_last=is_last))
+
+
+def _hands(state: State) -> Hands:
+    """Return the first deal that makes a call of liar right by one die, and a call of exact right."""
+    assert state.challenge is not None
+    assert state.bid is not None
+    sought = state.bid.quantity - (state.challenge.call == "liar")
+    for number in range(_DEALS):
+        deal = Hands(tuple(_hand(number, seat, dice) for seat, dice in enumerate(state.dice)))
+        shown = apply(state, deal)[1][0]
+        assert isinstance(shown, HandsShown)
+        if shown.count == sought:
+            return deal
+    return deal
+
+
+def _hand(number: int, seat: int, dice: int) -> Hand:
+    """Return a cup of the deal with this number: faces that look like thrown ones, and are the same on every day."""
+    thrown = sha256(f"deal {number}, seat {seat}".encode()).digest()
+    return tuple(sorted(1 + byte % 6 for byte in thrown[:dice]))
+
+
+def _move(state: State, *, is_last: bool) -> Move:
+    legal = legal_moves(state)
+    bids = [move for move in legal if isinstance(move, Bid)]
+    if lost := [move for name in _LOST for move in legal if isinstance(move, Lose) and move.die.mote == name]:
+        return lost[state.round > 1]
+    if PASS in legal:
+        return next((move for move in legal if isinstance(move, Power)), PASS)
+    if any(isinstance(move, Side) for move in legal):
+        return legal[0]
+    if LIAR not in legal:
+        return _opening(bids, state.round == 1) if state.bid is None else bids[0]
+    assert state.bid is not None
+    immune = state.motes is not None and state.bid.seat in state.motes.immune
+    call = EXACT if is_last and EXACT in legal else LIAR
+    raises = [] if immune else _raises(state, bids, call)
+    return raises[0] if raises else call
+
+
+def _opening(bids: list[Bid], is_first: bool) -> Bid:
+    wanted = Bid(2, 3) if is_first else Bid(3, 2)
+    return wanted if wanted in bids else bids[0]
+
+
+def _raises(state: State, bids: list[Bid], call: Move) -> list[Bid]:
+    """Return raises of the kind that comes next, to show each kind once; none when it is time to call.
+
+    A round that ends with exact has three bids: so its leader calls, who has lost a die before and can gain it back.
+    """
+    assert state.bid is not None
+    quantity, face, _ = state.bid
+    match len(state.bids):
+        case 1:
+            return sorted((bid for bid in bids if bid.face > face), key=lambda bid: bid.quantity)
+        case 2:
+            more = [bid for bid in bids if bid.quantity > quantity and bid.face != 1]
+            return sorted(more, key=lambda bid: bid.quantity)
+        case 3 if call is LIAR:
+            return [bid for bid in bids if bid.face == 1 and bid.quantity < quantity]
+    return []

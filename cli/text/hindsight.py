@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.render import columns, dice_count, faces, percent
+from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.counting import at_least, count, exactly
-
-if TYPE_CHECKING:
-    from cli.text.seating import Seating
-    from p2pdice.events import Event
-    from p2pdice.moves import Hand
-    from p2pdice.state import State
+from p2pdice.events import Event
+from p2pdice.moves import Hand
+from p2pdice.state import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,27 +6,29 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cli.output import say
 from cli.render import command_line, counted, escape, listing
 from cli.settings import home_words
 from cli.text.seating import display_names
 from cli.text.tables_shown import rules_shown
-
-if TYPE_CHECKING:
-    from protocol.storage.archive import TranscriptFile
-    from protocol.storage.home import Home
-    from protocol.storage.store import StoredMatch
-    from protocol.wire.genesis import Genesis
-
+from protocol.crypto.keys import fingerprint
+from protocol.events import PlayerInfo
+from protocol.storage import archive
+from protocol.storage.archive import TranscriptFile, is_old, names_of, only_on_disk, other_owners, unfinished
+from protocol.storage.home import Home
+from protocol.storage.store import StoredMatch
+from protocol.version import PROTOCOL_VERSION, written_by
+from protocol.wire.genesis import Genesis, MalformedGenesisError, unchecked_genesis, version_of
+from protocol.wire.names import ruleset_hash, ruleset_label
 
 _OLD: Final = "old"
 _VOID: Final = "void"
 _CLAIMED: Final = "claimed"
 
 
-class Listed(NamedTuple):
+class ListedMatch(NamedTuple):
     """One match of the list."""
 
     name: str
@@ -57,7 +59,6 @@ class Listed(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
-        from protocol.wire.names import ruleset_label
 
         genesis = self.genesis
         players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
@@ -82,8 +83,6 @@ class Listed(NamedTuple):
 
         :param width: columns for the name.
         """
-        from protocol.version import written_by
-        from protocol.wire.names import ruleset_label
 
         time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
         start = f"{self.name.ljust(width)}  {self.state:10}"
@@ -107,31 +106,27 @@ class Listed(NamedTuple):
 
 
 def _names(genesis: Genesis) -> tuple[str, ...]:
-    from protocol.crypto.keys import fingerprint
-    from protocol.events import PlayerInfo
 
     return display_names(
         [PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in genesis.roster]
     )
 
 
-def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[Listed]:
+def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[ListedMatch]:
     """Return matches of a store for the list.
 
     :param kept: all that the store holds; no two of these get the same name.
     """
-    from protocol.storage import archive
 
     return [*_of_store(home, stored, kept, archive.files_by_match(home), archive.rules_names(home))]
 
 
-def listed_with_files(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[Listed]:
+def listed_with_files(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[ListedMatch]:
     """Return matches of a store for the list, and after them those with only a transcript, because they were watched
     or forgotten; the last written first.
 
     :param kept: all that the store holds.
     """
-    from protocol.storage import archive
 
     files, rules = archive.files_by_match(home), archive.rules_names(home)
     return [*_of_store(home, stored, kept, files, rules), *_of_files(files, kept, rules)]
@@ -143,9 +138,7 @@ def _of_store(
     kept: Sequence[StoredMatch],
     files: Mapping[bytes, TranscriptFile],
     rules: Mapping[bytes, str],
-) -> Iterator[Listed]:
-    from protocol.storage.archive import is_old, names_of, other_owners, unfinished
-    from protocol.wire.genesis import version_of
+) -> Iterator[ListedMatch]:
 
     names, open_ones = names_of(kept), {each.match for each in unfinished(kept)}
     other_keys = other_owners(home, [each for each in stored if each.match in open_ones])
@@ -153,7 +146,7 @@ def _of_store(
         if each.given_up and not each.formed:
             continue  # it was proposed, and nobody is known to have played it
         genesis, file = _read(each.genesis), files.get(each.match)
-        yield Listed(
+        yield ListedMatch(
             names[each.match],
             each.match,
             genesis,
@@ -172,16 +165,13 @@ def _of_store(
 
 def _of_files(
     files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch], rules: Mapping[bytes, str]
-) -> Iterator[Listed]:
-    from protocol.storage.archive import only_on_disk
-    from protocol.version import PROTOCOL_VERSION
-    from protocol.wire.genesis import version_of
+) -> Iterator[ListedMatch]:
 
     for name, (match, path, data) in only_on_disk(files, kept):
         genesis, version = _read(data), version_of(data)
         state = "transcript" if version == PROTOCOL_VERSION else _OLD
         called = _rules_name(rules, genesis)
-        yield Listed(name, match, genesis, version, state, None, "", (), path, rules_name=called)
+        yield ListedMatch(name, match, genesis, version, state, None, "", (), path, rules_name=called)
 
 
 def _state(stored: StoredMatch) -> str:
@@ -193,7 +183,6 @@ def _state(stored: StoredMatch) -> str:
 
 
 def _read(data: bytes) -> Genesis | None:
-    from protocol.wire.genesis import MalformedGenesisError, unchecked_genesis
 
     try:
         return unchecked_genesis(data)
@@ -202,12 +191,11 @@ def _read(data: bytes) -> Genesis | None:
 
 
 def _rules_name(names: Mapping[bytes, str], genesis: Genesis | None) -> str:
-    from protocol.wire.names import ruleset_hash
 
     return names.get(ruleset_hash(genesis.ruleset), "") if names and genesis is not None else ""
 
 
-def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
+def show(matches: Sequence[ListedMatch], home: Home, as_json: bool) -> None:
     """Print a line for each match and the commands for one, or one JSON object."""
     if as_json:
         print(json.dumps({"matches": [each.to_json() for each in matches]}))

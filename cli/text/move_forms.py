@@ -1,19 +1,39 @@
-"""All texts for a move: in words, or as the protocol spells it; with its verb or without, cut short."""
+"""Moves as texts: as the protocol spells them, in words, with a verb or without, cut short; and stakes among them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
-from cli.text.choices import choices, is_stake
-from p2pdice.motes import ALIASES, NOTATION, Die
-from p2pdice.moves import Bid, Crown, Lose, Move, Power, Side
+from p2pdice.motes import ALIASES, NOTATION, Die, Mote
+from p2pdice.moves import Bid, Crown, Lose, Move, Power, Side, Stake
 from p2pdice.powers import POWERS
+from p2pdice.state import Expect
 from p2pdice.views import View
 
-if TYPE_CHECKING:
-    from p2pdice.motes import Mote
+
+def is_stake(view: View) -> bool:
+    """Whether a sealed stake is asked for, and not a move."""
+    return view.state.awaits is Expect.STAKES
+
+
+def choices(view: View) -> list[str]:
+    """Return the legal moves in the order of the engine. Of the many stakes there are two: nothing and everything."""
+    if is_stake(view):
+        return [str(Stake(0)), str(Stake(view.funds, view.tickets))]
+    return [str(move) for move in view.legal]
+
+
+def has_nothing_to_stake(view: View) -> bool:
+    """Whether a stake is asked for, and only one is possible."""
+    return is_stake(view) and not view.funds and not view.tickets
+
+
+def example_stake(view: View) -> Stake:
+    """Return a stake that can be made: some coins, or else run tickets, or else nothing."""
+    return Stake(min(50, view.funds)) if view.funds else Stake(0, view.tickets)
+
 
 _DIE: Final = re.compile("([a-z]+)@([0-9])")
 VERBS: Final = frozenset({"play", "lose", "crown"})

@@ -6,6 +6,7 @@ Everything that a peer wrote is escaped. The events of the game are in :mod:`cli
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Final, assert_never
 
 from cli.render import (
@@ -23,19 +24,20 @@ from cli.render import (
     shown_path,
 )
 from cli.rulesets import described
-from cli.text.choices import example_stake, is_stake
-from cli.text.customs import customs
-from cli.text.move_forms import offers
-from cli.text.narrate_game import cup_line, narrate_game, player_out, standing
-from cli.text.narrate_motes import funds, graveyard, play_first
-from cli.text.narrate_motes import question as question_of_motes
+from cli.settings import home_words
+from cli.text.move_forms import example_stake, is_stake, offers
+from cli.text.narrate_game import cup_line, funds, graveyard, narrate_game, play_first, player_out, standing
+from cli.text.narrate_game import question as question_of_motes
 from cli.text.seating import Seating, display_names
-from cli.text.transcript_names import words_for
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
 from p2pdice.views import View
 from protocol import events as node
 from protocol.errors import RefuseCode
+from protocol.storage.home import home_of
+
+_ODDS: Final = ("Nobody is shown odds here.", "Everybody is shown odds here.", "")
+_TALK: Final = ("", "Spectators may talk.")
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
@@ -413,3 +415,24 @@ def your_turn(view: View, seating: Seating) -> str:
 
 _SHOWN: Final = 6
 """The most moves in a sentence. The tab key shows all of them."""
+
+
+def customs(odds: int, talk: int) -> str:
+    """Return the customs that are not the usual ones, as sentences; empty if there are none.
+
+    :param odds: 0 off, 1 on, 2 each player decides.
+    :param talk: 0 players only, 1 spectators as well.
+
+    >>> customs(0, 1), customs(2, 0)
+    ('Nobody is shown odds here. Spectators may talk.', '')
+    """
+    return " ".join(filter(None, (_ODDS[odds], _TALK[talk])))
+
+
+def words_for(path: Path, name: str) -> tuple[str | Path, ...]:
+    """Return the words to type for a file: a name if a home holds it, else its path.
+
+    :param name: of the file in its home.
+    """
+    home = home_of(path)
+    return (path,) if home is None else (name, *home_words(home))

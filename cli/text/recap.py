@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cli.render import faces, number, percent
+from cli.text.rounds import Round
+from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.counting import count
-
-if TYPE_CHECKING:
-    from cli.text.rounds import Round
-    from cli.text.seating import Seating
 
 
 class Row(NamedTuple):

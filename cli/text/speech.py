@@ -1,4 +1,4 @@
-"""Understands the lines that people type at a table: three fives, liar!, the beginning of a word.
+"""Understands the lines that people type at a table, and answers what is no move, or none that the rules allow.
 
 This is the front door only. Signatures, the referee and bots use the strict text of a move (:mod:`p2pdice.moves`).
 This module understands that text, too, with its aliases. If a line can mean more than one possible move, none of them
@@ -12,14 +12,16 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from cli.render import columns, escape, listing
-from cli.text.choices import example_stake, is_stake
-from cli.text.move_forms import VERBS, begun_moves, offers, plain, short_forms
-from cli.text.spelled_bids import NUMBER_WORDS, named_faces, spelled_bids
+from cli.render import NUMBERS, columns, escape, listing, number, sentence
+from cli.text.explain import RAISES
+from cli.text.move_forms import VERBS, begun_moves, example_stake, in_words, is_stake, offers, plain, short_forms
+from p2pdice.bidding import faces, order, raises
 from p2pdice.engine import apply
 from p2pdice.errors import MalformedMove, RulesError
 from p2pdice.motes import MOTES
-from p2pdice.moves import EXACT, FACE_NAMES, LIAR, Bid, Exact, Liar, Move, Play, Stake, parse_move
+from p2pdice.moves import EXACT, FACE_NAMES, LIAR, MAX_QUANTITY, Bid, Exact, Liar, Move, Play, Stake, parse_move
+from p2pdice.rulesets import Ruleset
+from p2pdice.state import State
 from p2pdice.views import View
 
 WIDTH: Final = 79
@@ -29,6 +31,14 @@ _QUOTED: Final = 16
 _LONGEST: Final = 300
 """The most characters of a line that can be a move; no move is as long."""
 
+_TEENS: Final = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NUMBERS: Final = {name: number for number, name in enumerate((*NUMBERS, *_TEENS)) if number}
+_TENFOLD: Final = {name: 10 * number for number, name in enumerate(_TENS, 2)}
+_FACES: Final = (*enumerate(FACE_NAMES, 1), (1, "aces"))
+_TOKENS: Final = re.compile(r"[0-9]+|[a-z]+")
+_BIDDING: Final = re.compile(r"[0-9a-z](?:[0-9a-z ]|[×*,:/-](?! ?[×*,:/-]))*")
+NUMBER_WORDS: Final = (*_NUMBERS, *_TENFOLD)
 _LIAR: Final = frozenset({"liar", "lie", "a lie", "bs", "bullshit", "bluff", "dudo", "doubt", "doubt it", "challenge"})
 _EXACT: Final = frozenset({"exact", "exactly", "spot on", "spot-on", "spoton", "calza"})
 _CALL: Final = frozenset({"call", "call it"})
@@ -256,3 +266,106 @@ def quoted(line: str) -> str:
             shown = shown[:-1]
         shown += "…"
     return f"'{shown}'"
+
+
+# Bids in words
+
+
+def spelled_bids(plain: str) -> Iterator[Bid]:
+    """Yield the bids that a line can spell: three fives, 3 5s, 3 f."""
+    if not _BIDDING.fullmatch(plain):
+        return
+    tokens = _TOKENS.findall(plain)
+    if len(tokens) > 2 and tokens[-1] == "s" and tokens[-2].isdigit():
+        del tokens[-1]  # of 5s
+    first, *between, last = tokens if len(tokens) > 1 else ("", "")
+    number = [first, *(token for token in between if token not in ("x", "of", "times"))]
+    if len(number) > 1 and first == "1" and plain.startswith(f"1 {number[1]}") and number[1][0] != "0":
+        del number[0]  # it announces a bid, as in the strict text; in 1,005 or 1 005 it is a part of the number
+    quantity = _quantity(number)
+    if 1 <= quantity <= MAX_QUANTITY:
+        yield from (Bid(quantity, face) for face in named_faces(last))
+
+
+def _quantity(tokens: Sequence[str]) -> int:
+    match tokens:
+        case [digits] if digits.isdigit():
+            return int(digits) if len(digits) <= len(str(MAX_QUANTITY)) else 0
+        case [word]:
+            return _NUMBERS.get(word, 0) or _TENFOLD.get(word, 0)
+        case [tens, units] if tens in _TENFOLD and 0 < _NUMBERS.get(units, 0) < 10:
+            return _TENFOLD[tens] + _NUMBERS[units]
+    return 0
+
+
+def named_faces(token: str) -> list[int]:
+    """Return the faces that a digit, a word or its beginning can be."""
+    if token.isdigit():
+        return [int(token)] if token in ("1", "2", "3", "4", "5", "6") else []
+    return sorted({face for face, name in _FACES if name.startswith(token)})
+
+
+# Refusals
+
+
+_RAISES: Final = {
+    "standard": "bid more dice, or {as_many} of a higher face",
+    "strict": "bid more {faces}, or {as_many} of a higher face",
+    "reset-quantity": "bid more {faces}, or any number of a higher face",
+    "either": "bid more dice, or any number of a higher face",
+    "half-ones": "bid more dice, {as_many} of a higher face, or half as many ones",
+    "double-ones": "bid more dice, or {as_many} of a higher face, where ones count double",
+}
+
+
+def refusal(move: Move, view: View, names: Sequence[str], error: RulesError) -> str:
+    """Return the answer to a move of the player on turn that the engine has refused.
+
+    :param names: by seat.
+    :param error: the engine's own reason.
+    """
+    state = view.state
+    if isinstance(move, Bid) and is_no_raise(move, state):
+        return _no_raise(view)
+    if isinstance(move, Liar | Exact) and state.bid is None:
+        return "Nothing to call yet. Start with a bid such as 2x3."
+    if isinstance(move, Exact) and state.ruleset.exact == "none":
+        return f"{_rules(state.ruleset)} no exact: raise, or call liar."
+    return sentence(in_words(str(error), view, names))
+
+
+def is_no_raise(move: Bid, state: State) -> bool:
+    """Tell whether a bid is refused because it is not above the standing one."""
+    if state.bid is None or move.face not in faces(state):
+        return False
+    allowed = raises(order(state), state.bid.quantity, state.bid.face)
+    return move.quantity not in allowed[move.face - 1]
+
+
+def rule_of_raises(state: State) -> str:
+    """Return the rule that a refused raise has broken, with an example."""
+    return RAISES[order(state)]
+
+
+def _no_raise(view: View) -> str:
+    state = view.state
+    assert state.bid is not None
+    lowest: dict[int, int] = {}
+    for move in view.legal:
+        if isinstance(move, Bid):
+            lowest[move.face] = min(move.quantity, lowest.get(move.face, move.quantity))
+    if not lowest:
+        return "Not a raise: no bid is left, so call liar."
+    name = FACE_NAMES[state.bid.face - 1]
+    rule = _RAISES[order(state)].format(faces=name, as_many=number(state.bid.quantity))
+    if list(lowest) == [state.bid.face]:
+        rule = f"bid more {name}"
+    named = [state.bid.face, *range(state.bid.face + 1, 7), *range(1, state.bid.face)]
+    shown = [f"{lowest[face]}x{face}" for face in named if face in lowest][:2]
+    if "ones" in order(state) and 1 in lowest and state.bid.face != 1:
+        shown.append(f"{lowest[1]}x1")
+    return f"Not a raise: {rule}. Lowest: {', '.join(dict.fromkeys(shown))}."
+
+
+def _rules(ruleset: Ruleset) -> str:
+    return f"{ruleset.name.capitalize()} has" if ruleset.name else "These rules have"

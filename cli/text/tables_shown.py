@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cli.render import counted, escape
+from p2pdice.rulesets import PRESETS
+from protocol.net.addresses import Address, format_address
+from protocol.net.discovery import PLAYING, Advertisement, Sighting
+from protocol.version import PROTOCOL_VERSION
+from protocol.wire.names import ruleset_label
 
-if TYPE_CHECKING:
-    from protocol.net.addresses import Address
-    from protocol.net.discovery import Advertisement, Sighting
 
-
-class Listed(NamedTuple):
+class ListedTable(NamedTuple):
     """An open table, or a running match with all records that agree on it."""
 
     advertisement: Advertisement
@@ -29,23 +30,22 @@ class Listed(NamedTuple):
         return tuple(dict.fromkeys(row[place] for place in range(longest) for row in rows if place < len(row)))
 
 
-def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
+def listed(found: Iterable[Sighting]) -> tuple[ListedTable, ...]:
     """Return the tables and matches that were found, a running match once.
 
     All its players advertise it. A record that differs stands apart, so that nobody can hide a match behind a false
     record. An open table has one host: if there are two records of it, both are shown.
     """
-    from protocol.net.discovery import PLAYING
 
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
     for each in found:
         is_match = each.advertisement.status == PLAYING
         advertisement = replace(each.advertisement, number=0)
         rows.setdefault((advertisement, "" if is_match else each.instance), []).append(each)
-    return tuple(Listed(advertisement, tuple(sightings)) for (advertisement, _), sightings in rows.items())
+    return tuple(ListedTable(advertisement, tuple(sightings)) for (advertisement, _), sightings in rows.items())
 
 
-def changes(before: Sequence[Listed], now: Sequence[Listed]) -> list[tuple[str, Listed]]:
+def changes(before: Sequence[ListedTable], now: Sequence[ListedTable]) -> list[tuple[str, ListedTable]]:
     """Return the changes of tables: ``closed``, ``changed`` or ``open``. Another node with the same record is none."""
     gone = list(before)
     new = []
@@ -55,7 +55,7 @@ def changes(before: Sequence[Listed], now: Sequence[Listed]) -> list[tuple[str, 
             new.append(row)
         else:
             gone.remove(same)
-    reports: list[tuple[str, Listed]] = []
+    reports: list[tuple[str, ListedTable]] = []
     for row in new:
         former = next((each for each in gone if _have_a_node_in_common(each, row)), None)
         if former is not None:
@@ -64,15 +64,12 @@ def changes(before: Sequence[Listed], now: Sequence[Listed]) -> list[tuple[str, 
     return [*(("closed", row) for row in gone), *reports]
 
 
-def _have_a_node_in_common(one: Listed, other: Listed) -> bool:
+def _have_a_node_in_common(one: ListedTable, other: ListedTable) -> bool:
     return not {each.instance for each in one.sightings}.isdisjoint(each.instance for each in other.sightings)
 
 
-def describe(row: Listed) -> str:
+def describe(row: ListedTable) -> str:
     """Return a table in one line."""
-    from protocol.net.addresses import format_address
-    from protocol.net.discovery import PLAYING
-    from protocol.version import PROTOCOL_VERSION
 
     table = row.advertisement
     version = "" if table.version == PROTOCOL_VERSION else f"version {table.version} of the protocol, "
@@ -91,16 +88,13 @@ def rules_shown(label: str) -> str:
 @cache
 def _with_stakes() -> dict[str, str]:
     """Return what to call the preset rules with stakes, by their labels, which only say that they are house rules."""
-    from p2pdice.rulesets import PRESETS
-    from protocol.wire.names import ruleset_label
 
     added = {name: each.with_options({"stakes": "yes"}) for name, each in PRESETS.items() if not each.stakes}
     return {ruleset_label(ruleset): f"{name} with stakes" for name, ruleset in added.items()}
 
 
-def data(row: Listed) -> dict[str, Any]:
+def data(row: ListedTable) -> dict[str, Any]:
     """Return a table as JSON-able data."""
-    from protocol.net.addresses import format_address
 
     table = row.advertisement
     return {

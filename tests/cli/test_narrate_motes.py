@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.text.narrate import narrate
-from cli.text.narrate_motes import graveyard
+from cli.text.narrate_game import graveyard
 from cli.text.seating import Seating
 from cli.text.speech import hear
 from p2pdice import events as game

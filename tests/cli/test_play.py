@@ -15,7 +15,7 @@ import pytest
 
 from cli.bots.crew import Order
 from cli.exits import ExitCode
-from cli.text.qr_code import qr_code
+from cli.render import qr_code
 from protocol.storage.store import Store
 from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, play_together, seated

@@ -18,8 +18,7 @@ from cli.commands.replay import app
 from cli.exits import ExitCode
 from cli.settings import Settings
 from cli.text.hindsight import Weighed, hindsight, weigh
-from cli.text.players import UnknownPlayerError, find_seat
-from cli.text.seating import Seating
+from cli.text.seating import Seating, UnknownPlayerError, find_seat
 from p2pdice.counting import at_least
 from p2pdice.events import BidMade, ChallengeCalled, HandsShown, Judged
 from p2pdice.moves import Hand

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
+from cli.render import qr_code
 from cli.table.table import KEYS
-from cli.text.qr_code import qr_code
 from tests.cli.seat import seated as piped
 from tests.programs import side_by_side
 from tests.tiers import thoroughly

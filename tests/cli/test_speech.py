@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.text.choices import choices
-from cli.text.move_forms import offers
+from cli.text.move_forms import choices, offers
 from cli.text.speech import WIDTH, NotUnderstoodError, doubt, hear, hear_bid, is_possible
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import RulesError

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from cli.render import escape
+from cli.render import escape, qr_code
 from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.scene import Scene, Talk
 from cli.table.theme import Theme
-from cli.text.qr_code import qr_code
 from cli.text.recap import Row, recap
 from cli.text.rounds import Round
 from cli.text.seating import Seating

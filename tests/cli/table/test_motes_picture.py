@@ -14,9 +14,8 @@ from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.scene import ReplayStrip, Scene, WatchStrip
 from cli.table.theme import Theme
-from cli.text.choices import is_stake
-from cli.text.move_forms import offers
-from cli.text.narrate_motes import window
+from cli.text.move_forms import is_stake, offers
+from cli.text.narrate_game import window
 from p2pdice.motes import Die
 from p2pdice.moves import Bid, Stake
 from p2pdice.powers import Block, Immunity

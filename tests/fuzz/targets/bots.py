@@ -10,7 +10,7 @@ from unittest.mock import patch
 from cli.bots import program_bot as bots
 from cli.bots.program_bot import Fault, ProgramBot, fault_sentence, fault_summary
 from cli.foreign_text import LineBuffer
-from cli.text.choices import is_stake
+from cli.text.move_forms import is_stake
 from p2pdice.engine import apply
 from p2pdice.moves import Play, Stake
 from p2pdice.rulesets import PRESETS
