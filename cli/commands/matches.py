@@ -20,6 +20,7 @@ from protocol.errors import BEGIN, NodeError
 from protocol.files import write_own, write_whole
 from protocol.storage import archive
 from protocol.storage.home import Home
+from protocol.storage.stakes import is_staked
 
 if TYPE_CHECKING:
     from protocol.storage.store import Store, StoredMatch
@@ -136,7 +137,7 @@ def forget(
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         name = archive.name_of(stored, stored_matches)
-        if not is_sure and archive.is_staked(store, stored.match):
+        if not is_sure and is_staked(store, stored.match):
             say(
                 "Your purse is busy with it. Once the match is forgotten, it stays so until another"
                 " player shows you how the match ended, or you give your stake up."

@@ -24,7 +24,7 @@ from protocol.errors import NodeError
 from protocol.node.purse import PurseKeeper
 from protocol.storage import archive
 from protocol.storage.home import Home
-from protocol.storage.voiding import Voiding, void_lines
+from protocol.storage.stakes import Voiding, met, own_purse, purse_owner, void_lines, with_stakes
 
 if TYPE_CHECKING:
     from protocol.storage.purses import OwnPurse
@@ -114,7 +114,7 @@ def _read(home: Home) -> _Account | None:
     with archive.read_store(home) as store:
         if store.loss is not None:
             complain(sentence(archive.describe(store.loss)))
-        own = archive.purse(home, store)
+        own = own_purse(home, store)
         if own is None:
             return None
         matches = store.matches()
@@ -240,7 +240,7 @@ def void(
     """
     home = Home(ctx.ensure_object(Settings).private_home())
     with _opened(home) as store:
-        played = archive.with_stakes(store, match)
+        played = with_stakes(store, match)
         if played is None:
             hint = f"What is kept here: {command_line('matches', *home_words(home.path))}"
             raise Failure(f"No match with stakes is called {escape(match)}.", hint=hint)
@@ -309,7 +309,7 @@ def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) ->
     with _opened(home) as store:
         person, name = find(store.people.everybody(), " ".join(who), home)
         called = escape(name) or person.fingerprint
-        known = archive.met(store, person.fingerprint)
+        known = met(store, person.fingerprint)
         if known is None:
             raise Failure(f"You have not played for stakes with {called}.")
         command = command_line("purse", "forget", person.fingerprint, "--yes", *home_words(home.path))
@@ -328,7 +328,7 @@ def _opened(home: Home) -> Iterator[Store]:
 
 
 def _keeper(home: Home, store: Store) -> PurseKeeper:
-    owner = archive.purse_owner(home, store)
+    owner = purse_owner(home, store)
     if not owner:
         raise Failure(NO_PURSE)
     return PurseKeeper(store, owner, lambda text: complain(sentence(shown((text,)))))

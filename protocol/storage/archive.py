@@ -24,14 +24,12 @@ from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey
 from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, Parts, PeerError
 from protocol.files import NotOwnError, check_own, read_own
 from protocol.limits import GENESIS
-from protocol.storage.database import DamagedMatchError, DamagedPurseError, HomeInUseError, StoreError
+from protocol.storage.database import DamagedMatchError, HomeInUseError, StoreError
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, SHORT_ID, day, is_name, meant, rules_word, short_id, short_ids
-from protocol.storage.purses import OwnPurse
 from protocol.storage.store import Loss, Store, StoredMatch
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import (
-    Genesis,
     JoinRecord,
     MalformedGenesisError,
     match_id,
@@ -40,7 +38,6 @@ from protocol.wire.genesis import (
     version_of,
 )
 from protocol.wire.names import ruleset_hash
-from protocol.wire.purses import MalformedPurseError
 
 if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
@@ -332,55 +329,6 @@ def own_fingerprint(home: Home, store: Store) -> str:
         with suppress(MalformedGenesisError, StoreError):
             return fingerprint(owner(stored))
     return ""
-
-
-def purse(home: Home, store: Store) -> OwnPurse | None:
-    """Return the purse of a home's owner; None if there is none yet.
-
-    :raises StoreError: if the store cannot be read, or what it holds of the purse is damaged.
-    """
-    try:
-        return store.purses.own(purse_owner(home, store))
-    except MalformedPurseError as error:
-        raise DamagedPurseError(f"the store is damaged: {error}") from None
-
-
-def purse_owner(home: Home, store: Store) -> bytes:
-    """Return the identity key of the home's owner; empty if they have no purse here."""
-    own = own_fingerprint(home, store)
-    return next((each for each in store.purses.owners() if not own or fingerprint(each) == own), b"")
-
-
-def with_stakes(store: Store, name: str) -> bytes | None:
-    """Return the match with stakes that a person names; None if there is none.
-
-    :raises NodeError: if several matches have that name, or it is empty.
-    """
-    kept = [each.match for each in store.matches() if (genesis := _genesis(each)) and genesis.has_purses]
-    return meant(name, [(match, store.name(match)) for match in kept])
-
-
-def _genesis(stored: StoredMatch) -> Genesis | None:
-    try:
-        return unchecked_genesis(stored.genesis)  # signatures are checked when the match is told
-    except MalformedGenesisError:
-        return None
-
-
-def met(store: Store, owner: str) -> bytes | None:
-    """Return the identity of somebody else who brought a purse to matches, by their fingerprint; None if nobody did."""
-    others = set(store.purses.everybody()) - set(store.purses.owners())
-    return next((each for each in others if fingerprint(each) == owner), None)
-
-
-def is_staked(store: Store, match: bytes) -> bool:
-    """Tell whether a purse of the store has a stake open in a match. A damaged purse is passed over."""
-    for owner in store.purses.owners():
-        with suppress(MalformedPurseError):
-            own = store.purses.own(owner)
-            if own is not None and own.busy == match and own.stake is not None:
-                return True
-    return False
 
 
 def other_owners(home: Home, matches: Iterable[StoredMatch]) -> dict[bytes, str]:

@@ -126,7 +126,7 @@ def version_of(genesis_data: bytes) -> int:
     return int(found[1]) if found is not None else PROTOCOL_VERSION
 
 
-class Listed(NamedTuple):
+class PlayerEntry(NamedTuple):
     """A player as a genesis of any version lists them."""
 
     identity: bytes
@@ -134,7 +134,7 @@ class Listed(NamedTuple):
     nickname: str
 
 
-def players_of(genesis_data: bytes) -> tuple[Listed, ...]:
+def players_of(genesis_data: bytes) -> tuple[PlayerEntry, ...]:
     """Return the players of a stored genesis of any version of the protocol. No signature is checked again.
 
     :raises MalformedGenesisError: if it has another form.
@@ -142,7 +142,7 @@ def players_of(genesis_data: bytes) -> tuple[Listed, ...]:
     try:
         _, _, _, _, roster = cast("tuple[Value, ...]", decode(genesis_data))
         joins = [cast("tuple[Value, ...]", decode(cast("bytes", data))) for data, _, _ in cast("Any", roster)]
-        players = tuple(Listed(*cast("Any", join)[2:5]) for join in joins)
+        players = tuple(PlayerEntry(*cast("Any", join)[2:5]) for join in joins)
     except (NotCanonicalError, TypeError, ValueError):
         raise MalformedGenesisError("the players cannot be read") from None
     for player in players:

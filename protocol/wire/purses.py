@@ -41,7 +41,7 @@ class Head(NamedTuple):
     """Run tickets."""
 
 
-class State(NamedTuple):
+class PurseState(NamedTuple):
     """A purse after one of its records."""
 
     height: int
@@ -100,7 +100,7 @@ class Purse:
 
     __slots__ = ("era", "owner", "records", "states")
 
-    def __init__(self, owner: bytes, era: int, start: State, records: tuple[Record, ...]) -> None:
+    def __init__(self, owner: bytes, era: int, start: PurseState, records: tuple[Record, ...]) -> None:
         self.owner = owner
         self.era = era
         self.records = records
@@ -122,7 +122,7 @@ class Purse:
         return cls(owner, era, _first(owner, era), ())
 
     @property
-    def end(self) -> State:
+    def end(self) -> PurseState:
         """The purse as it is."""
         return self.states[-1]
 
@@ -136,7 +136,7 @@ class Purse:
         """The value that is shown and stored."""
         return _spell(self.era, self.states[0], self.records)
 
-    def at(self, height: int) -> State | None:
+    def at(self, height: int) -> PurseState | None:
         """Return the state at a height; None if it is not shown."""
         index = height - self.states[0].height
         return self.states[index] if 0 <= index < len(self.states) else None
@@ -172,11 +172,11 @@ class Purse:
         return Relation.SAME if shown.end.height == self.end.height else Relation.LONGER
 
 
-def _first(owner: bytes, era: int) -> State:
-    return State(0, tagged_hash("purse", owner, era), NEWCOMER_COINS if era == 0 else 0, 0, ())
+def _first(owner: bytes, era: int) -> PurseState:
+    return PurseState(0, tagged_hash("purse", owner, era), NEWCOMER_COINS if era == 0 else 0, 0, ())
 
 
-def _after(before: State, record: Record) -> State:
+def _after(before: PurseState, record: Record) -> PurseState:
     """Return the state after a record.
 
     :raises MalformedPurseError: if the record cannot follow.
@@ -188,7 +188,7 @@ def _after(before: State, record: Record) -> State:
     souls = dict(before.souls)
     if record.soul:
         souls[record.soul] = souls.get(record.soul, 0) + 1
-    after = State(
+    after = PurseState(
         before.height + 1,
         tagged_hash("record", before.id, encode(tuple(record))),
         before.balance + record.change,
@@ -200,7 +200,7 @@ def _after(before: State, record: Record) -> State:
     return after
 
 
-def _spell(era: int, start: State, records: tuple[Record, ...]) -> tuple[Value, ...]:
+def _spell(era: int, start: PurseState, records: tuple[Record, ...]) -> tuple[Value, ...]:
     return era, tuple(start), tuple(map(tuple, records))
 
 
@@ -219,7 +219,7 @@ def parse_purse(owner: bytes, value: Value) -> Purse:
     """
     era, start, records = parts(value, "a purse", is_number, is_array, is_array)
     state = parts(start, "the first state of a purse", is_number, is_id, is_amount, is_amount, _are_souls)
-    return Purse(owner, era, State(*state), tuple(map(_parse_record, records)))
+    return Purse(owner, era, PurseState(*state), tuple(map(_parse_record, records)))
 
 
 def _parse_record(value: Value) -> Record:

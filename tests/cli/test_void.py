@@ -15,8 +15,8 @@ from protocol.consensus.ends import stake_in, stakes_of
 from protocol.crypto.keys import MatchKey
 from protocol.node.purse import PurseKeeper
 from protocol.storage.home import Home
+from protocol.storage.stakes import Voiding
 from protocol.storage.store import Store
-from protocol.storage.voiding import Voiding
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Signed, sign
 from protocol.wire.purses import MalformedPurseError

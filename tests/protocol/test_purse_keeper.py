@@ -18,7 +18,7 @@ from protocol.storage.purses import OwnPurse
 from protocol.wire import purses
 from protocol.wire.genesis import make_join_record
 from protocol.wire.messages import Kind, Message, sign
-from protocol.wire.purses import MalformedPurseError, Purse, Record, State, loss
+from protocol.wire.purses import MalformedPurseError, Purse, PurseState, Record, loss
 from tests.protocol.bettors import STAKED, Bettor, Played, play, settle
 
 People = Callable[[str], list[Bettor]]
@@ -242,7 +242,7 @@ def test_no_new_era_brings_coins(people: People, era: int) -> None:
     (owner,) = people("O")
     coins = 1000 if era == 0 else 0
     assert Purse.new(owner.key, era).end.balance == coins
-    rich = State(0, Purse.new(owner.key, era).end.id, coins + 1, 0, ())
+    rich = PurseState(0, Purse.new(owner.key, era).end.id, coins + 1, 0, ())
     with pytest.raises(MalformedPurseError, match="begin"):
         Purse(owner.key, era, rich, ())
 

@@ -20,9 +20,9 @@ from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 from protocol.wire.purses import (
     MalformedPurseError,
     Purse,
+    PurseState,
     Record,
     Relation,
-    State,
     loss,
     parse_head,
     parse_purse,
@@ -179,7 +179,7 @@ def test_a_ledger_never_outgrows_its_frame() -> None:
     largest = Record(match(0)[:16], MAX_COINS, MAX_COINS, -MAX_COINS, MAX_COINS, SOULS)
     assert RECORDS * 27 < LEDGER < RECORDS * len(encode(tuple(largest)))
     many = [Record(match(number)[:16], 1000, 0, 1 + number % 2, 0, 0) for number in range(RECORDS + 1)]
-    start = State(1, bytes(32), 10**11, 0, ())
+    start = PurseState(1, bytes(32), 10**11, 0, ())
     assert len(encode(Purse(OWNER, 0, start, tuple(many[:-1])).wire)) <= LEDGER
     with pytest.raises(MalformedPurseError, match="too long"):
         Purse(OWNER, 0, start, tuple(many))

@@ -1,26 +1,81 @@
-"""How one player makes a match void together with all the others, by lines of text that they send each other.
+"""The stakes of a home without a node: its purse, those that were met, and how players make a match void together.
 
-A line is ``VOID-`` and, in base32, the id of the match and the signature under the RESULT that says so. It is no
-secret: nobody can do anything with it that its player has not agreed to.
+Each player sends the others a line of text: ``VOID-`` and, in base32, the id of the match and the signature under the
+RESULT that says so. It is no secret: nobody can do anything with it that its player has not agreed to.
 """
 
 from __future__ import annotations
 
 from base64 import b32decode, b32encode
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from protocol.consensus.ends import gather, void_message
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, PublicKey
+from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, PublicKey, fingerprint
 from protocol.errors import ErrorCode, NodeError
-from protocol.storage.archive import replica, roster_index
-from protocol.storage.match_names import short_id
-from protocol.storage.store import Store
+from protocol.storage.archive import own_fingerprint, replica, roster_index
+from protocol.storage.database import DamagedPurseError
+from protocol.storage.home import Home
+from protocol.storage.match_names import meant, short_id
+from protocol.storage.purses import OwnPurse
+from protocol.storage.store import Store, StoredMatch
+from protocol.wire.genesis import Genesis, MalformedGenesisError, unchecked_genesis
 from protocol.wire.messages import Kind
+from protocol.wire.purses import MalformedPurseError
 
 _PREFIX: Final = "VOID-"
 _LETTERS: Final = -(-(HASH_BYTES + SIGNATURE_BYTES) * 8 // 5)
+
+
+def own_purse(home: Home, store: Store) -> OwnPurse | None:
+    """Return the purse of a home's owner; None if there is none yet.
+
+    :raises StoreError: if the store cannot be read, or what it holds of the purse is damaged.
+    """
+    try:
+        return store.purses.own(purse_owner(home, store))
+    except MalformedPurseError as error:
+        raise DamagedPurseError(f"the store is damaged: {error}") from None
+
+
+def purse_owner(home: Home, store: Store) -> bytes:
+    """Return the identity key of the home's owner; empty if they have no purse here."""
+    own = own_fingerprint(home, store)
+    return next((each for each in store.purses.owners() if not own or fingerprint(each) == own), b"")
+
+
+def with_stakes(store: Store, name: str) -> bytes | None:
+    """Return the match with stakes that a person names; None if there is none.
+
+    :raises NodeError: if several matches have that name, or it is empty.
+    """
+    kept = [each.match for each in store.matches() if (genesis := _genesis(each)) and genesis.has_purses]
+    return meant(name, [(match, store.name(match)) for match in kept])
+
+
+def _genesis(stored: StoredMatch) -> Genesis | None:
+    try:
+        return unchecked_genesis(stored.genesis)  # signatures are checked when the match is told
+    except MalformedGenesisError:
+        return None
+
+
+def met(store: Store, owner: str) -> bytes | None:
+    """Return the identity of somebody else who brought a purse to matches, by their fingerprint; None if nobody did."""
+    others = set(store.purses.everybody()) - set(store.purses.owners())
+    return next((each for each in others if fingerprint(each) == owner), None)
+
+
+def is_staked(store: Store, match: bytes) -> bool:
+    """Tell whether a purse of the store has a stake open in a match. A damaged purse is passed over."""
+    for owner in store.purses.owners():
+        with suppress(MalformedPurseError):
+            own = store.purses.own(owner)
+            if own is not None and own.busy == match and own.stake is not None:
+                return True
+    return False
 
 
 def void_lines(words: Iterable[str]) -> list[str]:
