@@ -388,8 +388,8 @@ class MatchResult:
     """Seats by place, winners first."""
     players: tuple[PlayerInfo, ...]
     """By seat."""
-    transcript: Path
-    confirmed: bool | None
+    transcript: Path = Path()
+    confirmed: bool | None = None
     """Every player still in the match at its last round has signed the same end. If not, the transcript is as good:
     nobody can withhold a result. None in a replay: these signatures are no part of a transcript."""
 

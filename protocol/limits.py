@@ -87,7 +87,7 @@ BURST: Final = 200
 """Messages from one peer at once: a joint step of ten players with relays, or a reconnect, comes as one burst."""
 PASS_ON_RATE: Final = 25.0
 """Votes a second of one author that a node passes on: to players who are not linked with the author, and to
-spectators. Enforced by match/links.py. What is beyond it, a node that can use it asks for: see :data:`PAGE`. Other
+spectators. Enforced by match/catch_up.py. What is beyond it, a node that can use it asks for: see :data:`PAGE`. Other
 messages are one in a step, and have no such limit."""
 PASS_ON_BURST: Final = 100
 """Votes of one author that a node passes on at once."""
@@ -188,7 +188,7 @@ EVIDENCE: Final = 64
 STATES_APART: Final = 32
 """One in this many states of a match folded from a file is kept; the others are worked out from it."""
 
-# Going on without somebody. Enforced by consensus/branches.py, consensus/ballot.py and match/voter.py.
+# Going on without somebody. Enforced by consensus/branches.py, consensus/ballot.py and match/waiting.py.
 
 RELAY: Final = 0.5
 """Seconds between a majority of ABSENTs and the CLOSE that rests on it. In this time the majority's votes reach all who

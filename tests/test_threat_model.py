@@ -10,7 +10,7 @@ import pytest
 
 from p2pdice.stakes import NEWCOMER_COINS
 from protocol import limits
-from protocol.match import match as match_module
+from protocol.match import waiting
 from protocol.net import addresses
 from tests.programs import ROOT
 
@@ -174,7 +174,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"{limits.PROPOSALS} proposals are kept",
         f"once in {limits.REPLACEMENT:.0f} seconds",
         f"a secret of {addresses._TOKEN_BYTES * 8} bits",
-        f"unconfirmed at the others after {match_module.RESULT_WAIT:.0f} seconds",
+        f"unconfirmed at the others after {waiting.RESULT_WAIT:.0f} seconds",
         f"{NEWCOMER_COINS:,} coins",
     )
     words = " ".join(PAGE.split())

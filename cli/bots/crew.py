@@ -35,7 +35,7 @@ from cli.text.event_json import NAMES, OF_BOTS
 from protocol.crypto.keys import IDENTITY_FILE, Identity, fingerprint
 from protocol.events import MatchResult, TableOpened
 from protocol.files import is_full, own_opener, read_own
-from protocol.match.timeouts import Party
+from protocol.match.waiting import Party
 from protocol.node.node import Node
 from protocol.storage.home import Home
 from protocol.storage.store import StoredMatch

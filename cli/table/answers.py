@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from p2pdice.state import State
     from protocol.events import PlayerInfo
-    from protocol.match.progress import Clock
+    from protocol.match.waiting import Clock
 
 NOT_BEGUN = "the match has not begun."
 

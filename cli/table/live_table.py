@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.showing import Showing
     from protocol.events import PlayerInfo
-    from protocol.match.progress import Clock, Progress
+    from protocol.match.waiting import Clock, Progress
     from protocol.node.node import Node
 
 _LAG: Final = 0.25

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cli.table.showing import Showing
     from p2pdice.moves import Move
     from protocol.events import PlayerInfo, YourTurn
-    from protocol.match.progress import Clock, Progress
+    from protocol.match.waiting import Clock, Progress
 
 HIDDEN: Final = "Odds are hidden at this table."
 

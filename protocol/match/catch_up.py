@@ -1,4 +1,4 @@
-"""Catching up: nodes tell each other what they hold, ask for what they lack, and answer. Sans-I/O.
+"""Catching up: nodes tell each other what they hold, ask for what they lack, answer, and pass messages on. Sans-I/O.
 
 Theory of operation
 -------------------
@@ -21,16 +21,19 @@ answered at :data:`~protocol.limits.NEED_RATE`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from protocol import limits
+from protocol.consensus.history import History
+from protocol.consensus.position import FORMED
 from protocol.consensus.replica import Replica
+from protocol.match.effects import Broadcast, Effect, PassOn, Send
 from protocol.rate_limit import Bucket, Buckets
-from protocol.wire.frames import Have, Need, Page
-from protocol.wire.messages import Signed
+from protocol.wire.frames import Cut, Have, Need, Page
+from protocol.wire.messages import VOTES, Signed
 
 TELL: Final = 1.0
 """Seconds from a change until this node tells the others."""
@@ -242,3 +245,55 @@ class CatchUp:
         if len(self._lists) >= limits.ASKERS and asker not in self._lists:
             del self._lists[next(iter(self._lists))]
         return list(self._replica.shown(step))
+
+
+class Relay:
+    """The messages that one node passes on to those who cannot hear their authors.
+
+    Every player tells the others which players it cannot reach (CUT). They pass those players' messages on to it. Each
+    author has a budget of votes for that: one who votes without end fills no link of anybody else's. A vote beyond the
+    budget is not passed on; those who lack it and can use it ask for it. Other messages need no budget, as an author
+    has one in a step: were they to wait for it, a liar's votes would keep the liar's own message from a player, who
+    would then be the one who is late.
+
+    :param me: this node's index in the roster, None for a spectator.
+    :param linked: the players who are linked, as they change.
+    :param emit: takes what is to be sent.
+    """
+
+    def __init__(self, history: History, me: int | None, linked: Set[int], emit: Callable[[Effect], None]) -> None:
+        self.unreached: dict[int, tuple[int, ...]] = {}
+        """The players that a linked peer cannot reach, by peer."""
+        self._history = history
+        self._me = me
+        self._linked = linked
+        self._emit = emit
+        self._told: tuple[int, ...] = ()
+        """The players that this node last said it cannot reach."""
+        self._budgets: Buckets[int] = Buckets(limits.PASS_ON_RATE, limits.PASS_ON_BURST, limits.PLAYERS)
+        """Of the votes that are passed on, by author."""
+
+    @property
+    def cut(self) -> Cut | None:
+        """The frame that tells whom this node cannot reach; None if it reaches everybody."""
+        return Cut(self._history.match, self._told) if self._told else None
+
+    def tell_cut(self, newcomer: int | None = None) -> None:
+        """Tell the linked players whom this node cannot reach, if that has changed; a newcomer in any case."""
+        if self._me is None or self._history.position.step < FORMED:
+            return
+        cut = tuple(author for author in range(self._history.roster_size) if author not in (self._me, *self._linked))
+        if cut != self._told:
+            self._told = cut
+            self._emit(Broadcast(Cut(self._history.match, cut)))
+        elif newcomer is not None and cut:
+            self._emit(Send(newcomer, Cut(self._history.match, cut)))
+
+    def pass_on(self, signed: Signed, now: float) -> None:
+        """Pass a new message on to spectators, and to the peers that cannot hear its author."""
+        author = signed.message.author
+        if author == self._me:
+            self._emit(PassOn(signed, ()))
+        elif signed.message.kind not in VOTES or self._budgets.bucket(author, now).admits(now):
+            cut = (peer for peer, authors in sorted(self.unreached.items()) if author in authors and peer != author)
+            self._emit(PassOn(signed, tuple(cut)))

@@ -24,39 +24,19 @@ class Received(NamedTuple):
     signed: Signed
 
 
-class Needed(NamedTuple):
-    """A roster member or a spectator asks for messages."""
+class FrameReceived(NamedTuple):
+    """A roster member, or a spectator, asks or tells about messages."""
 
     sender: int
-    """A roster index, or for a spectator a number above all of them. The answer goes to that number."""
-    need: Need
-
-
-class Paged(NamedTuple):
-    """A roster member answers."""
-
-    sender: int
-    page: Page
-
-
-class Announced(NamedTuple):
-    """A roster member says what it holds."""
-
-    sender: int
-    have: Have
+    """A roster index, or for a spectator a number above all of them. An answer goes to that number."""
+    frame: Need | Page | Have | Cut
+    """From a spectator only a NEED."""
 
 
 class Linked(NamedTuple):
     """The link to a roster member is up."""
 
     author: int
-
-
-class Severed(NamedTuple):
-    """A roster member says which others it cannot reach, so that their messages are passed on to it."""
-
-    sender: int
-    authors: tuple[int, ...]
 
 
 class Unlinked(NamedTuple):
@@ -92,34 +72,7 @@ class Ticked(NamedTuple):
     """The time of :class:`WakeAt` has come."""
 
 
-MatchInput = (
-    Received
-    | Needed
-    | Paged
-    | Announced
-    | Severed
-    | Linked
-    | Unlinked
-    | Played
-    | Conceded
-    | Extended
-    | Withdrawn
-    | Ticked
-)
-
-
-def asked_or_told(author: int, frame: Need | Page | Have | Cut) -> Needed | Paged | Announced | Severed:
-    """Return the input that a frame about a match is, all but a message itself."""
-    match frame:
-        case Need():
-            return Needed(author, frame)
-        case Page():
-            return Paged(author, frame)
-        case Have():
-            return Announced(author, frame)
-        case Cut():
-            return Severed(author, frame.authors)
-
+MatchInput = Received | FrameReceived | Linked | Unlinked | Played | Conceded | Extended | Withdrawn | Ticked
 
 # Effects
 
@@ -160,7 +113,7 @@ class Announce(NamedTuple):
 
 
 class Show(NamedTuple):
-    """Tell the owner."""
+    """Tell the owner. What the match does not know, such as where the transcript lies, its node adds."""
 
     event: NodeEvent
 
@@ -174,23 +127,12 @@ class Accuse(NamedTuple):
     proof: bytes
 
 
-class Formed(NamedTuple):
-    """Every roster member has signed the genesis, and COMMIT of the first roll."""
-
-
 class CalledOff(NamedTuple):
     """This node will not play the match that was proposed: its host, or the owner, has withdrawn."""
 
 
-class Ended(NamedTuple):
-    """The last step is closed: the transcript is complete and can be written."""
-
-
-class Over(NamedTuple):
-    """The match waits for nothing more."""
-
-    confirmed: bool
-    """Every player who was live in the last round has signed the same end."""
+class WriteTranscript(NamedTuple):
+    """The last step is closed: write the transcript, which is complete."""
 
 
 class WakeAt(NamedTuple):
@@ -209,9 +151,7 @@ Effect = (
     | Announce
     | Show
     | Accuse
-    | Formed
     | CalledOff
-    | Ended
-    | Over
+    | WriteTranscript
     | WakeAt
 )

@@ -29,7 +29,7 @@ from protocol.events import (
     PlayerInfo,
     TakenBack,
 )
-from protocol.match.effects import Effect, Ended, Formed, Show
+from protocol.match.effects import Effect, Show, WriteTranscript
 
 LOST_AFTER: Final = 1.0
 """Seconds after which a lost link is news: when an interface comes or goes, all links are replaced."""
@@ -144,13 +144,14 @@ class EventFeed:
             before = chain[self._told]
             self._told += 1
             position = chain[self._told]
-            if self._told == FORMED and not self._is_formed:
-                self._is_formed = has_formed = True
-                self._emit(Formed())
             for event in self._events.between(before, position):
+                if isinstance(event, MatchFormed):
+                    if self._is_formed:
+                        continue  # told before, as the owner learned another history
+                    self._is_formed = has_formed = True
                 self.show(event)
             if position.kind is None:
-                self._emit(Ended())
+                self._emit(WriteTranscript())
         return has_formed
 
     def _show_where_it_stands(self) -> None:
@@ -158,7 +159,7 @@ class EventFeed:
         for event in self._events.standing(position):
             self.show(event)
         if position.kind is None:
-            self._emit(Ended())
+            self._emit(WriteTranscript())
 
     def take_back(self, since: int) -> bool:
         """The steps from this one on are void; tell whether the owner had been told of them."""

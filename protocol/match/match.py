@@ -1,4 +1,4 @@
-"""A match on one node: its replica, its seat, and what it owes, asks, tells and waits for. Sans-I/O.
+"""A match on one node: inputs go to its parts, and effects come back. Sans-I/O.
 
 The owner feeds inputs to :meth:`Match.handle` and carries out the effects it returns, in their order. Clock, keys,
 randomness and storage come from outside, so the same class runs under asyncio, in the simulator and, without a seat, as
@@ -6,46 +6,39 @@ a spectator.
 
 Messages that a program makes by itself (commitments, locks, reveals, openings, results, votes) are sent as soon as
 they are owed; only moves and stakes wait for the owner. A restarted node signs nothing before the others have shown
-what they hold (:mod:`protocol.match.restart`), so it never contradicts a message that it sent before and then lost.
+what they hold (:mod:`protocol.match.waiting`), so it never contradicts a message that it sent before and then lost.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
 
 from p2pdice.state import plain
 from protocol import limits
 from protocol.consensus.ballot import is_possible
 from protocol.consensus.branches import Outcome
-from protocol.consensus.kinds import parse_signed, stage_of
-from protocol.consensus.position import FORMED, Position, Stage
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import FORMED, Position
 from protocol.consensus.replica import Learned, Proven, Replace, Replica, Rewound
 from protocol.consensus.rule import RejectedMessageError
 from protocol.crypto.keys import fingerprint
-from protocol.events import ConcedeAccepted, Diverged, PlayerInfo
-from protocol.limits import OVERSLEPT
-from protocol.match.catch_up import CatchUp
+from protocol.events import ConcedeAccepted, Diverged, MatchResult, PlayerInfo
+from protocol.match.catch_up import CatchUp, Relay
 from protocol.match.effects import (
     Accuse,
     Announce,
-    Announced,
     Broadcast,
     CalledOff,
     Conceded,
     Effect,
     Extended,
+    FrameReceived,
     Linked,
     MatchInput,
-    Needed,
-    Over,
-    Paged,
     Played,
     Received,
     Send,
-    Severed,
     Show,
     Ticked,
     Unlinked,
@@ -53,32 +46,11 @@ from protocol.match.effects import (
     Withdrawn,
 )
 from protocol.match.event_feed import EventFeed, MatchEvents
-from protocol.match.links import Links
-from protocol.match.progress import Clock, Progress, in_order, progress
-from protocol.match.restart import Restart
 from protocol.match.signer import Signer
-from protocol.match.stall_notices import StallNotices
-from protocol.match.timeouts import Party, Timeouts
-from protocol.match.voter import Voter
+from protocol.match.waiting import Clock, Party, Progress, Waiting, progress
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Carried, Cut, Need, Page
+from protocol.wire.frames import Carried, Cut, Have, Need, Page
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
-
-RESULT_WAIT: Final = 3.0
-"""Seconds to wait for RESULTs of unlinked players before the end is called unconfirmed."""
-
-
-CAUGHT_UP: Final = 3.0
-"""Seconds after a return within which a step that opens here may have been open for long at the others."""
-
-
-@dataclass(slots=True)
-class _Timers:
-    """Starts of this node's waits, by the owner's monotonic clock; None where it does not wait."""
-
-    ended_at: float | None = None
-    wished: float = math.inf
-    """The time of the last :class:`~protocol.match.effects.WakeAt`; infinity for none."""
 
 
 class Match:
@@ -119,37 +91,22 @@ class Match:
             PlayerInfo(entry.join.nickname, fingerprint(entry.join.identity), is_me=author == me)
             for author, entry in enumerate(self.history.genesis.roster)
         )
-        genesis = self.history.genesis
-        unhurried = party.waited_for(genesis.roster) if party is not None else ()
-        self.is_solo = bool(unhurried)
-        """A person plays only against their own programs."""
-        self._timeouts = Timeouts(genesis.patience, unhurried)
-        self._timers = _Timers()
         self._now = 0.0
         self._effects: list[Effect] = []
         self._emit = self._effects.append
-        self._links = Links(self.history, me, self._emit)
-        self._catch_up = CatchUp(self.replica)
+        self.waiting = Waiting(self.replica, self.info, me, party, stored is not None, self._emit)
+        self.relay = Relay(self.history, me, self.waiting.linked, self._emit)
+        self.catch_up = CatchUp(self.replica)
         self._signer = (
             Signer(self.replica, me, seed, choices or {}, host == me, self._emit, stake) if me is not None else None
         )
         self._host = host
         self._is_told_called_off = self.is_called_off
         """The owner was told, or knows from before."""
-        self._voter = Voter(self.replica, self._timeouts, self._emit)
         self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
-        self._stall_notices = StallNotices(self.replica, self._timeouts, self.info, me, self._feed.show)
         self._diverged = False
-        self._over = False
         self._calm_tip = b""
         """Tip of the open step, if this node can do nothing in it without more messages."""
-        self._restart = Restart(self.history, self._timeouts, me, is_over=stored is None)
-        self._was_with_others = stored is not None
-        """The match may have gone on when this node was not linked with more than half of the base."""
-        self._returned = -math.inf
-        """When this node was last back among the others, after a restart, a sleep or a cut."""
-        self._away: dict[int, float] = {}
-        """Since when a player has had no link."""
         self._is_resuming = stored is not None
         """The owner was not told the state of the match after the restart yet."""
         if stored is not None:
@@ -158,18 +115,15 @@ class Match:
 
     # Questions of the owner
 
-    def goes_on_without(self, fingerprints: Collection[str]) -> bool:
-        """Tell whether the others are enough to put these players out if they stay away.
-
-        Nobody waits for players who are out by their own message or the others' votes.
-        """
-        gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
-        return gone.isdisjoint(self.history.position.live) or is_possible(self.history.position, gone)
-
     @property
     def id(self) -> bytes:
         """The hash of the genesis."""
         return self.history.match
+
+    @property
+    def is_solo(self) -> bool:
+        """A person plays only against their own programs."""
+        return bool(self.waiting.timeouts.unhurried)
 
     @property
     def is_formed(self) -> bool:
@@ -206,20 +160,21 @@ class Match:
         """Every player still in the match at its last round has signed the same end."""
         return self.is_ended and {*self.history.position.players} <= {*self.history.results}
 
-    def absence(self, now: float) -> float:
-        """Return for how many seconds the other player of a match of two has kept this node waiting: without a link for
-        as long as a program's answer may take, or until patience was over. 0 if that is not so, or for more players:
-        they vote.
-        """
-        position, missing = self.history.position, self.history.missing()
-        is_ours = self.me in position.live and self.is_formed and not self.is_ended
-        others = [author for author in range(self.history.roster_size) if author != self.me]
-        if not is_ours or len(others) != 1:
-            return 0.0
-        if (since := self._away.get(others[0])) is not None:
-            return now - since if now - since >= self._timeouts.round_seconds else 0.0
-        due = self._timeouts.due(others, position.witnesses) if others[0] in missing else math.inf
-        return self._timeouts.allowed(others, position.witnesses) + now - due if due <= now else 0.0
+    @property
+    def cut(self) -> Cut | None:
+        """The frame that tells whom this node cannot reach; None if it reaches everybody."""
+        return self.relay.cut
+
+    @property
+    def unheard(self) -> tuple[PlayerInfo, ...]:
+        """After a restart, the players who must still show what they hold before this node signs anything."""
+        return tuple(self.info[author] for author in self.waiting.unheard())
+
+    @property
+    def signer(self) -> Signer:
+        """The signer for this node's seat; a spectator has none."""
+        assert self._signer is not None
+        return self._signer
 
     @property
     def hand(self) -> tuple[int, ...]:
@@ -229,15 +184,24 @@ class Match:
     def _hand_at(self, position: Position) -> tuple[int, ...]:
         return self._signer.hand(position) if self._signer is not None else ()
 
-    @property
-    def signer(self) -> Signer:
-        """The signer for this node's seat; a spectator has none."""
-        assert self._signer is not None
-        return self._signer
-
     def by_seat(self) -> tuple[PlayerInfo, ...]:
         """Return the players in the order of seats, once these are drawn."""
         return tuple(self.info[author] for author in self.history.position.seats)
+
+    def goes_on_without(self, fingerprints: Collection[str]) -> bool:
+        """Tell whether the others are enough to put these players out if they stay away.
+
+        Nobody waits for players who are out by their own message or the others' votes.
+        """
+        gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
+        return gone.isdisjoint(self.history.position.live) or is_possible(self.history.position, gone)
+
+    def absence(self, now: float) -> float:
+        """Return for how many seconds the other player of a match of two has kept this node waiting: without a link for
+        as long as a program's answer may take, or until patience was over. 0 if that is not so, or for more players:
+        they vote.
+        """
+        return self.waiting.absence(now) if self.is_formed and not self.is_ended else 0.0
 
     @property
     def progress(self) -> Progress:
@@ -253,28 +217,7 @@ class Match:
 
         :param now: by the clock of :meth:`handle`; in a node the time of its event loop.
         """
-        position, missing = self.history.position, self.history.missing()
-        is_waiting = self.is_formed and not self.is_ended and not self._diverged and bool(missing)
-        if not is_waiting or (self.me is not None and not self._links.has_quorum()):
-            return None
-        due = self._timeouts.due(missing, position.witnesses)
-        if due == math.inf:
-            return None
-        allowed = self._timeouts.allowed(missing, position.witnesses)
-        remaining = allowed if self._has_slept(now) else due - now
-        if self._may_be_late(missing):
-            others = [author for author in missing if author != self.me]
-            theirs = self._timeouts.due(others, position.witnesses) if others else 0.0
-            remaining = min(remaining, max(self._returned + self._timeouts.round_seconds, theirs) - now)
-        awaited = in_order(self.history, self.info, set(missing))
-        return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.replica.ballot.goes_on_without(missing))
-
-    def _may_be_late(self, missing: Collection[int]) -> bool:
-        """Tell whether the others may have waited for this node's choice while it was away: how long, it does not know.
-        They still wait for as long as a program's answer may take."""
-        is_choice = self.me in missing and stage_of(self.history.position) is Stage.CHOOSE
-        was_open = self._timeouts.opened <= self._returned + CAUGHT_UP
-        return is_choice and was_open and self.replica.ballot.goes_on_without(missing)
+        return self.waiting.clock(now) if self.is_formed and not self.is_ended and not self._diverged else None
 
     # Inputs
 
@@ -285,8 +228,7 @@ class Match:
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
         self._now = now
-        if self._has_slept(now):
-            self._restart_patience()
+        self.waiting.notice_sleep(now)
         match item:
             case Received():
                 was_calm = self._is_calm()
@@ -294,39 +236,35 @@ class Match:
                 self.replica.settle()
                 if was_calm and self.replica.is_calm and self.history.position.tip == self._calm_tip:
                     self._fetch_news()
-                    self._wake_at(self._catch_up.due(now))
+                    self._wake_at(self.catch_up.due(now))
                     return self._fetch_effects()
+            case FrameReceived(sender, Have() as have):
+                self.catch_up.take(sender, have, now)
+                if self._is_calm() and self.catch_up.due(now) > now:
+                    self._wake_at(self.catch_up.due(now))
+                    return self._fetch_effects()
+            case FrameReceived(sender, Need() as need):
+                if (page := self.catch_up.answer(sender, need, now)) is not None:
+                    self._emit(Send(sender, page))
+            case FrameReceived(sender, Page() as page):
+                self._take_page(sender, page)
+            case FrameReceived(sender, Cut() as cut):
+                self.relay.unreached[sender] = tuple(sorted(set(cut.authors)))
             case Played():
                 self.signer.play(item.move, item.token)
-            case Needed():
-                self._answer(item.sender, item.need)
-            case Paged():
-                self._take_page(item.sender, item.page)
-            case Announced():
-                self._catch_up.take(item.sender, item.have, now)
-                if self._is_calm() and self._catch_up.due(now) > now:
-                    self._wake_at(self._catch_up.due(now))
-                    return self._fetch_effects()
-            case Severed():
-                self._links.severed(item.sender, item.authors)
             case Linked():
                 self._link(item.author)
             case Unlinked():
                 self._unlink(item.author, item.on_purpose)
             case Extended():
-                position, missing = self.history.position, self.history.missing()
-                if missing:
-                    self._timeouts.extend(item.seconds, missing, position.witnesses, now)
-                    self._stall_notices.extended()
+                self.waiting.extend(item.seconds, now)
             case Withdrawn():
                 self.signer.concede()
             case Conceded():
                 self.signer.concede()
                 told = len(self._effects)
             case Ticked():
-                for author in {*range(self.history.roster_size)} - {self.me, *self._links.linked}:
-                    self._away.setdefault(author, now)
-                self._timers.wished = math.inf  # also if it was a little early, as clocks are
+                self.waiting.ticked(now)
         self._pump()
         if isinstance(item, Conceded):
             # The owner hears this first, but its content is known only after _pump.
@@ -348,12 +286,8 @@ class Match:
         That holds if no timer was due since the step was opened, nobody is missing or a proven cheat, nobody has voted
         on it, and no message is here that belongs elsewhere.
         """
-        return (
-            self._calm_tip == self.history.position.tip
-            and self._now < min(self._timers.wished, self._timeouts.earliest)
-            and self.replica.is_calm
-            and not self._stall_notices.misses_somebody
-        )
+        is_open = self._calm_tip == self.history.position.tip
+        return is_open and self.waiting.nothing_was_due(self._now) and self.replica.is_calm
 
     def _awaited_to_concede(self) -> tuple[PlayerInfo, ...]:
         """Return the players whose messages must come before this node can resign: it does so where it owes one."""
@@ -363,54 +297,28 @@ class Match:
         position = self.history.position
         if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
             return ()
-        authors = self._restart.unheard() or (author for author in self.history.missing() if author != self.me)
+        authors = self.waiting.unheard() or (author for author in self.history.missing() if author != self.me)
         return tuple(self.info[author] for author in authors)
 
-    @property
-    def cut(self) -> Cut | None:
-        """The frame that tells whom this node cannot reach; None if it reaches everybody."""
-        return self._links.cut
-
-    @property
-    def unheard(self) -> tuple[PlayerInfo, ...]:
-        """After a restart, the players who must still show what they hold before this node signs anything."""
-        return tuple(self.info[author] for author in self._restart.unheard())
-
-    def _has_slept(self, now: float) -> bool:
-        """Tell whether this machine has slept: nothing woke the match at the time it had asked for."""
-        return now > self._timers.wished + OVERSLEPT
-
-    def _restart_patience(self) -> None:
-        """Start all patience again; the others' with this node may have gone on."""
-        if self._was_with_others:
-            self._returned = self._now
-        self._timeouts.restart(range(self.history.roster_size), self._now)
-        self._voter.restart(self._now)
+    # Links
 
     def _link(self, author: int) -> None:
-        had_quorum = self._links.has_quorum()
-        self._links.linked.add(author)
-        self._away.pop(author, None)
-        if had_quorum and author in self.history.missing():  # else nobody waited for what comes with this link
-            self._timeouts.came_back(author, self._now)
-        if not had_quorum and self._links.has_quorum():
-            self._restart_patience()  # messages of the others are on their way
-        self._was_with_others = self._was_with_others or (self.is_formed and self._links.has_quorum())
+        self.waiting.link(author, self._now)
         self._feed.back(author)
-        self._catch_up.linked(author, self._now)
+        self.catch_up.linked(author, self._now)
         if self.me is not None:
-            self._emit(Send(author, self._catch_up.have()))
-        if self.me is None or not self._restart.is_over:  # they may hold anything that is new here
-            self._catch_up.ask(author, self._now)
-        self._links.tell_cut(author)
+            self._emit(Send(author, self.catch_up.have()))
+        if self.me is None or not self.waiting.may_sign:  # they may hold anything that is new here
+            self.catch_up.ask(author, self._now)
+        self.relay.tell_cut(author)
 
     def _unlink(self, author: int, on_purpose: bool) -> None:
-        self._links.lost(author)
-        self._away.setdefault(author, self._now)
-        self._catch_up.lost(author)
+        self.waiting.unlink(author, self._now)
+        self.relay.unreached.pop(author, None)
+        self.catch_up.lost(author)
         if self.is_formed and (on_purpose or not self.is_ended):  # a link lost after the end matters to nobody
             self._feed.lost(author, on_purpose, self._now)
-        self._links.tell_cut()
+        self.relay.tell_cut()
 
     # Messages from others
 
@@ -423,47 +331,11 @@ class Match:
             self._feed.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return None
         if outcome is Outcome.ADDED and signed.message.tip == position.tip and signed.message.author in position.owed:
-            self._timeouts.arrived(signed.message.author, self._now)
+            self.waiting.timeouts.arrived(signed.message.author, self._now)
         return outcome
 
-    def _fetch_news(self) -> None:
-        news, self.replica.news = self.replica.news, []
-        if news:
-            self._catch_up.changed(self._now)
-        for item in news:
-            match item:
-                case Learned(signed):
-                    self._emit(item)
-                    self._links.pass_on(signed, self._now)
-                case Replace():
-                    self._emit(item)
-                case Rewound():
-                    self._take_back(item.since)
-                case Proven():
-                    self._accuse(item)
-
-    def _take_back(self, since: int) -> None:
-        if self._signer is not None:
-            self._signer.ask_again()
-        if self._feed.take_back(since):
-            self._timers.ended_at = None
-            self._over = False
-
-    def _accuse(self, proven: Proven) -> None:
-        error = proven.misconduct
-        self._emit(Accuse(error.author, error.step, str(error), proven.proof))
-        for signed in error.evidence:
-            self._emit(Broadcast(Carried(signed.data, signed.signature)))
-
-    # Catching up
-
-    def _answer(self, sender: int, need: Need) -> None:
-        page = self._catch_up.answer(sender, need, self._now)
-        if page is not None:
-            self._emit(Send(sender, page))
-
     def _take_page(self, sender: int, page: Page) -> None:
-        need = self._catch_up.accept(sender)
+        need = self.catch_up.accept(sender)
         if need is None:
             return
         messages: list[Signed] = []
@@ -472,7 +344,7 @@ class Match:
                 messages.append(parse_signed(data, signature))
             except MalformedMessageError as error:
                 self._feed.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
-                self._catch_up.give_up(sender)
+                self.catch_up.give_up(sender)
                 return
         waste = 1.0  # a page costs something by itself
         is_one_of_several = bool(need.cursor or page.cursor)
@@ -487,22 +359,57 @@ class Match:
                 waste += limits.WASTE_KNOWN if is_cheap else 1
         for signed in again:
             self._take(sender, signed)
-        if self._catch_up.go_on(sender, page, waste):
-            self._restart.heard(sender)
+        if self.catch_up.go_on(sender, page, waste):
+            self.waiting.heard(sender)
 
-    def _compare_notes(self, wake: list[float]) -> None:
-        """Tell the others what this node holds, and ask peers that hold more."""
-        due = self._catch_up.due(self._now)
-        if due <= self._now:
-            have = self._catch_up.tell(self._now)
-            if have is not None and self.me is not None:
-                self._emit(Announce(have))
-            for author, need in self._catch_up.questions(self._now):
-                self._emit(Send(author, need))
-            due = self._catch_up.due(self._now)
-        wake.append(due)
+    def _fetch_news(self) -> None:
+        news, self.replica.news = self.replica.news, []
+        if news:
+            self.catch_up.changed(self._now)
+        for item in news:
+            match item:
+                case Learned(signed):
+                    self._emit(item)
+                    self.relay.pass_on(signed, self._now)
+                case Replace():
+                    self._emit(item)
+                case Rewound():
+                    if self._signer is not None:
+                        self._signer.ask_again()
+                    if self._feed.take_back(item.since):
+                        self.waiting.take_back_the_end()
+                case Proven(error, proof):
+                    self._emit(Accuse(error.author, error.step, str(error), proof))
+                    for signed in error.evidence:
+                        self._emit(Broadcast(Carried(*signed.wire)))
 
     # Owed messages
+
+    def _pump(self) -> None:
+        """Go on for as long as there is something to do."""
+        while True:
+            self.replica.settle()
+            self._fetch_news()
+            self._check_withdrawal()
+            self._check_divergence()
+            if self._feed.bring_up_to_date():
+                self.relay.tell_cut()  # also players that this node never reached
+            position = self.history.position
+            self.waiting.open_step(self._now)
+            if self.waiting.is_restored(self._now):
+                self.catch_up.ask_nobody()
+                continue
+            if self._vote():
+                continue
+            has_signed = self._do_what_is_owed()
+            if not has_signed or (
+                self.replica.is_calm and self.history.missing() and position is self.history.position
+            ):
+                break  # what this node has just signed leaves the step open, and nothing else can have changed
+        self._check_timers()
+        # At the end each RESULT may be the last missing one.
+        is_busy = not self.is_formed or self.is_ended or self._diverged or not self.waiting.may_sign
+        self._calm_tip = b"" if is_busy else self.history.position.tip
 
     def _check_withdrawal(self) -> None:
         """Give the match up if the host has withdrawn it; tell the owner that it is called off."""
@@ -519,47 +426,18 @@ class Match:
             position = self.history.position
             self._feed.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
 
-    def _pump(self) -> None:
-        self._restart.begin(self._now)
-        while True:
-            self.replica.settle()
-            self._fetch_news()
-            self._check_withdrawal()
-            self._check_divergence()
-            if self._feed.bring_up_to_date():
-                self._links.tell_cut()  # also players that this node never reached
-            position = self.history.position
-            is_choice = stage_of(position) is Stage.CHOOSE
-            self._timeouts.open_step(position.tip, is_choice, self._now, self.replica.hurried)
-            if not self._restart.is_over and self._restart.is_enough(self._links.linked, self._now):
-                self._restart.is_over = True
-                self._catch_up.ask_nobody()
-                continue
-            has_quorum = self._links.has_quorum()
-            if self._vote(has_quorum):
-                continue
-            has_signed = self._do_what_is_owed()
-            if not has_signed or (
-                self.replica.is_calm and self.history.missing() and position is self.history.position
-            ):
-                break  # what this node has just signed leaves the step open, and nothing else can have changed
-        self._check_timers(has_quorum)
-        # At the end each RESULT may be the last missing one.
-        is_busy = not self.is_formed or self.is_ended or self._diverged or not self._restart.is_over
-        self._calm_tip = b"" if is_busy else self.history.position.tip
-
-    def _vote(self, has_quorum: bool) -> bool:
+    def _vote(self) -> bool:
         """Sign the vote that this node owes; tell whether there was one."""
-        if self._signer is None or not self._restart.is_over or not self.is_formed or self._diverged:
+        if self._signer is None or not self.waiting.may_sign or not self.is_formed or self._diverged:
             return False
-        vote = self._voter.vote(self._now, has_quorum)
+        vote = self.waiting.voter.vote(self._now, self.waiting.has_quorum())
         if vote is not None:
             self._send(self._signer.sign_vote(vote))
         return vote is not None
 
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
-        if self._signer is None or not self._restart.is_over or self._diverged:
+        if self._signer is None or not self.waiting.may_sign or self._diverged:
             return False
         owed = self._signer.owes(may_commit=self.is_formed or self.may_commit())
         if owed is not None:
@@ -577,41 +455,35 @@ class Match:
         assert outcome is Outcome.ADDED, outcome
         self.replica.settle()
         self._fetch_news()  # stored before it is sent
-        self._emit(Broadcast(Carried(signed.data, signed.signature)))
+        self._emit(Broadcast(Carried(*signed.wire)))
 
     # Time
 
-    def _check_timers(self, has_quorum: bool) -> None:
+    def _check_timers(self) -> None:
+        now, was_over = self._now, self.waiting.is_over
+        due = [self._feed.tell_lost(now), self.waiting.next_due(now)]
+        if self.waiting.is_over and not was_over:
+            self._tell_the_end()
+        due.append(self._compare_notes())
+        self._wake_at(min([time for time in due if time > now], default=math.inf))
+
+    def _tell_the_end(self) -> None:
+        state = self.history.position.state
+        assert state is not None
+        result = MatchResult(self.id.hex(), state.places, self.by_seat(), confirmed=self.is_confirmed)
+        self._feed.show(result)
+
+    def _compare_notes(self) -> float:
+        """Tell the others what this node holds, and ask peers that hold more; return when to do so next."""
         now = self._now
-        wake = [self._feed.tell_lost(now)]
-        if self.is_ended:
-            self._check_end(wake)
-        elif self.is_formed:
-            wake += [self._timeouts.earliest, self._voter.wake]
-            linked = self._links.linked
-            wake.append(self._stall_notices.look(now, linked, has_quorum, self._restart.unheard()))
-        if not self._restart.is_over:
-            wake.append(self._restart.due())
-        self._compare_notes(wake)
-        self._wake_at(min([time for time in wake if time > now], default=math.inf))
+        if self.catch_up.due(now) <= now:
+            have = self.catch_up.tell(now)
+            if have is not None and self.me is not None:
+                self._emit(Announce(have))
+            for author, need in self.catch_up.questions(now):
+                self._emit(Send(author, need))
+        return self.catch_up.due(now)
 
     def _wake_at(self, due: float) -> None:
-        """Ask the owner to wake the match. Waking too early costs less than a new time in every step."""
-        if due < self._timers.wished or self._timers.wished <= self._now:
-            self._timers.wished = due
-            if due < math.inf:
-                self._emit(WakeAt(due))
-
-    def _check_end(self, wake: list[float]) -> None:
-        if self._over:
-            return
-        if self._timers.ended_at is None:
-            self._timers.ended_at = self._now
-        unconfirmed = {*self.history.position.players} - {*self.history.results}
-        is_linked = not unconfirmed.isdisjoint(self._links.linked)  # it may be on its way, behind what leads to it
-        due = self._timers.ended_at + (self._timeouts.round_seconds if is_linked else RESULT_WAIT)
-        if not unconfirmed or self._now >= due:
-            self._over = True
-            self._emit(Over(not unconfirmed))
-        else:
-            wake.append(due)
+        if self.waiting.wish(due, self._now):
+            self._emit(WakeAt(due))

@@ -24,9 +24,8 @@ from protocol.limits import Limits
 from protocol.match.effects import Conceded, Extended, Played
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
-from protocol.match.progress import Clock
 from protocol.match.signer import StaleMoveError
-from protocol.match.timeouts import Party
+from protocol.match.waiting import Clock, Party
 from protocol.net.addresses import format_address, new_token
 from protocol.net.discovery import Sighting
 from protocol.node import locator
@@ -78,7 +77,7 @@ class Node:
         """``redeemed`` or ``cursed``: the pledge in the next join record. It matters in games with motes only."""
         self.party: Party | None = None
         """Set before a match begins or is returned to, if programs of one person sit at the table: see
-        :mod:`protocol.match.timeouts`."""
+        :mod:`protocol.match.waiting`."""
         self._store = store
         self._port = port
         self._locator = locator

@@ -22,25 +22,21 @@ from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Learned, Replace
 from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError, PeerError, RefuseCode
-from protocol.events import AwaitingPlayers, Claimed, NodeEvent, Notice, PlayerInfo
+from protocol.events import AwaitingPlayers, Claimed, MatchFormed, MatchResult, NodeEvent, Notice, PlayerInfo
 from protocol.match.effects import (
     CalledOff,
-    Ended,
-    Formed,
+    FrameReceived,
     MatchInput,
-    Needed,
-    Over,
     PassOn,
-    Severed,
     Show,
     StoreChoice,
     Ticked,
     Withdrawn,
+    WriteTranscript,
 )
 from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
-from protocol.match.progress import Clock
-from protocol.match.timeouts import Party
+from protocol.match.waiting import Clock, Party
 from protocol.net.addresses import Address
 from protocol.node.audience import Audience, Floor
 from protocol.node.runtime import Runtime
@@ -208,7 +204,7 @@ class PlayerSession(Session):
                 self._answer(self.authors[identity], frame)
             elif isinstance(frame, Cut):
                 if frame.match == self.match.id:
-                    self.feed(Severed(self.authors[identity], frame.authors))
+                    self.feed(FrameReceived(self.authors[identity], frame))
             else:
                 self.take(identity, frame)
         elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity):
@@ -232,7 +228,7 @@ class PlayerSession(Session):
     def _answer(self, asker: int, need: Need) -> None:
         history = self.match.history
         if need.match == history.match:
-            self.feed(Needed(asker, need))
+            self.feed(FrameReceived(asker, need))
 
     def clock(self) -> Clock | None:
         return None if self.is_claimed else super().clock()
@@ -326,28 +322,28 @@ class PlayerSession(Session):
         if not self._is_retired:
             super().tell(event)
 
-    def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
+    def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
         match effect:
-            case Show():
-                self.tell(effect.event)
-            case Formed():
+            case Show(MatchFormed() as event):
                 self._runtime.store.mark_formed(self.match.id)
                 self._proposals.became_formed(self)
+                self.tell(event)
+            case Show(MatchResult() as event):
+                seats = self.match.history.position.seats
+                self._runtime.store.mark_over(self.match.id, [seats[seat] for seat in event.places[0]])
+                self.is_over = True
+                self._keep_books()  # an owner may leave as soon as the end is told
+                self.tell(event)
+            case Show():
+                self.tell(effect.event)
             case CalledOff():
                 self._runtime.purses.give_up(self.match.id)
                 self.is_given_up = self._is_retired = True
                 if self._store is None:
                     self._runtime.store.mark_given_up(self.match.id)
                 self._proposals.called_off(self)
-            case Ended():
+            case WriteTranscript():
                 self.keep_transcript()
-            case Over():
-                position = self.match.history.position
-                winners = position.state.places[0] if position.state is not None else ()
-                self._runtime.store.mark_over(self.match.id, [position.seats[seat] for seat in winners])
-                self.is_over = True
-                self._keep_books()  # an owner may leave as soon as the end is told
-                self.tell(self.result(effect.confirmed))
 
 
 class Owner(Protocol):

@@ -25,11 +25,9 @@ from protocol.match.effects import (
     Broadcast,
     CalledOff,
     Effect,
-    Ended,
-    Formed,
+    FrameReceived,
     Linked,
     MatchInput,
-    Over,
     PassOn,
     Received,
     Send,
@@ -38,10 +36,10 @@ from protocol.match.effects import (
     Ticked,
     Unlinked,
     WakeAt,
-    asked_or_told,
+    WriteTranscript,
 )
 from protocol.match.match import Match
-from protocol.match.progress import Clock
+from protocol.match.waiting import Clock
 from protocol.node.locator import LEFT, PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
@@ -131,7 +129,7 @@ class Session(ABC):
         history = self.match.history
         if isinstance(frame, (Page, Have)):
             if frame.match == history.match:
-                self.feed(asked_or_told(self.authors[identity], frame))
+                self.feed(FrameReceived(self.authors[identity], frame))
             return
         try:
             signed = parse_signed(frame.data, frame.signature)
@@ -168,9 +166,9 @@ class Session(ABC):
         match effect:
             case Learned() | StoreChoice() | Replace():
                 self.keep(effect)
-            case Show() | Formed() | CalledOff() | Over():
+            case Show() | CalledOff():
                 runtime.outbox.afterwards(partial(self.carry_out, effect))
-            case Ended():
+            case WriteTranscript():
                 runtime.outbox.write_all()
                 runtime.outbox.afterwards(partial(self.carry_out, effect))
             case Send():
@@ -211,7 +209,7 @@ class Session(ABC):
         self._runtime.post(self.match.history.genesis.roster[author].join.identity, frame)
 
     @abstractmethod
-    def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
+    def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
         """Carry out an effect after everything was stored and sent."""
 
     def tell(self, event: NodeEvent) -> None:
@@ -224,6 +222,8 @@ class Session(ABC):
         if isinstance(event, MatchStarted):
             rules = self._runtime.rules_name(event.ruleset)
             event = replace(event, table=self.occasion.table_name, rules_name=rules)
+        if isinstance(event, MatchResult):
+            event = replace(event, transcript=self._transcript_path)
         self._runtime.tell(event)
 
     def keep_transcript(self) -> None:
@@ -245,10 +245,3 @@ class Session(ABC):
         path = self._runtime.home.proof(history.match, history.genesis.roster[effect.author].join.identity)
         write_own(path, effect.proof)
         self._runtime.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
-
-    def result(self, confirmed: bool) -> MatchResult:
-        """Return the event for the end of the match."""
-        history = self.match.history
-        state = history.position.state
-        assert state is not None
-        return MatchResult(history.match.hex(), state.places, self.match.by_seat(), self._transcript_path, confirmed)

@@ -22,6 +22,7 @@ from protocol.events import (
     Happened,
     LobbyChanged,
     MatchFormed,
+    MatchResult,
     MatchStarted,
     NodeEvent,
     Notice,
@@ -34,10 +35,10 @@ from protocol.events import (
     TableWatched,
     TakenBack,
 )
-from protocol.match.effects import CalledOff, Ended, Formed, Over, Show, StoreChoice, Ticked
+from protocol.match.effects import CalledOff, Show, StoreChoice, Ticked, WriteTranscript
 from protocol.match.lobby import Lobby, parse_public_genesis
 from protocol.match.match import Match
-from protocol.match.progress import Clock
+from protocol.match.waiting import Clock
 from protocol.net.addresses import Address
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
@@ -235,19 +236,19 @@ class FollowedMatch(Session):
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
         """A spectator stores nothing: players can resend everything."""
 
-    def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
+    def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
         match effect:
-            case Show():
-                self._show(effect.event)
-            case Formed() | CalledOff():
-                pass  # the store keeps matches that can be resumed
-            case Ended():
-                self.keep_transcript()
-            case Over():
+            case Show(MatchResult() as event):
                 self._become_current()
-                self._runtime.tell(self.result(effect.confirmed))
+                self.tell(event)
                 self.is_over = True
                 self._over()
+            case Show():
+                self._show(effect.event)
+            case WriteTranscript():
+                self.keep_transcript()
+            case CalledOff():
+                pass  # the store keeps matches that can be resumed
 
     def _show(self, event: NodeEvent) -> None:
         if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():

@@ -39,7 +39,7 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.state import State
 from p2pdice.views import view
 from protocol import events as node
-from protocol.match.progress import Clock
+from protocol.match.waiting import Clock
 from tests.cli.paper import Paper
 from tests.cli.samples import FINGERPRINT
 from tests.cli.test_line import Table

@@ -35,7 +35,7 @@ from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import NodeError
 from protocol.events import MatchFormed
 from protocol.match.lobby import TableSettings
-from protocol.match.timeouts import Party
+from protocol.match.waiting import Party
 from protocol.node.node import Node
 from protocol.storage import archive
 from protocol.storage.home import Home
@@ -303,7 +303,7 @@ async def test_all_nodes_wait_without_hurry_for_the_person_of_the_bots_also_afte
 
     def waited_for(node: Node) -> list[bytes]:
         assert node.match is not None
-        return [node.match.history.genesis.roster[each].join.identity for each in node.match._timeouts._unhurried]
+        return [node.match.history.genesis.roster[each].join.identity for each in node.match.waiting.timeouts.unhurried]
 
     nodes: list[Node] = []
     bot = crew_of.settle(tmp_path / "bots", 0, crew_of.Recruit("Ben", Identity.generate()))

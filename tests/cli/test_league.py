@@ -61,7 +61,7 @@ TERMS = Terms(matches=1, least=2, wait=PATIENCE, give_up=PATIENCE)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
     monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
-    monkeypatch.setattr("protocol.match.match.RESULT_WAIT", 0.3)
+    monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
     monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
 
 

@@ -23,7 +23,7 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol import events as node
 from protocol.errors import ErrorCode
-from protocol.match.progress import Clock
+from protocol.match.waiting import Clock
 from protocol.node.node import NodeError
 from tests.cli.paper import Paper
 from tests.cli.samples import FINGERPRINT, node_events

@@ -31,8 +31,8 @@ from protocol.events import (
     TableWatched,
 )
 from protocol.limits import Limits
-from protocol.match.effects import Ended, Formed, Over, Show
-from protocol.match.timeouts import Party
+from protocol.match.effects import CalledOff, Show, WriteTranscript
+from protocol.match.waiting import Party
 from protocol.node.node import TableSettings
 from protocol.storage.archive import roster_index
 from protocol.wire.frames import Carried, Frame, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
@@ -47,7 +47,7 @@ from tests.protocol.test_node import multicast
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
     monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
-    monkeypatch.setattr("protocol.match.match.RESULT_WAIT", 0.3)
+    monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
     monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
 
 
@@ -513,8 +513,8 @@ async def test_a_spectator_is_told_the_end_before_the_next_table(evening: Evenin
     assert followed is not None
     carry_out, over = followed.carry_out, asyncio.Event()
 
-    def be_late(effect: Ended | Formed | Over | Show) -> None:
-        if isinstance(effect, Over):
+    def be_late(effect: WriteTranscript | CalledOff | Show) -> None:
+        if isinstance(effect, Show) and isinstance(effect.event, MatchResult):
             over.set()
             asyncio.get_running_loop().call_later(0.2, carry_out, effect)
         else:

@@ -9,8 +9,9 @@ from protocol import limits
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import Purpose
 from protocol.crypto.keys import MatchKey, PublicKey
+from protocol.events import MatchResult
 from protocol.limits import FUTURE_PER_AUTHOR
-from protocol.match.effects import Announce, Announced, Effect, Linked, Needed, Over, Paged, Received, Send, Ticked
+from protocol.match.effects import Announce, Effect, FrameReceived, Linked, Received, Send, Show, Ticked
 from protocol.match.match import Match
 from protocol.wire.frames import Carried, Frame, Have, Need, Page
 from protocol.wire.genesis import Patience
@@ -38,23 +39,24 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
         onlooker.handle(Linked(author), 0.0)
     now = 100.0  # long after the links came up
     effects: list[Effect] = []
-    have = source._catch_up.have()
+    have = source.catch_up.have()
     for signed in [signed for signed in history if signed.message.step < early]:
         onlooker.handle(Received(signed.message.author, signed), now)
     for author in (1, 0):
         for signed in [*(each for each in said[author] if each.message.step >= early), receipts[author]]:
             effects += onlooker.handle(Received(author, signed), now)
-    effects += onlooker.handle(Announced(0, have), now)
+    effects += onlooker.handle(FrameReceived(0, have), now)
     while now < 110:
         now += 1
         effects += onlooker.handle(Ticked(), now)
         asked = [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Need)]
-        effects = [each for each in effects if isinstance(each, Over)]
+        effects = [each for each in effects if isinstance(each, Show) and isinstance(each.event, MatchResult)]
         for need in asked[-1:]:
-            for answer in source.handle(Needed(1, need), now):
+            for answer in source.handle(FrameReceived(1, need), now):
                 if isinstance(answer, Send) and isinstance(answer.frame, Page):
-                    effects += onlooker.handle(Paged(0, answer.frame), now)
-    assert effects == [Over(confirmed=True)]
+                    effects += onlooker.handle(FrameReceived(0, answer.frame), now)
+    (over,) = [each.event for each in effects if isinstance(each, Show) and isinstance(each.event, MatchResult)]
+    assert over.confirmed
     assert onlooker.history.position.tip == source.history.position.tip
 
 
@@ -77,9 +79,9 @@ def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> No
     assert onlooker.history.position.step == step
     while source.history.position.root <= step:
         assert world.step()
-    for answer in source.handle(Needed(1, need), world.now):
+    for answer in source.handle(FrameReceived(1, need), world.now):
         if isinstance(answer, Send) and isinstance(answer.frame, Page):
-            onlooker.handle(Paged(0, answer.frame), 100.0)
+            onlooker.handle(FrameReceived(0, answer.frame), 100.0)
     assert onlooker.history.position.root_tip == source.history.position.root_tip
 
 
@@ -108,7 +110,7 @@ def test_every_message_that_one_linked_player_holds_reaches_all_others(players: 
     assert len({position.tip for position in positions}) == 1
     assert positions[0].state is not None
     assert {reason for _, reason in positions[0].state.exits} == {"lost"}
-    assert len({machine.match._catch_up.have() for machine in world.machines}) == 1
+    assert len({machine.match.catch_up.have() for machine in world.machines}) == 1
 
 
 def test_a_peer_that_holds_the_same_is_asked_for_nothing() -> None:
@@ -181,7 +183,7 @@ def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_a
     world.restart(me)
     machine, began = world.machines[me], world.now
     late = [vote for liar in (4, 5) for vote in votes_of(world, liar, range(100, 110))]
-    while machine.match.unheard or not machine.match._restart.is_over:
+    while machine.match.unheard or not machine.match.waiting.may_sign:
         if late:
             vote = late.pop()
             world.feed(me, Received(vote.message.author, vote))
@@ -213,7 +215,7 @@ def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
     while match.unheard:
         assert world.step()
     assert world.now < began + 5
-    while not match._restart.is_over:
+    while not match.waiting.may_sign:
         assert world.step()
     assert world.now >= began + 5, "only when patience is over the others are enough"
 
@@ -228,7 +230,7 @@ def test_an_answer_goes_on_from_what_the_asker_has() -> None:
     def first(step: int, tip: bytes) -> int:
         nonlocal now
         now += 1
-        effects = match.handle(Needed(1, Need(history.match, step, tip, 0)), now)
+        effects = match.handle(FrameReceived(1, Need(history.match, step, tip, 0)), now)
         (page,) = [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Page)]
         return parse_signed(*page.messages[0]).message.step
 
@@ -255,7 +257,7 @@ def test_the_pages_of_one_answer_are_of_one_list_whatever_comes_between(monkeypa
     while not shown or cursor:
         (page,) = [
             effect.frame
-            for effect in match.handle(Needed(1, Need(history.match, 0, history.match, cursor)), now)
+            for effect in match.handle(FrameReceived(1, Need(history.match, 0, history.match, cursor)), now)
             if isinstance(effect, Send) and isinstance(effect.frame, Page)
         ]
         shown += [parse_signed(*wire).id for wire in page.messages]
@@ -282,7 +284,7 @@ def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
         need = Need(history.match, history.position.root, history.position.root_tip, cursor)
         (page,) = [
             effect.frame
-            for effect in match.handle(Needed(1, need), now)
+            for effect in match.handle(FrameReceived(1, need), now)
             if isinstance(effect, Send) and isinstance(effect.frame, Page)
         ]
         assert page.cursor in (0, cursor + len(page.messages))
@@ -325,10 +327,10 @@ def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is
         while now < began + 60:
             now += 0.1
             have = Have(match.history.match, place.step + is_ahead, number.to_bytes(32, "big"), bytes(32), bytes(32))
-            effects = match.handle(Announced(3, have), now) + match.handle(Ticked(), now)
+            effects = match.handle(FrameReceived(3, have), now) + match.handle(Ticked(), now)
             while asked := [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Need)]:
                 page = Page(match.history.match, asked[0].cursor + 100, tuple(useless() for _ in range(100)))
-                effects = match.handle(Paged(3, page), now)
+                effects = match.handle(FrameReceived(3, page), now)
     assert 0 < number <= limits.WASTE_BURST + 60 * limits.WASTE_RATE + 100
     assert checks <= number
 

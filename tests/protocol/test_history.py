@@ -212,7 +212,7 @@ def finish(history: History) -> History:
     matches: dict[int, Match] = {}
     for author in players:
         matches[author] = match = Match(WORLD.data, author, WORLD.seeds[author], messages)
-        match._restart.is_over = True  # everybody is here and holds the same
+        match.waiting.may_sign = True  # everybody is here and holds the same
     inbox: list[tuple[int, MatchInput]] = [(author, Ticked()) for author in players]
     while inbox:
         me, item = inbox.pop(0)

@@ -163,8 +163,8 @@ def test_a_node_that_voted_and_was_restarted_ends_its_round_by_itself() -> None:
     world.restart(others[0])
     match = world.machines[others[0]].match
     assert match.replica.ballot.has_voted
-    assert match._voter.vote(match._now, has_quorum=True) is None
-    assert match._now < match._voter.wake < match._now + 60
+    assert match.waiting.voter.vote(match._now, has_quorum=True) is None
+    assert match._now < match.waiting.voter.wake < match._now + 60
 
 
 def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> None:

@@ -17,7 +17,7 @@ from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
 from protocol.limits import Limits
 from protocol.match.catch_up import CatchUp
-from protocol.match.effects import Effect, Needed, Send
+from protocol.match.effects import Effect, FrameReceived, Send
 from protocol.match.match import Match
 from protocol.net.addresses import Address, parse_join_line
 from protocol.net.dialer import Dialer, DialError
@@ -80,7 +80,7 @@ def finished() -> Match:
 
 def answers(match: Match, step: int, now: float, sender: int = 1, cursor: int = 0) -> list[Page]:
     need = Need(match.history.match, step, match.history.chain[step].tip, cursor)
-    effects: list[Effect] = match.handle(Needed(sender, need), now)
+    effects: list[Effect] = match.handle(FrameReceived(sender, need), now)
     frames = [effect.frame for effect in effects if isinstance(effect, Send)]
     return [frame for frame in frames if isinstance(frame, Page)]
 

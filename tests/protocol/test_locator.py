@@ -16,7 +16,7 @@ from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 from protocol.errors import NodeError
 from protocol.events import MatchStarted
 from protocol.match.match import Match
-from protocol.match.timeouts import Party
+from protocol.match.waiting import Party
 from protocol.net.discovery import LOBBY, PLAYING, SERVICE_TYPE, Advertisement, Sighting
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.node.locator import A_CODE, SETTLING, Locator, running_match, tables_called

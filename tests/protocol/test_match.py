@@ -217,7 +217,7 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
     world.cut(1, 4)
     relay, victim, liar = 0, 1, 2
     match = world.machines[relay].match
-    while not (match._links._cut.get(victim) and match.history.position.step > match.history.position.root + 1):
+    while not (match.relay.unreached.get(victim) and match.history.position.step > match.history.position.root + 1):
         assert world.step()
     history = match.history
     root, place = history.root, history.position
@@ -232,21 +232,21 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
 
     def budget(numbers: range, at: float, author: int = liar) -> int:
         for number in numbers:
-            match._links.pass_on(vote(number, author), at)
+            match.relay.pass_on(vote(number, author), at)
         return passed_on(match._fetch_effects())
 
     now = world.now + 10
     assert budget(range(300), now) == limits.PASS_ON_BURST
     assert budget(range(1), now, author=4) == 1
     ordinary = next(place.entries[liar] for place in reversed(history.chain) if liar in place.entries)
-    match._links.pass_on(ordinary, now)
+    match.relay.pass_on(ordinary, now)
     assert passed_on(match._fetch_effects()) == 1, "votes do not use up what the liar's other messages need"
     assert budget(range(300, 400), now + 2) == 2 * limits.PASS_ON_RATE
 
     now += 100
     heard = [effect for number in range(100) for effect in match.handle(Received(liar, vote(number)), now)]
     assert passed_on(heard) == 2, "the votes of this round and the next are"
-    shown = match._catch_up.answer(victim, Need(history.match, root.step, root.tip, 0), now)
+    shown = match.catch_up.answer(victim, Need(history.match, root.step, root.tip, 0), now)
     assert shown is not None
     votes = [read_vote(each).round for pair in shown.messages if (each := parse_signed(*pair)).message.kind in VOTES]
     assert len(votes) <= 2 + limits.VOTE_ROUNDS_LATER
@@ -283,7 +283,7 @@ def test_a_link_that_comes_back_is_charged_only_to_a_player_whose_message_is_mis
     match = world.machines[0].match
     while not (match.is_formed and match.history.missing() == (2,)):
         assert world.step()
-    with patch.object(match._timeouts, "came_back") as charged:
+    with patch.object(match.waiting.timeouts, "came_back") as charged:
         for author in (1, 2):
             world.cut(0, author)
             world.link(0, author)

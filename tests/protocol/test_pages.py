@@ -12,7 +12,7 @@ from protocol.consensus.position import Purpose
 from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey
 from protocol.match.catch_up import ANEW, COMPARE, CatchUp
-from protocol.match.effects import Linked, Paged, Send, Ticked
+from protocol.match.effects import FrameReceived, Linked, Send, Ticked
 from protocol.match.match import Match
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Have, Need, Page
@@ -82,13 +82,13 @@ class Parted:
     def show(self, *pages: Iterable[Signed]) -> None:
         """Let the match ask for everything, and answer in these pages."""
         match, peer = self.match, self.peer
-        match._catch_up.ask(peer, 0.0)
+        match.catch_up.ask(peer, 0.0)
         effects = match.handle(Ticked(), 0.0)
         for cursor, page in enumerate(pages, 1):
             assert any(isinstance(each, Send) and isinstance(each.frame, Need) for each in effects)
             wires = tuple(signed.wire for signed in page)
             answer = Page(match.history.match, cursor if cursor < len(pages) else 0, wires)
-            effects = match.handle(Paged(peer, answer), 0.0)
+            effects = match.handle(FrameReceived(peer, answer), 0.0)
 
 
 def test_a_peer_that_has_gone_over_to_another_history_than_it_showed_is_followed() -> None:

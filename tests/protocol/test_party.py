@@ -12,7 +12,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.events import ConcedeAccepted, Continued, Overdue, Suspended
 from protocol.match.effects import Conceded, Ticked
 from protocol.match.match import Match
-from protocol.match.timeouts import Party
+from protocol.match.waiting import Party
 from protocol.wire.genesis import Patience
 from tests.simulation.world import World, genesis
 

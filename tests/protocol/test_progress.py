@@ -14,8 +14,7 @@ from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerI
 from protocol.limits import OVERSLEPT
 from protocol.match.effects import MatchInput, Ticked
 from protocol.match.match import Match
-from protocol.match.progress import Clock
-from protocol.match.timeouts import Party
+from protocol.match.waiting import Clock, Party
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind
 from tests.network.company import CLASSIC, Company, agree, in_mid_match

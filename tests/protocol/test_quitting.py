@@ -48,8 +48,8 @@ class Silent(Match):
         assert position.state is not None
         return position.state.round > 1 or position.kind is Kind.COMMIT
 
-    def _vote(self, has_quorum: bool) -> bool:
-        return not self.is_silent and super()._vote(has_quorum)
+    def _vote(self) -> bool:
+        return not self.is_silent and super()._vote()
 
 
 def play(phase: tuple[Purpose, int], quitters: tuple[int, ...], players: int) -> World:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocol import limits
-from protocol.match.timeouts import Timeouts
+from protocol.match.waiting import Timeouts
 from protocol.wire.genesis import Patience
 
 PATIENCE = Patience(120, 15)

@@ -17,7 +17,7 @@ from p2pdice.moves import Concede
 from p2pdice.players import Player
 from protocol.consensus.replica import Learned, Replace
 from protocol.consensus.transcript import write_transcript
-from protocol.events import Misbehaved, NodeEvent, YourTurn
+from protocol.events import MatchFormed, MatchResult, Misbehaved, NodeEvent, YourTurn
 from protocol.match.effects import (
     Accuse,
     Announce,
@@ -25,11 +25,9 @@ from protocol.match.effects import (
     CalledOff,
     Conceded,
     Effect,
-    Ended,
-    Formed,
+    FrameReceived,
     Linked,
     MatchInput,
-    Over,
     PassOn,
     Played,
     Received,
@@ -40,7 +38,7 @@ from protocol.match.effects import (
     Unlinked,
     WakeAt,
     Withdrawn,
-    asked_or_told,
+    WriteTranscript,
 )
 from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
@@ -321,7 +319,7 @@ class Machine:
                 self._feed(Received(author, signed))
         elif isinstance(frame, Need | Page | Cut | Have):
             if frame.match == match:
-                self._feed(asked_or_told(author, frame))
+                self._feed(FrameReceived(author, frame))
         elif isinstance(frame, Leave) or type(frame).__name__ in ("Hello", "Welcome"):
             self.world.network.disconnect(self.node, author)
 
@@ -361,7 +359,7 @@ class Machine:
                         due = max(effect.time, self.world.scheduler.now + TICK)
                         self._wake = self.plan(due, self._awake)
                     case _:
-                        if isinstance(effect, Ended):
+                        if isinstance(effect, WriteTranscript):
                             self._outbox.write_all()
                         self._outbox.afterwards(partial(self._carry_out, effect))
             self._keep_books()
@@ -426,7 +424,7 @@ class Machine:
                 self._encoded = bent, data
             self.world.network.send(self.node, author, data)
 
-    def _carry_out(self, effect: Show | Accuse | Formed | CalledOff | Ended | Over) -> None:
+    def _carry_out(self, effect: Show | Accuse | CalledOff | WriteTranscript) -> None:
         match = self.match
         assert match is not None
         match effect:
@@ -435,23 +433,15 @@ class Machine:
             case Accuse():
                 self.world.checks.accused(self, effect)
                 self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
-            case Formed():
-                self.disk.mark_formed()
             case CalledOff():
                 self._was_called_off = True
                 self.world.note("called off", self.node)
                 self.process.called_off(self)
-            case Ended():
+            case WriteTranscript():
                 self._point("before the transcript")
                 self.transcript = write_transcript(match.history, match.replica.proven.values())
                 self.world.note("ended", self.node)
                 self._point("after the transcript")
-            case Over():
-                self.disk.mark_over()
-                self._is_over = True
-                self._keep_books()
-                self.confirmed = effect.confirmed
-                self.world.note("over", self.node, effect.confirmed)
 
     def _fall_silent(self, error: StoreError) -> None:
         """What cannot be stored must not be sent: end everything, until the owner starts again."""
@@ -463,7 +453,15 @@ class Machine:
 
     def _show(self, event: NodeEvent) -> None:
         self.shown.append(event)
-        if isinstance(event, YourTurn):
+        if isinstance(event, MatchFormed):
+            self.disk.mark_formed()
+        elif isinstance(event, MatchResult):
+            self.disk.mark_over()
+            self._is_over = True
+            self._keep_books()
+            self.confirmed = event.confirmed
+            self.world.note("over", self.node, event.confirmed)
+        elif isinstance(event, YourTurn):
             self._turn = event
             self.plan(self.world.scheduler.now + self.world.think(), lambda: self._move(event))
 

@@ -749,8 +749,8 @@ class FalseHave(_Repeats):
         self._pages = 0
 
     def again(self) -> None:
-        self.match._catch_up._answers = Buckets[int](1000.0, 1000, limits.ASKERS)  # it answers whatever it is asked
-        held = self.match._catch_up.have()
+        self.match.catch_up._answers = Buckets[int](1000.0, 1000, limits.ASKERS)  # it answers whatever it is asked
+        held = self.match.catch_up.have()
         ahead = held._replace(step=held.step + self.random.randrange(3), tip=self.bytes())
         self.spread(self.random.choice((ahead, held._replace(held=self.bytes()), held._replace(votes=self.bytes()))))
 

@@ -32,11 +32,11 @@ from protocol.consensus.steps import advance, next_step
 from protocol.crypto.hashing import Context, derive_secret, tagged_hash
 from protocol.match import match as match_module
 from protocol.match import signer as signer_module
+from protocol.match import waiting as waiting_module
 from protocol.match.catch_up import CatchUp
-from protocol.match.effects import Effect, MatchInput, Over, StoreChoice
+from protocol.match.effects import Effect, MatchInput, StoreChoice
 from protocol.match.match import Match
-from protocol.match.timeouts import Timeouts
-from protocol.match.voter import Voter
+from protocol.match.waiting import Timeouts, Voter, Waiting
 from protocol.node.outbox import Deliver, Delivered, Do, Outbox, Write
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.genesis import Genesis
@@ -311,16 +311,17 @@ def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
 
 def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
     """A match is over only when all have signed the result."""
-    mind = Match._check_end
+    await_results = Waiting._await_results
 
-    def bad(match: Match, wake: list[float]) -> None:
-        mind(match, wake)
-        if Over(False) in match._effects:
+    def bad(waiting: Waiting, now: float) -> float:
+        due = await_results(waiting, now)
+        history = waiting._history
+        if waiting.is_over and not {*history.position.players} <= {*history.results}:
             plant.runs()
-            match._effects.remove(Over(False))
-            match._over = False
+            waiting.is_over = False
+        return due
 
-    return replaced(Match, Match._check_end, bad)
+    return replaced(Waiting, Waiting._await_results, bad)
 
 
 def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:
@@ -435,13 +436,14 @@ def voted_absent_before_it_is_formed(plant: Plant) -> Iterator[None]:
     """A player who has not signed COMMIT of the first roll is voted absent."""
     vote = Match._vote
 
-    def bad(match: Match, has_quorum: bool) -> bool:
+    def bad(match: Match) -> bool:
         if match.history.position.step < FORMED:
             plant.runs()
-        return vote(match, has_quorum)
+        return vote(match)
 
     with (
         replaced_value(match_module, FORMED, FORMED - 1),
+        replaced_value(waiting_module, FORMED, FORMED - 1),
         replaced_value(ballot_module, FORMED, FORMED - 1),
         replaced(Match, Match._vote, bad),
     ):

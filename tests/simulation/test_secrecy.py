@@ -32,10 +32,10 @@ def test_a_secret_that_shows_is_found() -> None:
     """A node that chooses between two ways to say the same by its dice is found out, though no byte is a die."""
     compare_notes = Match._compare_notes
 
-    def leaky(match: Match, wake: list[float]) -> None:
+    def leaky(match: Match) -> float:
         if match.hand and tagged_hash("tell", bytes(match.hand))[0] % 2:
-            match._catch_up.changed(match._now - 1)  # tells what it holds earlier than it would
-        compare_notes(match, wake)
+            match.catch_up.changed(match._now - 1)  # tells what it holds earlier than it would
+        return compare_notes(match)
 
     def violated(seed: int) -> Check | None:
         trouble = replace(plan(seed), faults=plan_faults(Random(seed), ("cut",), 12, 3, 200))

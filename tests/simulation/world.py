@@ -21,16 +21,15 @@ from protocol.consensus.replica import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey
-from protocol.events import Misbehaved, NodeEvent, YourTurn
+from protocol.events import MatchResult, Misbehaved, NodeEvent, YourTurn
 from protocol.match.effects import (
     Accuse,
     Announce,
     Broadcast,
     Conceded,
-    Ended,
+    FrameReceived,
     Linked,
     MatchInput,
-    Over,
     PassOn,
     Played,
     Received,
@@ -40,7 +39,7 @@ from protocol.match.effects import (
     Ticked,
     Unlinked,
     WakeAt,
-    asked_or_told,
+    WriteTranscript,
 )
 from protocol.match.match import Match
 from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
@@ -244,14 +243,14 @@ class World:
                     machine.shown.append(effect.event)
                     if isinstance(effect.event, YourTurn):
                         machine.turn = effect.event
+                    elif isinstance(effect.event, MatchResult):
+                        machine.confirmed = effect.event.confirmed
                 case WakeAt():
                     machine.wake = effect.time
                 case StoreChoice():
                     machine.choices[effect.step] = effect.text
-                case Ended():
+                case WriteTranscript():
                     machine.transcript = write_transcript(machine.match.history, machine.match.replica.proven.values())
-                case Over():
-                    machine.confirmed = effect.confirmed
 
     def send(self, me: int, other: int, frame: Frame) -> None:
         """Put a frame on a link, if it is up."""
@@ -287,7 +286,7 @@ class World:
             case Carried():
                 self.feed(receiver, Received(sender, parse_signed(frame.data, frame.signature)))
             case Need() | Page() | Have() | Cut():
-                self.feed(receiver, asked_or_told(sender, frame))
+                self.feed(receiver, FrameReceived(sender, frame))
             case _:
                 raise AssertionError(frame)
 

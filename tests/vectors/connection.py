@@ -14,7 +14,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.crypto.tls import ALPN, authority_certificate, issue
-from protocol.match.effects import Announced, Broadcast, Linked, MatchInput, Received, Send, Ticked
+from protocol.match.effects import Broadcast, FrameReceived, Linked, MatchInput, Received, Send, Ticked
 from protocol.match.lobby import HostedTable, TableSettings
 from protocol.match.match import Match
 from protocol.wire.frames import (
@@ -101,7 +101,7 @@ def frames() -> list[Sent]:
             case Carried():
                 feed(receiver, Received(sender, parse_signed(*sent.frame)))
             case Have() if not sent.by_host:  # the host's comes before the guest knows of a match
-                feed(receiver, Announced(sender, sent.frame))
+                feed(receiver, FrameReceived(sender, sent.frame))
     return said + [under_way.popleft() for _ in genesis.roster]
 
 

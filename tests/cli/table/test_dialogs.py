@@ -31,7 +31,7 @@ from protocol.events import (
     SeatAsked,
     Suspended,
 )
-from protocol.match.progress import Clock
+from protocol.match.waiting import Clock
 from tests.cli.paper import Paper
 from tests.cli.table.boards import Sample, people
 

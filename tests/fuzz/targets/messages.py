@@ -15,10 +15,10 @@ from protocol.consensus.position import Purpose
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import PublicKey
-from protocol.match.effects import Accuse, Broadcast, Linked, Paged, Received, Send, Severed, Ticked
+from protocol.match.effects import Accuse, Broadcast, FrameReceived, Linked, Received, Send, Ticked
 from protocol.match.match import Match
 from protocol.wire.canonical import encode
-from protocol.wire.frames import Need, Page, encode_frame
+from protocol.wire.frames import Cut, Need, Page, encode_frame
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, Signed
 from tests.fuzz.samples import SHORT, messages_of, sign_message, world
 from tests.fuzz.target import Target
@@ -74,8 +74,8 @@ def check(kind: Kind, data: bytes) -> None:
     match.handle(Ticked(), 0.0)
     match.handle(Linked(1), 0.0)
     page = Page(at.history.match, 0, (signed.wire,))
-    severed = Severed(1, (0, 1, signed.message.author))
-    for item in (Received(1, unsigned), severed, Received(1, signed), Paged(1, page), Ticked()):
+    severed = FrameReceived(1, Cut(signed.message.match, (0, 1, signed.message.author)))
+    for item in (Received(1, unsigned), severed, Received(1, signed), FrameReceived(1, page), Ticked()):
         for effect in match.handle(item, 100.0):
             if isinstance(effect, Send | Broadcast):
                 assert encode_frame(effect.frame)
