@@ -378,7 +378,7 @@ class PlayerTable(LiveTable):
         if not super().is_offered(word):
             return False
         if word in ("wait", "claim"):
-            is_held_up = bool(board.match and (board.absent or self.away()))
+            is_held_up = bool(board.match and (board.absent or self._since))
             return is_held_up and (word == "wait" or self._node.can_claim)
         return not (self.words[word].in_lobby and (board.match or board.over is not None or board.claimed is not None))
 
@@ -547,9 +547,9 @@ class PlayerTable(LiveTable):
         if not self.board.join_line:
             self._say("Only the host of an open table has a long line.")
         else:
-            if self.board.code:  # the lobby draws it in large letters, which nobody can copy
-                self._say(f"The code, to copy:\n    {command_line('join', self.board.code)}")
-            self._say(f"This line always works:\n    {command_line('join', self.board.join_line)}")
+            # The lobby draws the code in large letters, which nobody can copy.
+            code = f"To copy: {command_line('join', self.board.code)}. " if self.board.code else ""
+            self._say(f"{code}This line always works:\n    {command_line('join', self.board.join_line)}")
 
     def _background(self) -> str:
         """Return the background for which a QR code is drawn."""

@@ -153,8 +153,7 @@ def _moves(bare: str, view: View, names: Sequence[str], whole: str = "") -> Iter
     if is_stake(view):
         yield from _stakes(bare, view)
         return
-    calls = [move for move in view.legal if isinstance(move, Liar | Exact)] or [LIAR]
-    said = list(_said(bare, calls))
+    said = list(_said(bare, view))
     yield from said or begun_moves(whole, view, names) or begun_moves(bare, view, names) or _calls(bare)
 
 
@@ -178,7 +177,7 @@ def _stakes(bare: str, view: View) -> Iterator[Stake]:
         yield stake
 
 
-def _said(bare: str, calls: Sequence[Move]) -> Iterator[Move]:
+def _said(bare: str, view: View) -> Iterator[Move]:
     """Yield the moves that a line says in full, perhaps behind words that only introduce them."""
     while bare:
         try:
@@ -189,7 +188,10 @@ def _said(bare: str, calls: Sequence[Move]) -> Iterator[Move]:
         if bare in _LIAR or bare in _EXACT:
             yield LIAR if bare in _LIAR else EXACT
             return
-        if found := [*calls] if bare in _CALL else list(spelled_bids(bare)):
+        if bare in _CALL:
+            yield from [move for move in view.legal if isinstance(move, Liar | Exact)] or [LIAR]
+            return
+        if found := list(spelled_bids(bare)):
             yield from found
             return
         filler, _, bare = bare.partition(" ")
