@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cli.render import columns, counted, escape, listing
 from cli.table.board import Board
-from cli.text.hindsight import Weighed, weigh
+from cli.text.rounds import Weighed, weigh
 from p2pdice.events import BidMade, ChallengeCalled
 from protocol.events import CupsSeen, Happened, MatchResult
 

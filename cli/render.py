@@ -8,7 +8,7 @@ import shlex
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -355,3 +355,35 @@ def qr_code(text: str, background: str) -> list[str]:
     code.terminal(rows, border=_QUIET, compact=True)
     drawn = rows.getvalue().splitlines()
     return [row.translate(_INVERSE) for row in drawn] if background == "light" else drawn
+
+
+class Paragraphs:
+    """Joins sentences as they come; of a text with several lines, such as cups, all but the last stand alone.
+
+    >>> gathered = Paragraphs()
+    >>> [*gathered.take("Ada calls liar."), *gathered.take("Ada: 5. One counts.\\nOne five, one short.")]
+    ['Ada calls liar.', '    Ada: 5. One counts.']
+    >>> [*gathered.take("A lie: Ada was right."), *gathered.end()]
+    ['One five, one short. A lie: Ada was right.']
+    """
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+
+    def take(self, text: str) -> Iterator[str]:
+        """Add a text; yield the lines that are finished by it."""
+        *alone, last = text.split("\n")
+        if alone:
+            yield from self.end()
+            yield from (f"    {line}" for line in alone)
+        self._sentences.append(last)
+
+    def begin(self, headline: str) -> Iterator[str]:
+        """Yield the paragraph under way, then an empty line and the headline of a round."""
+        yield from (*self.end(), "", headline)
+
+    def end(self) -> Iterator[str]:
+        """Yield the paragraph under way, if there is one."""
+        if self._sentences:
+            yield " ".join(self._sentences)
+            self._sentences.clear()

@@ -21,7 +21,7 @@ from cli.exits import Failure
 from cli.front import application
 from cli.output import is_interactive
 from cli.preferences import NameOption, nickname
-from cli.render import command_line, counted, escape, shown_path, wrapped
+from cli.render import Paragraphs, command_line, counted, escape, shown_path, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
 from cli.table.lesson_table import LessonTable
@@ -29,9 +29,21 @@ from cli.table.play import run, show
 from cli.table.replay_table import DemoTable
 from cli.table.showing import PaceOption, Ui, UiOption, showing
 from cli.text.event_json import NAMES
-from cli.text.round_summary import RoundSummary
+from p2pdice.events import LeadPassed
+from p2pdice.motes import twin_soul
 from protocol.consensus.verifier import Judgement, verify
-from protocol.events import Continued, MatchStarted, Misbehaved, Notice, Overdue, PeerBack, PeerLost, Suspended
+from protocol.events import (
+    Continued,
+    Happened,
+    MatchStarted,
+    Misbehaved,
+    Notice,
+    Overdue,
+    PeerBack,
+    PeerLost,
+    Suspended,
+    TakenBack,
+)
 
 if TYPE_CHECKING:
     from protocol.consensus.verifier import Verdict
@@ -201,3 +213,60 @@ def learn(ctx: typer.Context, name: NameOption = None, ui: UiOption = None, pace
         raise Failure("A lesson needs a terminal.", hint="The rules in words: p2pdice rules classic")
     settings = ctx.ensure_object(Settings)
     run(show(LessonTable(settings, showing(settings, ui, pace, None), nickname(name))))
+
+
+class RoundSummary:
+    """Takes the events of :mod:`cli.text.event_json`, one at a time."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.ending = ""
+        """The result of the match, as a sentence; empty before the end."""
+        self.events: list[dict[str, Any]] = []
+        """The events of the game, as the engine writes them. After ``taken-back`` the last of them are void: the
+        match goes on from an earlier point."""
+        self.latest = ""
+        """The last event, as a sentence."""
+        self._paragraphs = Paragraphs()
+
+    def take(self, data: dict[str, Any]) -> list[str]:
+        """Note an event; return the lines that are finished with it."""
+        told: str = data["sentence"]
+        if data["type"] == NAMES[TakenBack]:
+            self.events.append({"type": "taken-back"})
+            return [*self._paragraphs.end(), told]
+        if data["type"] != NAMES[Happened]:
+            return []
+        event = data["event"]
+        self.events.append(event)
+        if event["type"] == LeadPassed.type:  # the next round says who starts it
+            return []
+        self.latest = told.rpartition("\n")[2]
+        match event["type"]:
+            case "round":
+                self.rounds = event["round"]
+                return list(self._paragraphs.begin(told))
+            case "over":
+                self.ending = told
+                return list(self._paragraphs.end())
+        return list(self._paragraphs.take(told))
+
+    def outcome(self) -> dict[str, Any]:
+        """Return the pledges, stakes and results of the match, under the names that the referee gives them."""
+        found: dict[str, Any] = {}
+        for event in self.events:
+            match event["type"]:
+                case "pledges" | "stakes":
+                    found[event["type"]] = event[event["type"]]
+                case "prize":
+                    found["prize"] = event["mote"]
+                case "twin-soul":
+                    soul = twin_soul(event["die"].partition("@")[0], event["prize"])
+                    found["twin_soul"] = {"name": soul.name, "motes": list(soul.motes)}
+                case "tickets":
+                    found["ticket_delta"] = [int(seat in event["seats"]) for seat in range(len(found["pledges"]))]
+                case "paid":
+                    found |= {key: event[key] for key in ("payout", "delta", "ticket_delta")}
+                case "over":
+                    found["places"] = event["places"]
+        return found

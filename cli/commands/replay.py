@@ -21,7 +21,7 @@ from cli.table.play import run, show
 from cli.table.replay_table import ReplayTable, look_back
 from cli.table.showing import PaceOption, UiOption, showing
 from cli.text.event_json import VERDICT, event_line
-from cli.text.hindsight import weigh
+from cli.text.rounds import weigh
 from cli.text.seating import UnknownPlayerError, find_seat
 from p2pdice.events import RoundStarted
 from protocol.consensus.verifier import Judgement, examine

@@ -19,8 +19,7 @@ from cli.history import ENOUGH_DICE, chi_square, no_figures, p_value
 from cli.render import FACES, columns, listing, percent
 from cli.table.board import Board
 from cli.table.telling import tell
-from cli.text.hindsight import Weighed, weigh
-from cli.text.recap import Row, recap
+from cli.text.rounds import Row, Weighed, recap, weigh
 from cli.text.seating import Seating
 from p2pdice.events import MatchOver, RoundStarted, StakesPaid
 from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted

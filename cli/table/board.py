@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape
-from cli.text.recap import Row, recap
-from cli.text.rounds import Round, fold
+from cli.text.rounds import Round, Row, fold, recap
 from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.moves import Hand

@@ -17,7 +17,7 @@ from cli.table.table import Face, Table
 from cli.table.tape import START, WATCHER, Place, Tape
 from cli.table.telling import tell
 from cli.text.coach import facts
-from cli.text.hindsight import chances, hindsight, weigh
+from cli.text.rounds import chances, hindsight, weigh
 from cli.text.seating import UnknownPlayerError, display_names, find_seat
 from cli.text.speech import hear_bid
 from p2pdice.events import DieLost, RoundStarted

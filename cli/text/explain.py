@@ -7,9 +7,8 @@ from hashlib import sha256
 from types import NoneType
 from typing import Final
 
-from cli.render import dice_count, listing, wrapped
+from cli.render import Paragraphs, dice_count, listing, wrapped
 from cli.text.narrate_game import ANSWERS, narrate_game
-from cli.text.round_summary import Paragraphs
 from cli.text.seating import Seating
 from p2pdice.bidding import RAISES_IN_WORDS
 from p2pdice.engine import apply, legal_moves, new_match

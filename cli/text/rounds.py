@@ -1,21 +1,28 @@
-"""The rounds of a match, folded from its events, and each finished one in a line."""
+"""The rounds of a match, folded from its events: each in a line, its recap, and its bids and calls in hindsight.
+
+Only dice that were shown tell anything, so a round counts for the recap once its cups are open. The best bluff is the
+bid least likely by its bidder's own dice that was false and was raised. The worst call is the wrong call of a lie on
+the bid that was likeliest by the caller's own dice. The luckiest roll has the rarest number of one face; wild ones
+count, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from math import comb
+from typing import Any, NamedTuple
 
-from cli.render import faces, number
+from cli.render import columns, dice_count, faces, number, percent
+from cli.text.seating import Seating
 from p2pdice import events as game
-from p2pdice.counting import at_least
-from p2pdice.state import Expect
-from protocol.events import Happened, MatchStarted, TakenBack
-
-if TYPE_CHECKING:
-    from cli.text.seating import Seating
-    from p2pdice.state import State
-    from protocol.events import NodeEvent
+from p2pdice.counting import at_least, count, exactly
+from p2pdice.events import Event
+from p2pdice.moves import Hand
+from p2pdice.state import Expect, State
+from protocol.events import Happened, MatchStarted, NodeEvent, TakenBack
 
 Change = game.DieLost | game.DieGained | game.PlayerOut
 
@@ -104,14 +111,6 @@ def _grown(played: Round, event: game.Event) -> Round:
     return played
 
 
-def rounds_of(told: Iterable[NodeEvent]) -> tuple[Round, ...]:
-    """Return the rounds of a match from all its events, such as those of a replay."""
-    rounds: tuple[Round, ...] = ()
-    for event in told:
-        rounds = fold(rounds, event)
-    return rounds
-
-
 def _there(shown: game.HandsShown, seating: Seating) -> str:
     if shown.unopened:
         unopened = [seating.whose(seat) for seat, cup in enumerate(shown.hands) if cup is None]
@@ -137,3 +136,216 @@ def _changed(changes: Iterable[Change], seating: Seating, *, keeps_wrong: bool) 
                 yield f"{who} conceded"
             case game.PlayerOut(reason="evicted"):
                 yield f"{who} ran out of time"
+
+
+class Row(NamedTuple):
+    """One row of a recap, as text that is safe to print."""
+
+    title: str
+    """Two words: ``Best bluff``."""
+    seat: int
+    """The player whom it is about."""
+    who: str
+    """Their name, or ``You``."""
+    text: str
+    """The rest of the sentence."""
+
+
+def recap(rounds: Iterable[Round], seating: Seating) -> tuple[Row, ...]:
+    """Return the rows of a recap. A row without a candidate is left out; of equals the first is taken."""
+    opened = [(each, each.shown) for each in rounds if each.shown is not None]
+    found = (
+        [row for each, shown in opened for row in find(each, shown, seating)] for find in (_bluffs, _calls, _rolls)
+    )
+    return tuple(min(rows, key=lambda each: each[0])[1] for rows in found if rows)
+
+
+def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, Row]]:
+    hands = [*filter(None, shown.hands)]
+    for bid in played.bids[:-1]:  # the last one was not raised
+        chance = played.chance(bid.seat, bid.quantity, bid.face)
+        there = count(hands, bid.face, shown.ones_wild)
+        if chance is None or there + shown.unopened >= bid.quantity:
+            continue
+        held = number(count((shown.hands[bid.seat] or (),), bid.face, shown.ones_wild)).replace("no", "none")
+        text = f"bid {faces(bid.quantity, bid.face)} holding {held}: {_likely(chance)}, and nobody called."
+        yield chance, _row("Best bluff", bid.seat, text, seating)
+
+
+def _calls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, Row]]:
+    verdict = played.verdict
+    if verdict is None or verdict.call_right or verdict.call != "liar":
+        return
+    if (chance := played.chance(verdict.caller, shown.quantity, shown.face)) is not None:
+        least = "at least " * bool(shown.unopened)
+        there = f"{'was' if shown.count == 1 and not least else 'were'} {least}{number(shown.count)}"
+        what = f"{seating.whose(verdict.bidder)} {faces(shown.quantity, shown.face)}"
+        text = f"called {what}: {_likely(chance)}, and there {there}."
+        yield 1 - chance, _row("Worst call", verdict.caller, text, seating)
+
+
+def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, Row]]:
+    for seat, hand in enumerate(shown.hands):
+        if not hand:
+            continue
+        wild = shown.ones_wild
+        # A hand of ones alone is a number of ones; else wild ones count with the others.
+        counts = [(count((hand,), face, wild and set(hand) != {1}), face) for face in range(1, 7)]
+        most, face = max(counts)
+        chance = roll_chance(most, len(hand), wild)
+        if chance <= Fraction(1, 2):
+            text = f"rolled {' '.join(map(str, hand))} in round {played.number}: {faces(most, face)}, one roll in "
+            yield chance, _row("Luckiest roll", seat, f"{text}{round(1 / chance):,}.", seating)
+
+
+def _likely(chance: Fraction) -> str:
+    if chance in (0, 1):
+        return "certain" if chance else "impossible"
+    return f"{percent(chance)} likely"
+
+
+def _row(title: str, seat: int, text: str, seating: Seating) -> Row:
+    return Row(title, seat, seating.does(seat, "", "").strip(), text)
+
+
+@lru_cache(maxsize=256)
+def roll_chance(most: int, dice: int, ones_wild: bool) -> Fraction:
+    """Return the chance that a roll has at least ``most`` dice of some face, with wild ones added to each other face.
+
+    >>> roll_chance(5, 5, ones_wild=True), roll_chance(2, 2, ones_wild=False)
+    (Fraction(13, 648), Fraction(1, 6))
+    """
+    if not ones_wild:
+        return 1 - Fraction(_ways(dice, 6, most - 1), 6**dice)
+    fewer = sum(comb(dice, ones) * _ways(dice - ones, 5, most - 1 - ones) for ones in range(min(most, dice + 1)))
+    return 1 - Fraction(fewer, 6**dice)
+
+
+def _ways(dice: int, faces: int, most: int) -> int:
+    """Return in how many ways dice can show so many faces, none of them more than ``most`` times."""
+    ways = [1] + [0] * dice
+    for _ in range(faces):
+        ways = [sum(comb(n, k) * ways[n - k] for k in range(min(n, most) + 1)) for n in range(dice + 1)]
+    return ways[dice]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A bid, or a call on one, in numbers."""
+
+    is_call: bool
+    face: int
+    by: int | None
+    """The seat of the player whose dice were in view; None if no dice were."""
+    chance: Fraction
+    """The chance that the bid is true, or the call right, with only those dice in view."""
+    count: int | None = None
+    """Dice that count for the bid, among the known dice; None if the reader must not know."""
+    unknown: int | None = None
+    """Dice in cups that were never opened; None if the reader must not know."""
+    is_right: bool | None = None
+    """Whether the bid is true, or the call right; None if that cannot be known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that ``replay --json`` prints."""
+        return {
+            "seen_by": self.by,
+            "fraction": str(self.chance),
+            "percent": round(float(100 * self.chance), 3),
+            "count": self.count,
+            "unknown": self.unknown,
+            "right": self.is_right,
+        }
+
+
+def weigh(event: Event, state: State, hands: Mapping[int, Hand], eyes: int | None) -> Weighed | None:
+    """Return how likely a bid or a call was to be right; None for anything else.
+
+    :param state: the one after it.
+    :param hands: dice that are known, by seat.
+    :param eyes: the seat whose dice alone the reader sees; None if the reader sees all.
+    """
+    if not isinstance(event, game.BidMade | game.ChallengeCalled):
+        return None
+    call = event.call if isinstance(event, game.ChallengeCalled) else None
+    by = event.seat if eyes is None else eyes
+    hand = hands.get(by, ())
+    quantity, face, wild = event.quantity, event.face, state.ones_wild
+    hidden = sum(state.dice) - len(hand)
+    true = at_least(quantity, face, hand, hidden, wild)
+    chance = exactly(quantity, face, hand, hidden, wild) if call == "exact" else 1 - true if call == "liar" else true
+    seen_by = by if hand else None
+    if eyes is not None:
+        return Weighed(call is not None, face, seen_by, chance)
+    there = count(hands.values(), face, wild)
+    unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
+    return Weighed(
+        call is not None, face, seen_by, chance, there, unknown, _is_right(call, quantity, there, there + unknown)
+    )
+
+
+def _is_right(call: str | None, quantity: int, least: int, most: int) -> bool | None:
+    """Tell whether a bid is true, or a call on it right, when ``least`` to ``most`` dice count for it."""
+    if call == "exact":
+        return False if not least <= quantity <= most else True if least == most else None
+    is_true = True if least >= quantity else False if most < quantity else None
+    return is_true if call is None or is_true is None else not is_true
+
+
+def hindsight(weighed: Weighed, seating: Seating) -> str:
+    """Return the weighed bid or call in a sentence.
+
+    >>> from cli.text.seating import Seating
+    >>> hindsight(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
+    "Ada's own dice make it 33% likely; with two fives in all it is false."
+    """
+    it = "the call" if weighed.is_call else "it"
+    right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
+    if weighed.chance in (0, 1):
+        likely = f"sure to be {right if weighed.chance else wrong}"
+    else:
+        likely = f"{percent(weighed.chance)} likely" + (" to be right" if weighed.is_call else "")
+    if weighed.by is None:
+        told = f"Without any dice in view {it} is {likely}"
+    else:
+        whose = seating.whose(weighed.by)
+        told = f"{whose[:1].upper()}{whose[1:]} own dice make {it} {likely}"
+    if weighed.count is None or weighed.unknown is None:
+        return f"{told}."
+    known = _known(weighed.count, weighed.face, weighed.unknown)
+    if weighed.is_right is None:
+        return f"{told}; {known} nobody can tell."
+    return f"{told}; {known} {it} is {right if weighed.is_right else wrong}."
+
+
+def in_short(weighed: Weighed, seating: Seating) -> str:
+    """Return the weighed bid or call in a few words: first whether it is true, then how likely it was.
+
+    >>> from cli.text.seating import Seating
+    >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
+    'it is false; 33% for Ada'
+    """
+    likely = percent(weighed.chance)
+    if weighed.by is not None:
+        likely = f"{likely} for {seating.who(weighed.by)}"
+    right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
+    return likely if weighed.is_right is None else f"it is {right if weighed.is_right else wrong}; {likely}"
+
+
+def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:
+    """Yield how likely a bid is for each player whose dice are known, and whether it is true."""
+    there = count(hands.values(), face, state.ones_wild)
+    unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
+    is_true = _is_right(None, quantity, there, there + unknown)
+    known = _known(there, face, unknown)
+    said = "nobody can tell" if is_true is None else f"it is {'true' if is_true else 'false'}"
+    yield f"{faces(quantity, face).capitalize()}: {known} {said}. How likely it is, by each player's own dice:"
+    width = max((columns(seating.who(seat)) for seat in hands), default=0)
+    for seat, hand in sorted(hands.items()):
+        chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.ones_wild)
+        name = seating.who(seat)
+        yield f"    {name}{' ' * (width - columns(name))}  {percent(chance)}"
+
+
+def _known(there: int, face: int, unknown: int) -> str:
+    return f"with {faces(there, face)} " + (f"and {dice_count(unknown)} unknown" if unknown else "in all")

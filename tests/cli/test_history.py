@@ -30,7 +30,7 @@ from cli.history import (
     wilson,
 )
 from cli.render import columns
-from cli.text.hindsight import Weighed
+from cli.text.rounds import Weighed
 from p2pdice.rulesets import PRESETS
 from protocol.events import PlayerInfo
 from tests.cli.conftest import Run

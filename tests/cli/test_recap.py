@@ -9,8 +9,7 @@ import pytest
 
 from cli.table.board import Board
 from cli.table.tape import Tape
-from cli.text.recap import Row, recap, roll_chance
-from cli.text.rounds import Round, fold, rounds_of
+from cli.text.rounds import Round, Row, fold, recap, roll_chance
 from cli.text.seating import Seating
 from p2pdice.events import BidMade, HandsShown, Judged
 from p2pdice.moves import Hand
@@ -125,7 +124,10 @@ def test_a_replay_and_the_table_itself_tell_the_same_rounds(name: str) -> None:
         for event in events:
             tape.board.take(event)
     assert len(tape.board.rounds) == len(told.rounds)
-    assert rounds_of(moment.event for moment in told.tell()) == tape.board.rounds
+    rounds: tuple[Round, ...] = ()
+    for moment in told.tell():
+        rounds = fold(rounds, moment.event)
+    assert rounds == tape.board.rounds
     assert all(each.bids for each in tape.board.rounds)
 
 

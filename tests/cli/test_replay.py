@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from cli.commands.replay import app
 from cli.exits import ExitCode
 from cli.settings import Settings
-from cli.text.hindsight import Weighed, hindsight, weigh
+from cli.text.rounds import Weighed, hindsight, weigh
 from cli.text.seating import Seating, UnknownPlayerError, find_seat
 from p2pdice.counting import at_least
 from p2pdice.events import BidMade, ChallengeCalled, HandsShown, Judged

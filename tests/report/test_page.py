@@ -15,7 +15,7 @@ import pytest
 from cli.exits import ExitCode
 from cli.render import columns
 from cli.report.page import COLUMN, HEIGHT, WIDTH, bars, dice_over_time, page, scripts
-from cli.text.hindsight import weigh
+from cli.text.rounds import weigh
 from p2pdice.events import DieLost
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import write_transcript

@@ -15,8 +15,7 @@ from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.scene import Scene, Talk
 from cli.table.theme import Theme
-from cli.text.recap import Row, recap
-from cli.text.rounds import Round
+from cli.text.rounds import Round, Row, recap
 from cli.text.seating import Seating
 from p2pdice.rulesets import PRESETS
 from protocol.events import (
