@@ -87,10 +87,24 @@ def _misused(error: Any) -> int | None:
     if not hasattr(error, "format_message"):
         return 1 if type(error).__name__ == "Abort" else None
     ctx = getattr(error, "ctx", None)
+    if (option := getattr(error, "option_name", "")) and not option.startswith("--"):
+        error.message = _not_an_option(ctx, option)
     if ctx is None or error.message != ctx.get_help():
         error.message = harmless(error.message).replace("\n", "\\x0a")  # it quotes what was typed as it is
     error.show(file=sys.stderr)
     return int(error.exit_code)
+
+
+def _not_an_option(ctx: Any, option: str) -> str:
+    """Return what to say of a word that begins with a dash, such as ``-50``, where it is no option.
+
+    :param option: its first letter, with the dash.
+    """
+    word = next((each for each in sys.argv[1:] if each.startswith(option)), option)
+    command = ctx.command_path.split()[1:]
+    takes_words = any(each.param_type_name == "argument" for each in ctx.command.params) and command[:1] != ["bot"]
+    remedy = f" If it is a name or a file: {command_line(*command, '--', word)}" if takes_words else ""
+    return f"There is no option {word}.{remedy}"
 
 
 def report(failure: Failure, stream: TextIO, home: Sequence[str] = ()) -> None:

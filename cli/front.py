@@ -45,7 +45,9 @@ COMMANDS: Final = {
     ),
     "watch": Entry("Look around", "Watch a match, and verify it as it is played.", "watch"),
     "replay": Entry("Look around", "Look back at a match: step, play and jump through its transcript.", "replay"),
-    "report": Entry("Look around", "Make a page that shows a match and verifies it in the browser.", "report"),
+    "report": Entry(
+        "Look around", "Make a page that shows a match and verifies it in the browser.", "replay", "report_app"
+    ),
     "history": Entry("Look around", "Look back at the matches that you finished or watched.", "history"),
     "tables": Entry("Look around", "List the tables on this network.", "tables"),
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),

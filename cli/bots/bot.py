@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
+from enum import StrEnum
 from itertools import dropwhile
 from pathlib import Path, PurePath
 from random import Random
@@ -23,6 +24,25 @@ from p2pdice.state import State
 from p2pdice.views import View
 from protocol.limits import NICKNAME_CHARACTERS
 from protocol.wire.names import BOT_MARKS, NicknameError, check_nickname, outline
+
+
+class Level(StrEnum):
+    """A level of the house bots; :data:`p2pdice.players.LEVELS` has the same."""
+
+    RANDOM = "random"
+    CAUTIOUS = "cautious"
+    PRESS = "press"
+    ODDS = "odds"
+    MIND = "mind"
+
+    @property
+    def mark(self) -> str:
+        """The level in a nickname: empty for the usual one."""
+        return "" if self is DEFAULT_LEVEL else self.value
+
+
+DEFAULT_LEVEL: Final = Level.ODDS
+"""It bluffs now and then, and a person has a chance against it; ``mind`` is for people who want a hard opponent."""
 
 
 class Bot(Protocol):

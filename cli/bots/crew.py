@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import cli
-from cli.bots.bot import BOT_NAMES, bot_nickname
+from cli.bots.bot import BOT_NAMES, DEFAULT_LEVEL, Level, bot_nickname
 from cli.bots.programs import forbid_vfork, own_group
 from cli.exits import ExitCode, Failure
 from cli.foreign_text import read_object
 from cli.home import log_path
-from cli.levels import DEFAULT_LEVEL, Level, shown
 from cli.output import complain, say
 from cli.render import escape, shown_path
 from cli.text.event_json import NAMES, OF_BOTS
@@ -372,7 +371,7 @@ class Contestant:
     @property
     def nickname(self) -> str:
         """What the others call it."""
-        return bot_nickname(self.name, level=level) if (level := shown(self.level)) else self.name
+        return bot_nickname(self.name, level=level) if (level := self.level.mark) else self.name
 
 
 class DemoMatch:

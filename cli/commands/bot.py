@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from cli.bots.bot import PlayerBot, bot_nickname
+from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
 from cli.bots.crew import PATIENCE, Order
 from cli.bots.program_bot import check as examine
@@ -23,7 +23,6 @@ from cli.commands.tables import look_around
 from cli.exits import ExitCode
 from cli.front import application
 from cli.home import open_log
-from cli.levels import DEFAULT_LEVEL
 from cli.output import say
 from cli.preferences import NameOption, nickname
 from cli.render import command_line, counted, escape, shown_path

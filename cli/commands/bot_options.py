@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from cli.levels import DEFAULT_LEVEL, Level
+from cli.bots.bot import DEFAULT_LEVEL, Level
 
 GIVE_UP: Final = 600
 """Seconds without play after which a bot leaves, unless told otherwise."""

@@ -16,7 +16,7 @@ from cli.bots.crew import DemoMatch
 from cli.commands.bot_options import LevelsOption, dealt
 from cli.commands.judging import ProgressLine, read_transcript
 from cli.commands.replay import opened
-from cli.commands.verify import Report, describe
+from cli.commands.verify import FileVerdict, describe
 from cli.exits import Failure
 from cli.front import application
 from cli.output import is_interactive
@@ -175,7 +175,7 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
 def _show(path: Path, settings: Settings, ui: Ui | None, pace: float | None) -> None:
     """Show the match at the table."""
     _, _, replay = opened(str(path), settings, as_json=False)
-    verdict = "\n".join(describe(Report(path, replay.verdict))[:2])
+    verdict = "\n".join(describe(FileVerdict(path, replay.verdict))[:2])
     run(show(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict)))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.bots.bot import bot_nickname, house_names
+from cli.bots.bot import Level, bot_nickname, house_names
 from cli.bots.bot_seat import introduced
 from cli.bots.crew import Crew, Recruit, hired
 from cli.bots.programs import ProgramError, split_command
@@ -20,7 +20,6 @@ from cli.commands.bot_options import PROGRAMS, LevelsOption, dealt
 from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOption, ask_for_pledge, waiting
 from cli.front import PanelCommand, application
 from cli.home import open_log
-from cli.levels import Level, shown
 from cli.output import is_interactive
 from cli.preferences import CHAT, ODDS, NameOption, nickname, preferences
 from cli.render import escape
@@ -311,7 +310,7 @@ async def recruits(
     owner = host if has_guests else ""
     seated: list[Recruit] = []
     for name, level in zip(house_names(len(levels), [host, *programs]), levels, strict=True):
-        marked = bot_nickname(name, owner, [host, *(each.name for each in seated)], shown(level))
+        marked = bot_nickname(name, owner, [host, *(each.name for each in seated)], level.mark)
         seated.append(Recruit(marked, Identity.generate(), level=level))
     for name, command in zip(programs, commands, strict=True):
         marked = bot_nickname(name, owner, [host, *(each.name for each in seated)])

@@ -1,4 +1,4 @@
-"""``p2pdice replay``: look back at a match."""
+"""``p2pdice replay`` and ``p2pdice report``: look back at a match, at a table or on a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.commands.judging import named_transcript, read_transcript
-from cli.commands.verify import CODES, Report, describe
+from cli.commands.verify import CODES, FileVerdict, describe, headline
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, is_interactive, say
@@ -26,6 +26,7 @@ from cli.text.seating import UnknownPlayerError, find_seat
 from p2pdice.events import RoundStarted
 from protocol.consensus.verifier import Judgement, examine
 from protocol.events import Happened
+from protocol.files import write_whole
 from protocol.match.replay import Replay
 from protocol.storage import archive
 from protocol.storage.home import Home
@@ -53,7 +54,19 @@ nothing was shown; 4 written by another protocol version; 1 no such file, or
 one without a match in it.
 """
 
+REPORT_EPILOG: Final = """\b
+Examples:
+  p2pdice report last
+  p2pdice report 2026-11-22-friday -o friday.html
+  p2pdice report match.p2pdice -o match.html
+
+\b
+The exit codes are those of p2pdice replay.
+"""
+
+
 app = application()
+report_app = application()
 
 
 @app.command(epilog=EPILOG)
@@ -81,7 +94,7 @@ def replay(
     settings = ctx.ensure_object(Settings)
     path, _, replayed = opened(match, settings, as_json)
     seat = None if eyes is None else _seat(replayed, eyes)
-    verdict = describe(Report(path, replayed.verdict, is_kept=path != Path(match)))[:2]
+    verdict = describe(FileVerdict(path, replayed.verdict, is_kept=path != Path(match)))[:2]
     if as_json:
         for line in data_lines(replayed, seat, path):
             print(line)
@@ -91,6 +104,37 @@ def replay(
     else:
         for line in story(replayed, seat, verdict):
             say(line)
+    code = CODES[replayed.verdict.verdict]
+    raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
+
+
+@report_app.command(epilog=REPORT_EPILOG)
+def report(
+    ctx: typer.Context,
+    match: Annotated[str, typer.Argument(metavar="FILE|MATCH", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", dir_okay=False, show_default=False, help="Write to FILE, a new file."
+        ),
+    ] = None,
+) -> None:
+    """Make a page that shows a match and verifies it in the browser.
+
+    One HTML file: the verdict, the players, each round with what was likely and what was true, pictures of the dice,
+    and every signature. It carries the transcript, and fetches nothing. Mail it, or put it on a disk.
+    """
+    from cli.report.page import page  # half of what replay imports, and not needed for it
+
+    path, data, replayed = opened(match, ctx.ensure_object(Settings), as_json=False)
+    target = out if out is not None else Path(f"{path.stem}.html")
+    if target.exists():
+        raise Failure(f"{shown_path(target)} exists already.", hint="Give a file that does not exist yet: -o FILE")
+    if not target.absolute().parent.is_dir():
+        raise Failure(f"There is no folder {shown_path(target.parent)}.", hint="Create it first, or give another file.")
+    verdict = f"{headline(replayed.verdict)} {sentence(escape(replayed.verdict.reason))}"
+    write_whole(target, page(replayed, data, verdict).encode())
+    say(f"The report is {shown_path(target)}; open it in a browser.")
     code = CODES[replayed.verdict.verdict]
     raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
 
@@ -109,7 +153,7 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
             hint=f"The matches kept here: {command_line('matches')}",
         ) from None
     examined = examine(data)
-    report = Report(path, examined.verdict)
+    report = FileVerdict(path, examined.verdict)
     if examined.history is not None:
         home = settings.private_home_if_any()
         names = {} if home is None else archive.rules_names(Home(home))
@@ -151,7 +195,7 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
 
 def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
     """Yield the whole match as NDJSON: the verdict, then the events."""
-    yield json.dumps({"type": VERDICT, **Report(path, replayed.verdict).to_json()})
+    yield json.dumps({"type": VERDICT, **FileVerdict(path, replayed.verdict).to_json()})
     board = Board()
     for step, event in replayed.tell(seat):
         board.take(event)

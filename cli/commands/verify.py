@@ -200,7 +200,7 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FileVerdict:
     """The report on one file."""
 
     path: Path
@@ -259,17 +259,17 @@ def _judged(
     judged: Callable[[Path], tuple[Verdict, float]],
     trusted: frozenset[str] | None,
     remember: Callable[[Verdict], tuple[Acquaintance, ...]],
-) -> Report:
+) -> FileVerdict:
     """Judge a file.
 
     :raises OSError: if it cannot be read.
     """
     verdict, modified = judged(path)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
-    return Report(path, verdict, _date(modified), strangers, is_kept=path != Path(name), people=remember(verdict))
+    return FileVerdict(path, verdict, _date(modified), strangers, is_kept=path != Path(name), people=remember(verdict))
 
 
-def _show(report: Report, as_json: bool) -> None:
+def _show(report: FileVerdict, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.to_json()), flush=True)
     else:
@@ -296,7 +296,7 @@ def headline(verdict: Verdict) -> str:
     }[verdict.verdict]
 
 
-def describe(report: Report) -> list[str]:
+def describe(report: FileVerdict) -> list[str]:
     """Return a report in lines: the verdict, why, who played, how much was checked."""
     verdict = report.verdict
     lines = [sentence(escape(verdict.reason))]
@@ -328,7 +328,7 @@ def describe(report: Report) -> list[str]:
     return [f"{escape(title)}: {_headline(report)}", *(f"  {line}" for line in lines)]
 
 
-def _headline(report: Report) -> str:
+def _headline(report: FileVerdict) -> str:
     """Return the verdict and, if that is why the exit code is not 0, that players are not trusted."""
     verdict = headline(report.verdict)
     if report.verdict.verdict not in ("fair", "unproven") or not report.strangers:
@@ -355,7 +355,7 @@ def _purses(verdict: Verdict) -> Iterator[str]:
     yield "No file can show that the purses had nothing newer, or that the coins there were right."
 
 
-def _players(report: Report) -> Iterator[str]:
+def _players(report: FileVerdict) -> Iterator[str]:
     """Yield a line for each player: name, fingerprint, whether they won, whether the reader trusts them."""
     verdict = report.verdict
     names = [escape(name) for name in verdict.players]

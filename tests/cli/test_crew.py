@@ -21,13 +21,12 @@ from hypothesis import strategies as st
 
 from cli.bots import bot_seat
 from cli.bots import crew as crew_of
-from cli.bots.bot import bot_nickname, house_names, program_name
+from cli.bots.bot import Level, bot_nickname, house_names, program_name
 from cli.bots.crew import Order
 from cli.commands.bot import house_bot
 from cli.commands.bot_options import dealt
 from cli.commands.host import recruits
 from cli.exits import ExitCode
-from cli.levels import Level
 from cli.settings import Settings
 from p2pdice.players import LEVELS, Player
 from p2pdice.rulesets import PRESETS

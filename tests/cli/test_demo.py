@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.bots import crew
+from cli.bots.bot import Level
 from cli.bots.crew import DemoMatch, Order
 from cli.commands.demo import RoundSummary, judge
 from cli.exits import Failure
-from cli.levels import Level
 from cli.text.event_json import event_line
 from cli.text.seating import Seating
 from p2pdice import events

@@ -149,6 +149,10 @@ def test_the_option_wins_over_the_variable_wherever_it_stands(here: Run, tmp_pat
         (("demo", "--players", "11"), "2<=x<=10"),
         (("demo", "--rules", "none"), "there is no ruleset"),
         (("resume", "--json"), "--list"),
+        (("verify", "-50"), "There is no option -50. If it is a name or a file: p2pdice verify -- -50"),
+        (("tables", "-50"), "There is no option -50."),
+        (("bot", "-50"), "There is no option -50."),
+        (("host", "--pledge", "-50"), "-50' is not one of 'redeemed', 'cursed'"),
     ],
     ids=" ".join,
 )

@@ -18,7 +18,7 @@ import pytest
 
 from cli.commands import judging
 from cli.commands.judging import read_transcript
-from cli.commands.verify import CODES, LIMITS, WORST_FIRST, Report, describe
+from cli.commands.verify import CODES, LIMITS, WORST_FIRST, FileVerdict, describe
 from cli.exits import ExitCode
 from p2pdice.rulesets import PRESETS
 from protocol import limits
@@ -50,11 +50,11 @@ def test_one_coin_and_one_ticket_are_not_many() -> None:
     one, other = verdict.purses
     won = replace(one, balance=5, change=1, ticket_change=1)
     lost = replace(other, balance=5, change=-1, ticket_change=-1)
-    told = "\n".join(describe(Report(file, replace(verdict, purses=(won, lost)))))
+    told = "\n".join(describe(FileVerdict(file, replace(verdict, purses=(won, lost)))))
     assert "; 5 before, 6 now (+1 coin, +1 run ticket" in told
     assert "; 5 before, 4 now (-1 coin, -1 run ticket" in told
     open_ones = tuple(replace(purse, balance=1, change=None) for purse in verdict.purses)
-    told = "\n".join(describe(Report(file, replace(verdict, purses=open_ones))))
+    told = "\n".join(describe(FileVerdict(file, replace(verdict, purses=open_ones))))
     assert told.count(": one coin to bet; not settled") == 2
 
 
@@ -309,7 +309,7 @@ def test_every_judgement_is_described_and_hostile_names_are_escaped(judgement: J
         steps=7,
         signatures=9,
     )
-    lines = describe(Report(Path("a\nb"), verdict, "2026-01-02T03:04:05+00:00", ("BBBB",)))
+    lines = describe(FileVerdict(Path("a\nb"), verdict, "2026-01-02T03:04:05+00:00", ("BBBB",)))
     assert all(line.isprintable() for line in lines)
     assert lines[1] == "  So it is\\x1b[2J."
 
