@@ -230,7 +230,7 @@ def _by_author(value: tuple[Value, ...], players: int, types: tuple[type, ...]) 
 
 
 class Shown(NamedTuple):
-    """A purse as others are shown it: its owner has signed all of it, whoever shows it."""
+    """A purse as others are shown it: its owner has signed all of it, so anybody may show it."""
 
     record: JoinRecord
     """It names the head at which the ledger ends."""

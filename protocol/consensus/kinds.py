@@ -364,16 +364,24 @@ class ResignRule(Rule[tuple[()]]):
 # Signatures under a state
 
 
-class LockRule(Rule[bytes]):
-    """The hash of the engine's state: its author has the same history, and has come to the same state."""
+class _HashRule(Rule[bytes]):
+    """The hash of a state of the engine."""
 
-    kind = Kind.LOCK
     shape = "byte string of 32 bytes"
-    stage = Stage.LOCK
-    task = "confirm the history"
 
     def fits(self, body: object) -> bool:
         return is_hash(body)
+
+    def produce(self, position: Position, secrets: Secrets) -> bytes:
+        return position.lock
+
+
+class LockRule(_HashRule):
+    """The hash of the engine's state: its author has the same history, and has come to the same state."""
+
+    kind = Kind.LOCK
+    stage = Stage.LOCK
+    task = "confirm the history"
 
     def statement(self, body: bytes) -> str:
         return f"locked the state {short(body)}"
@@ -398,11 +406,8 @@ class LockRule(Rule[bytes]):
             players=players if is_ending else tuple(author for author in position.live if author not in left),
         )
 
-    def produce(self, position: Position, secrets: Secrets) -> bytes:
-        return position.lock
 
-
-class WitnessRule(Rule[bytes]):
+class WitnessRule(_HashRule):
     """The hash that a LOCK signs, outside the history. Its author is out of the game, but still there to vote.
 
     REVEAL and OPEN carry such signatures, under the LOCK before the one that they directly follow. So the next base
@@ -411,16 +416,9 @@ class WitnessRule(Rule[bytes]):
 
     kind = Kind.WITNESS
     slot = Slot.LOCK
-    shape = "byte string of 32 bytes"
-
-    def fits(self, body: object) -> bool:
-        return is_hash(body)
 
     def statement(self, body: bytes) -> str:
         return f"witnessed the state {short(body)}"
-
-    def produce(self, position: Position, secrets: Secrets) -> bytes:
-        return position.lock
 
 
 def _are_carried(value: object) -> TypeGuard[bytes]:
@@ -446,16 +444,12 @@ def _note_carried(position: Position, values: Iterable[bytes]) -> Position:
     return position._replace(carried=tuple(sorted(carried.union(position.carried)))) if carried else position
 
 
-class ResultRule(Rule[bytes]):
+class ResultRule(_HashRule):
     """The hash of the last state, with purses also of the account. It is outside the history; a wrong hash shows that a
     program has a bug."""
 
     kind = Kind.RESULT
     slot = Slot.END
-    shape = "byte string of 32 bytes"
-
-    def fits(self, body: object) -> bool:
-        return is_hash(body)
 
     def statement(self, body: bytes) -> str:
         return f"confirmed the end {short(body)}"
@@ -467,9 +461,6 @@ class ResultRule(Rule[bytes]):
             raise OtherStateError("a RESULT of a player who has resigned")
         if body != position.lock:
             raise OtherStateError
-
-    def produce(self, position: Position, secrets: Secrets) -> bytes:
-        return position.lock
 
 
 # Votes on going on without somebody. SPEC.md, §6 has the rule; protocol.consensus.ballot counts them.

@@ -17,7 +17,7 @@ nor this module has a clock, a secret or I/O. The messages to store and to pass 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
@@ -54,7 +54,7 @@ class Replace(NamedTuple):
 
 class Rewound(NamedTuple):
     """The history has changed: this step, which was closed, is closed otherwise or open again. All behind it is
-    void."""
+    rolled back."""
 
     since: int
 
@@ -284,7 +284,7 @@ class Replica:
             if closed is None:
                 break
             self._close(closed)
-        self._follow(self.history.follow(self.ballot.line, self.ballot.held))
+        self._follow(self.ballot.line, self.ballot.held)
         self._is_settled = True
         for signed in [*self.ballot.branches.ripe()]:  # signatures of witnesses
             with suppress(RejectedMessageError):
@@ -297,14 +297,15 @@ class Replica:
                 with suppress(RejectedMessageError):
                     self.take(signed)
 
-    def _follow(self, void: int | None) -> None:
-        if void is not None:
-            self.news.append(Rewound(void))
+    def _follow(self, line: Sequence[Position], held: Mapping[int, Signed]) -> None:
+        since = self.history.follow(line, held)
+        if since is not None:
+            self.news.append(Rewound(since))
 
     def _close(self, closed: Closed) -> None:
         """Close a step for good, and begin the ballot on what follows."""
         history, old = self.history, self.ballot
-        self._follow(history.follow(old.branches.path(closed.position.tip), closed.entries))
+        self._follow(old.branches.path(closed.position.tip), closed.entries)
         history.settle(closed.entries, closed.certificate)
         is_lock = closed.position.kind is Kind.LOCK and bool(closed.certificate)
         silent = set(closed.position.owed).difference(old.branches.messages[closed.position.tip])
@@ -312,8 +313,8 @@ class Replica:
         root = history.position
         self.ballot = Ballot(self.me, root, history, self.proven)
         kept = [signed for slots in old.branches.messages.values() for each in slots.values() for signed in each]
-        void = [signed for signed in kept if all(each.id != signed.id for each in history.said(signed.message))]
-        for signed in (*void, *(vote.signed for vote in old.votes())):
+        stray = [signed for signed in kept if all(each.id != signed.id for each in history.said(signed.message))]
+        for signed in (*stray, *(vote.signed for vote in old.votes())):
             self._put_aside(signed)
         later = [signed for each in old.branches.later.values() for signed in each.values()]
         ahead = [signed for each in self._votes_ahead.values() for signed in each.values()]
@@ -321,7 +322,7 @@ class Replica:
         for signed in (*later, *ahead):
             with suppress(RejectedMessageError):
                 self.take(signed)
-        if self._stored_votes or closed.certificate or void:
+        if self._stored_votes or closed.certificate or stray:
             self._stored_votes.clear()
             self.news.append(Replace(tuple(self.messages())))
 

@@ -1,7 +1,7 @@
 """The offline judge: what a transcript or a proof shows, decided by the same fold that the players' nodes used.
 
 Nobody is ever blamed for bytes that they did not sign: a file with a wrong signature, a foreign or missing message or
-an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right signature under a broken rule.
+an unreadable byte is *altered*, and that accuses nobody. *Misconduct* needs a right signature under a broken rule.
 """
 
 from __future__ import annotations

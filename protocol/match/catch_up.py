@@ -10,8 +10,8 @@ This is anti-entropy: every node says now and then what it holds, and a node tha
     PAGE   the answer: closed steps first, then the open step, then votes; and a cursor to go on
 
 A node compares a HAVE half a second after it came, as the messages are often on their way already. It compares at once
-if the HAVE is the first over a link and names a later step. So two nodes that stay linked come to hold the same: the
-one that holds more says so, the other asks, and each page brings something new.
+if the HAVE is the first over a link and names a later step. So two nodes that stay linked end up with the same
+messages: the one that holds more says so, the other asks, and each page brings something new.
 
 Whatever a peer says, it causes bounded work: one course of questions a second, and pages only as answers. The more
 useless messages its pages hold, the more rarely it is asked (:data:`~protocol.limits.WASTE_RATE`). Requests are

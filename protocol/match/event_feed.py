@@ -162,7 +162,7 @@ class EventFeed:
             self._emit(WriteTranscript())
 
     def take_back(self, since: int) -> bool:
-        """The steps from this one on are void; tell whether the owner had been told of them."""
+        """Roll back the steps from this one on; tell whether the owner had been told of them."""
         if self._told <= since:
             return False
         self._told = since

@@ -207,7 +207,7 @@ class Attendance:
 
     @property
     def is_closed(self) -> bool:
-        """Nobody new is seated, and a match is proposed whoever is left."""
+        """Nobody new is seated, and a match is proposed to those who are left."""
         return self.is_started or self._failures >= limits.FAILURES
 
     def check(self, identity: bytes, guests: Collection[bytes]) -> None:

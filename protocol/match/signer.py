@@ -202,44 +202,36 @@ class Signer:
             return ()
         return position.hand(self._me, self.secret(deal.context, "hand"))
 
-    # Parts of bodies (protocol.consensus.rule.Secrets)
+    # What rules make bodies from: protocol.consensus.rule.Secrets says what each returns
 
     @property
     def author(self) -> int:
-        """This player's index in the roster."""
         return self._me
 
     def context(self, position: Position) -> Context:
-        """Return the context of commitments made at a position."""
         return Context(self._history.match, position.step, position.tip)
 
     def secret(self, context: Context, purpose: str) -> bytes:
-        """Return this player's secret for one purpose."""
         return derive_secret(self._seed, context, purpose)
 
     def move(self, position: Position) -> str | None:
-        """Return the owner's move, or ask for it."""
         self._ask(position)
         return str(self._move) if self._move is not None else None
 
     def stake(self, position: Position) -> Stake | None:
-        """Return the owner's stake, or ask for it."""
         if position.step not in self._stakes:
             self._ask(position)
         return self._stakes.get(position.step)
 
     def sealed(self, context: Context) -> Stake | None:
-        """Return the stake that this player committed to; None if the store lost it."""
         return self._stakes.get(context.step)
 
     def open_stake(self, stake: Stake) -> None:
-        """Keep what this player's purse stakes."""
         is_brought = self._history.genesis.has_purses
         if is_brought and (self._may_stake is None or not self._may_stake(stake.bet, stake.tickets)):
             raise LostStakeError
 
     def countersignatures(self) -> bytes:
-        """Return what the next message carries."""
         return self._history.countersignatures()
 
 
