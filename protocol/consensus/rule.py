@@ -120,16 +120,20 @@ class Closing(NamedTuple, Generic[Body]):
     """A step while it closes."""
 
     genesis: Genesis
+    match: bytes
     before: Position
     """The position before the step."""
     bodies: dict[int, Body]
     """The bodies of the kind that the step takes, by author."""
-    context: Context
-    """Where the commitments are made that come with this step."""
     is_spoilt: bool
     """The roll under way is thrown away: an author left who may have known its outcome."""
     transition: Transition | None
     """The game after the move of the step; None if it was not judged just now."""
+
+    @property
+    def context(self) -> Context:
+        """Where the commitments are made that come with this step."""
+        return Context(self.match, self.before.step, self.before.tip)
 
 
 def feed(position: Position, item: Input) -> Position:

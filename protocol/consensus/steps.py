@@ -29,7 +29,7 @@ from p2pdice.state import Expect, State
 from protocol.consensus.kinds import RULES, SCRIPTS, state_hash
 from protocol.consensus.position import ROLLS, Commitments, Position, Purpose, Transition
 from protocol.consensus.rule import Closing, feed
-from protocol.crypto.hashing import Context, tagged_hash
+from protocol.crypto.hashing import tagged_hash
 from protocol.wire.canonical import NotCanonicalError, decode, encode
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
@@ -66,16 +66,14 @@ def advance(
     bodies: dict[int, Any] = {
         author: signed.message.body for author, signed in entries.items() if signed.message.kind == kind
     }
-    position, is_spoilt = before._replace(happened=()), False
+    position, is_spoilt = before, False
     if kind is not Kind.LOCK and len(bodies) < len(before.owed):
         leavers = tuple(author for author in before.owed if author not in bodies)
         position = _without(position, leavers, entries)
         # Witnesses roll nothing, so their leaving spoils no roll.
         is_rolling = before.purpose in ROLLS and before.committed is not None
         is_spoilt = is_rolling and any(author not in before.witnesses for author in leavers)
-    closing: Closing[Any] = Closing(
-        genesis, before, bodies, Context(match, before.step, before.tip), is_spoilt, transition
-    )
+    closing: Closing[Any] = Closing(genesis, match, before, bodies, is_spoilt, transition)
     position = RULES[kind].fold(closing, position)
     if position.state is None:
         position = _begin_game(genesis, position)
@@ -102,7 +100,7 @@ def advance(
         lock=_end(genesis, position) if due is None else state_hash(state) if due is Kind.LOCK else b"",
         entries=entries,
         certificate=certificate,
-        is_without_state=False,
+        happened=position.happened[len(before.happened) :],  # those of this step
     )
 
 
