@@ -3,6 +3,12 @@
 Only a table before its match is taken on trust. The genesis must hash to the match that was asked for, and name the
 player who sent it. From then on the same :class:`~protocol.match.match.Match` is fed as a player's, without a seat,
 through links to some of its players.
+
+Why a spectator sees a move late. A player passes it on after the frames of its own pass of the loop
+(:meth:`~protocol.node.outbox.Outbox.relay`). A link that was lost, or a message that was, costs an answer to NEED,
+which comes in pages (:mod:`protocol.match.catch_up`), and players answer spectators at a limited rate
+(:data:`~protocol.limits.SPECTATOR_PAGE_RATE`). A latecomer sees nothing before all pages are there. Then the table
+holds back what it shows, so that a person can follow (:class:`cli.table.pace.Pace`).
 """
 
 from __future__ import annotations
