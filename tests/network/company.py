@@ -12,7 +12,7 @@ import gc
 import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from p2pdice.players import OddsPlayer
 from p2pdice.players import Player as Bot
@@ -24,6 +24,7 @@ from protocol.node.node import Node
 from protocol.node.node import TableSettings as Settings
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Patience
+from tests.network import views
 from tests.owners import decide, make
 from tests.programs import PATIENCE
 
@@ -99,16 +100,10 @@ class Player:
     async def kill(self) -> Path:
         """End the node as the kernel would end its process, and return its home: nothing is said, nothing is stored."""
         node = self.node
-        node._runtime.is_silent = node._is_closed = True
-        for _ in node._runtime.outbox.steps():
-            pass  # nobody carries it out any more
-        node._mesh.stop_dialling_all()
-        if node._mesh._listener is not None:
-            node._mesh._listener.close()
+        views.crash(node)
         for peer in tuple(node._mesh._peers.values()):
             if peer.link._channel is not None:
                 peer.link._channel.abort()
-        node._active.close()
         await node._locator.close()
         self._listening.cancel()
         await asyncio.sleep(0)
@@ -177,13 +172,7 @@ class Company:
         await asyncio.gather(*(player.leave() for player in self.players))
 
 
-class HasNode(Protocol):
-    """Whoever plays with a node."""
-
-    node: Node
-
-
-def bend(player: HasNode, send: Callable[[bytes, Frame], bool | Frame]) -> None:
+def bend(player: views.HasNode, send: Callable[[bytes, Frame], bool | Frame]) -> None:
     """Let a player's node send only what ``send`` says, told receiver and frame: the frame or not, or another one."""
     post = player.node._runtime.post_encoded
 

@@ -37,6 +37,7 @@ from protocol.node.node import TableSettings
 from protocol.storage.archive import roster_index
 from protocol.wire.frames import Carried, Frame, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
 from protocol.wire.genesis import parse_genesis
+from tests.network import views
 from tests.network.company import HOST, Company, Player, in_mid_match
 from tests.owners import Quitter
 from tests.programs import PATIENCE
@@ -351,7 +352,7 @@ async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: 
     await evening.open(host, friday(3))
     waiting = asyncio.create_task(guest.node.rejoin())
     await asyncio.sleep(0)  # now it has begun
-    joining = guest.node._active.joining
+    joining = views.joining(guest)
     take = joining.take
 
     def give_up(identity: bytes, frame: Table | Propose | Seat | Refuse | ShowLedger) -> None:

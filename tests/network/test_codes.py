@@ -33,6 +33,7 @@ from protocol.node.inquiry import Inquiry
 from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome, decode_frame
+from tests.network import views
 from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match, sockets_closed
 from tests.programs import PATIENCE
@@ -56,7 +57,7 @@ async def seat(
 
 def desk(host: Player) -> door.CodeDesk:
     assert host.node._active.hosting is not None
-    return host.node._active.hosting.code_desk
+    return views.hosting(host).code_desk
 
 
 def wrong_tries(host: Player) -> int:
@@ -523,7 +524,7 @@ async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> Non
     await stranger.node._active.listen(0)
     talk = await call(where(host), CODE.number, stranger.node.identity)
     welcome = await talk.hear_a(Welcome)
-    record = stranger.node._active.proposals.sign_on(welcome.aim[0])  # type: ignore[arg-type]
+    record = views.proposals(stranger).sign_on(welcome.aim[0])  # type: ignore[arg-type]
     talk.say(JoinTable(record.wire))
     talk.say(CodeElement(b"\5" * 32))  # answered in order: the seat would have been given before
     await talk.hear_a(Refuse)

@@ -33,10 +33,10 @@ from protocol.wire.frames import (
     Seat,
     Table,
     TableAim,
-    encode_frame,
 )
 from protocol.wire.genesis import Genesis, JoinRecord, Patience, parse_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.network import views
 from tests.network.company import bend
 from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
 from tests.simulation.small_forming import TABLE, line, sign_on
@@ -82,7 +82,7 @@ def session(person: Person) -> PlayerSession:
 
 
 def is_bound(person: Person) -> bool:
-    return person.node._active.proposals.is_bound
+    return views.proposals(person).is_bound
 
 
 async def all_play(*people: Person) -> None:
@@ -208,7 +208,7 @@ async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Ro
     host.node.start_match()
 
     def sit_down() -> None:
-        eve.node._runtime.post(host.key, JoinTable(eve.node._active.proposals.sign_on(host.node.table_id).wire))
+        eve.node._runtime.post(host.key, JoinTable(views.proposals(eve).sign_on(host.node.table_id).wire))
 
     first = session(host).match.id
     sit_down()
@@ -228,8 +228,7 @@ async def test_only_the_host_resigns_before_the_match_is_formed(room: Room) -> N
     step = match.history.position
     assert match.me is not None
     resign = sign(Message(match.id, step.step, step.tip, match.me, Kind.RESIGN, ()), match.signer.key)
-    eve.node._mesh.send(host.key, encode_frame(Carried(*resign.wire)))
-    eve.node._mesh.flush()
+    views.send(eve, host.key, Carried(*resign.wire))
     begun = room.now
     await all_play(host, ada)
     assert room.now - begun < 3
@@ -316,9 +315,8 @@ async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_witho
 
     async def ask_without_end() -> None:
         for _ in range(50):
-            record = eve.node._active.proposals.sign_on(host.node.table_id)
-            eve.node._mesh.send(host.key, encode_frame(JoinTable(record.wire)))
-        eve.node._mesh.flush()
+            record = views.proposals(eve).sign_on(host.node.table_id)
+            views.send(eve, host.key, JoinTable(record.wire))
         await asyncio.sleep(1)
 
     await ask_without_end()
@@ -440,7 +438,7 @@ class Proposal:
         await until(lambda: all(is_bound(person) for person in people))
 
     def known_to(self, person: Person) -> PlayerSession:
-        found = person.node._active.proposals.find(self.history.match)
+        found = views.proposals(person).find(self.history.match)
         assert found is not None
         return found
 
@@ -453,7 +451,7 @@ async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_wi
     await first.bind(ada)
     second = liar.propose(ada, number=1)
     await until(lambda: ada.told(TableClosed))
-    assert ada.node._active.proposals.find(second.history.match) is None
+    assert views.proposals(ada).find(second.history.match) is None
     assert is_bound(ada)  # it has left the table, and the first match may still be formed
     await asyncio.sleep(limits.BOUND)
     assert not is_bound(ada)
@@ -586,7 +584,7 @@ async def test_a_host_who_proposes_matches_without_end_ends_nobodys_program_and_
     assert number == limits.PROPOSALS
     assert "without end" in ada.told(TableClosed)[0].reason
     assert ada.told(Stopped) == []
-    assert len(ada.node._active.proposals.sessions) <= limits.PROPOSALS + 1
+    assert len(views.proposals(ada).sessions) <= limits.PROPOSALS + 1
 
 
 @pytest.mark.parametrize("what", ["proposals", "tables"])
@@ -601,7 +599,7 @@ def test_a_host_who_changes_the_table_without_end_is_left(tmp_path: Path, what: 
                 liar.who.say(ada.key, liar.table()._replace(seats=2 + number % 2))
         await until(lambda: ada.told(TableClosed))
         assert "without end" in ada.told(TableClosed)[0].reason
-        assert len(ada.node._active.proposals.sessions) == (what == "proposals")
+        assert len(views.proposals(ada).sessions) == (what == "proposals")
 
     in_a_room(tmp_path, 1, scene)
 

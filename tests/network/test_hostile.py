@@ -40,6 +40,7 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.network import views
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 
@@ -152,7 +153,7 @@ async def test_a_welcomed_guest_who_asks_for_no_seat_is_sent_away(people: Compan
 def join_record(host: Player, identity: Identity, **changes: object) -> JoinRecord:
     assert host.node._active.hosting is not None
     key = MatchKey(bytes(32))
-    join = Join(host.node._active.hosting.table.id, identity.public, key.public, "mallory", (), bytes(32), "redeemed")
+    join = Join(views.hosting(host).table.id, identity.public, key.public, "mallory", (), bytes(32), "redeemed")
     return make_join_record(join._replace(**changes), identity, key)  # type: ignore[arg-type]
 
 

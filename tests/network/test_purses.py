@@ -24,6 +24,7 @@ from protocol.storage.database import StoreError
 from protocol.wire.frames import Frame, JoinTable, Leave, Propose, ShowLedger
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.purses import Purse, Record
+from tests.network import views
 from tests.network.company import CLASSIC, WAITING, Company, Player
 
 STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
@@ -35,8 +36,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_ledgers, "PATIENCE", 0.5)
 
 
-def keeper(player: Player) -> PurseKeeper:
-    return player.node._runtime.purses
+keeper = views.purses
 
 
 def purse(player: Player) -> Purse:
@@ -58,6 +58,12 @@ async def evening(people: Company, names: str) -> list[Player]:
     for player in players:
         await player.leave()
     return players
+
+
+async def open_table(people: Company, seats: int, *guests: str) -> tuple[str, Player, list[Player]]:
+    """Let A open a table for stakes, and guests sit down; return the join line, the host and the guests."""
+    players, opened = await people.table(seats, ["A", *guests], WAITING, STAKES)
+    return opened.join_line, players[0], players[1:]
 
 
 def is_refusal(notice: Notice) -> bool:
@@ -118,26 +124,24 @@ async def test_an_owner_who_declines_is_refused_and_both_sides_are_told(
     await evening(people, "AB")
     lose_store(people, "B")
     monkeypatch.setattr(PurseKeeper, "take_own", lambda *_: False)
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    line, host, _ = await open_table(people, 2)
     guest = await people.sit("B")
     with pytest.raises(NodeError, match="is missing from it that is known here"):
-        await guest.node.join(opened.join_line)
+        await guest.node.join(line)
     told = await host.until(Notice, is_refusal)
     assert told.text.startswith(f"B ({fingerprint(purse(guest).owner)}) cannot play here: ")
     assert "purse forget" not in told.text
-    assert len(host.node._active.hosting.table.records) == 1  # type: ignore[union-attr]
+    assert len(views.hosting(host).table.records) == 1
 
 
 async def test_a_host_is_told_how_to_take_a_purse_with_all_that_it_knew_folded_away(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    line, host, _ = await open_table(people, 2)
     monkeypatch.setattr(keeper(host), "judge", lambda _: PurseVerdict(FOLDED))
     guest = await people.sit("B")
     with pytest.raises(NodeError, match=FOLDED):
-        await guest.node.join(opened.join_line)
+        await guest.node.join(line)
     told = await host.until(Notice, is_refusal)
     assert f"p2pdice purse forget {fingerprint(purse(guest).owner)} " in told.text
 
@@ -146,13 +150,12 @@ async def test_a_host_is_not_told_of_every_stranger_whose_purse_is_refused(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "REFUSED_BURST", 1)
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    line, host, _ = await open_table(people, 2)
     monkeypatch.setattr(keeper(host), "judge", lambda _: PurseVerdict(FOLDED))
     for name in "BC":
         guest = await people.sit(name)
         with pytest.raises(NodeError, match=FOLDED):
-            await guest.node.join(opened.join_line)
+            await guest.node.join(line)
     await host.until(Notice, is_refusal)
     assert [each.text[0] for each in filter(is_refusal, host.told(Notice))] == ["B"]
 
@@ -191,7 +194,7 @@ async def test_a_busy_owner_is_told_and_sits_at_no_table(people: Company) -> Non
     await host.node.join(opened.join_line)
     closed = await host.until(TableClosed)
     assert "your purse is busy with" in closed.reason
-    await other.until_true(lambda: len(other.node._active.hosting.table.records) == 1)  # type: ignore[union-attr]
+    await other.until_true(lambda: len(views.hosting(other).table.records) == 1)
     assert not other.told(MatchStarted)
     keeper(host).forfeit()
     await host.node.join(opened.join_line)
@@ -199,12 +202,11 @@ async def test_a_busy_owner_is_told_and_sits_at_no_table(people: Company) -> Non
 
 
 async def test_a_purse_that_is_settled_while_its_owner_sits_is_shown_again(people: Company) -> None:
-    other = await people.sit("A")
-    opened = await other.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    line, other, _ = await open_table(people, 2)
     guest = await people.sit("B")
     keeper(guest)._keep(keeper(guest).own._replace(busy=bytes(32), stake=(10, 0)))
-    joining = asyncio.create_task(guest.node.join(opened.join_line))
-    await guest.until_true(lambda: guest.node._active.joining._ledgers is not None)
+    joining = asyncio.create_task(guest.node.join(line))
+    await guest.until_true(lambda: views.joining(guest)._ledgers is not None)
     keeper(guest).forfeit()
     await joining
     await finish([other, guest])
@@ -214,18 +216,16 @@ async def test_a_purse_that_is_settled_while_its_owner_sits_is_shown_again(peopl
 async def test_the_words_of_a_guest_move_no_host(people: Company) -> None:
     """B shows what A's guest C has signed before, and what nobody has signed."""
     await evening(people, "BC")
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    liar, owner = await people.join(opened.join_line, "B", "C")
+    _, host, (liar, owner) = await open_table(people, 4, "B", "C")
     known = next(_read(liar.node._store.purses.met(owner.node.identity.public)))
     old = ShowLedger(*known._replace(stake=None).wire)  # type: ignore[arg-type]
     before = keeper(host).shown[owner.node.identity.public]
-    host.node._active.hosting.ledgers.take(liar.node.identity.public, old)  # type: ignore[union-attr]
+    views.ledgers(host).take(liar.node.identity.public, old)
     assert keeper(host).shown[owner.node.identity.public] is before
     assert not keeper(host).handed.get(owner.node.identity.public)
     assert not keeper(host).flaw(before.record)
     bent = old._replace(ledger=keeper(owner).own.purse.wire)
-    host.node._active.hosting.ledgers.take(liar.node.identity.public, bent)  # type: ignore[union-attr]
+    views.ledgers(host).take(liar.node.identity.public, bent)
     closed = await liar.until(TableClosed)
     assert "as its owner has signed" in closed.reason
     host.node.start_match()
@@ -234,7 +234,7 @@ async def test_the_words_of_a_guest_move_no_host(people: Company) -> None:
 
 def other_ledger(guest: Player, purse: Purse | None = None) -> ShowLedger:
     """Return a LEDGER that a guest signs with a new match key, for its own purse or another one."""
-    joining = guest.node._active.joining
+    joining = views.joining(guest)
     assert joining._seat is not None
     key = MatchKey(secrets.token_bytes(32))
     purse = purse or keeper(guest).own.purse
@@ -247,7 +247,7 @@ def other_ledger(guest: Player, purse: Purse | None = None) -> ShowLedger:
 
 def at_proposals(guest: Player, act: Callable[[], None], *, signs: bool = True) -> None:
     """Let a guest act when a match is proposed, before it signs."""
-    joining = guest.node._active.joining
+    joining = views.joining(guest)
     consider = joining._consider
 
     def bent(seat: GuestTable, proposal: Propose) -> None:
@@ -262,21 +262,19 @@ def at_proposals(guest: Player, act: Callable[[], None], *, signs: bool = True) 
 async def test_a_purse_that_is_shown_without_a_wish_for_a_seat_holds_up_nobody(
     people: Company, is_proposed: bool
 ) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
-    (liar,) = await people.join(opened.join_line, "B")
+    line, host, (liar,) = await open_table(people, 3, "B")
     frame = other_ledger(liar)
 
     def show() -> None:
-        liar.node._runtime.post(host.node.identity.public, frame)
+        views.send(liar, host.node.identity.public, frame)
 
-    ledgers = host.node._active.hosting.ledgers  # type: ignore[union-attr]
+    ledgers = views.ledgers(host)
     if is_proposed:
         at_proposals(liar, show)
     else:
         show()
         await host.until_true(lambda: bool(ledgers._pending))
-    await people.join(opened.join_line, "C")
+    await people.join(line, "C")
     await host.until(MatchStarted)
     assert len(host.told(MatchStarted)[0].players) == 3
 
@@ -285,9 +283,7 @@ async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_fails(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host is the last to sign, so nobody else can be blamed."""
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
-    (liar,) = await people.join(opened.join_line, "B")
+    line, host, (liar,) = await open_table(people, 3, "B")
     flaw = PurseKeeper.flaw
     own = keeper(host)
     turned: list[bool] = []
@@ -298,7 +294,7 @@ async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_fails(
 
     monkeypatch.setattr(PurseKeeper, "flaw", bent)
     at_proposals(liar, lambda: turned.append(True))
-    (other,) = await people.join(opened.join_line, "C")
+    (other,) = await people.join(line, "C")
     closed = await liar.until(TableClosed)
     assert closed.reason == KEPT_FROM_FORMING
     host.node.start_match()
@@ -309,9 +305,7 @@ async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_fails(
 async def test_the_owner_is_told_whose_purse_holds_up_the_match_and_it_is_not_awaited_for_ever(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    bad, _ = await people.join(opened.join_line, "B", "C")
+    _, host, (bad, _) = await open_table(people, 4, "B", "C")
     keeper(host).shown.pop(bad.node.identity.public)
     host.node.start_match()
     assert any(notice.text.endswith("in order: B") for notice in await told(host))
@@ -327,13 +321,11 @@ async def told(player: Player) -> list[Notice]:
 async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    owner, other = await people.join(opened.join_line, "B", "C")
+    _, host, (owner, other) = await open_table(people, 4, "B", "C")
     handed = keeper(host).handed
     monkeypatch.setattr(table_ledgers, "PATIENCE", 60)
     monkeypatch.setattr(keeper(host), "judge", lambda shown: PurseVerdict("folded" if handed.get(shown.owner) else ""))
-    other.node._runtime.post(host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+    views.send(other, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
     assert "folded" in (await owner.until(TableClosed)).reason
     host.node.start_match()
     await host.until(MatchStarted)
@@ -343,22 +335,20 @@ async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the
 async def test_a_purse_that_is_refused_while_matches_are_proposed_bars_its_owner_the_second_time(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 3, WAITING))
-    (liar,) = await people.join(opened.join_line, "D")
+    line, host, (liar,) = await open_table(people, 3, "D")
     owner = await people.sit("B")
     handed = keeper(host).handed
     monkeypatch.setattr(keeper(host), "judge", lambda shown: PurseVerdict("folded" if handed.get(shown.owner) else ""))
 
     def hand() -> None:
-        liar.node._runtime.post(host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+        views.send(liar, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
 
     at_proposals(liar, hand, signs=False)
     for count in (1, 2):
-        await owner.node.join(opened.join_line)
+        await owner.node.join(line)
         await owner.until_true(lambda count=count: len(owner.told(TableClosed)) == count)  # type: ignore[misc]
     with pytest.raises(NodeError, match="you kept it from forming"):
-        await owner.node.join(opened.join_line)
+        await owner.node.join(line)
 
 
 def longer_by_one(purse: Purse) -> Purse:
@@ -371,19 +361,18 @@ async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(peop
     to = host.node.identity.public
     opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
     owner, liar = await people.join(opened.join_line, "B", "D")
-    owner.node._active.joining._ledgers.take = lambda *_: None  # type: ignore[method-assign, union-attr]
+    views.ledgers(owner).take = lambda *_: None  # type: ignore[method-assign]
     longer = [purse(owner)]
     loop = asyncio.get_running_loop()
 
     def sit_again() -> None:
-        if owner.node._active.joining._seat is not None:
+        if views.joining(owner)._seat is not None:
             frame = other_ledger(owner, longer[-1])
-            owner.node._runtime.post(to, frame)
-            owner.node._runtime.post(to, JoinTable(frame.record))
+            views.send(owner, to, frame, JoinTable(frame.record))
 
     def hand() -> None:
         longer.append(longer_by_one(longer[-1]))
-        liar.node._runtime.post(to, other_ledger(owner, longer[-1]))
+        views.send(liar, to, other_ledger(owner, longer[-1]))
         loop.call_later(0.2, sit_again)
 
     at_proposals(owner, hand, signs=False)
@@ -400,75 +389,64 @@ async def test_a_guest_who_knows_better_does_not_leave_for_an_owner_whom_the_hos
 ) -> None:
     await evening(people, "BC")
     lose_store(people, "B")
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    (guest,) = await people.join(opened.join_line, "C")
+    line, _, (guest,) = await open_table(people, 4, "C")
     owner = await people.sit("B")
     monkeypatch.setattr(keeper(owner), "take_own", lambda *_: False)
-    await owner.node.join(opened.join_line)
+    await owner.node.join(line)
     await owner.until(TableClosed)
-    ledgers = guest.node._active.joining._ledgers
-    assert ledgers is not None
+    ledgers = views.ledgers(guest)
     await guest.until_true(lambda: not ledgers._patience)
     assert not guest.told(TableClosed)
 
 
 async def test_a_guest_keeps_purses_of_players_only(people: Company) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    guest, other = await people.join(opened.join_line, "B", "C")
+    _, host, (guest, other) = await open_table(people, 4, "B", "C")
     shown = keeper(guest).shown
     await guest.until_true(lambda: len(shown) == 2)
     ghost = await people.sit("G")
-    ghost.node._active.joining._seat = guest.node._active.joining._seat
-    ledgers = guest.node._active.joining._ledgers
-    assert ledgers is not None
+    views.joining(ghost)._seat = views.joining(guest)._seat
+    ledgers = views.ledgers(guest)
     ledgers.take(host.node.identity.public, other_ledger(ghost))
-    ghost.node._active.joining._seat = None
+    views.joining(ghost)._seat = None
     assert {*shown} == {host.node.identity.public, other.node.identity.public}
     await other.leave()
     await guest.until_true(lambda: len(shown) == 1)
 
 
 async def test_a_host_keeps_what_it_has_shown_for_those_who_sit(people: Company) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    guests = await people.join(opened.join_line, "B", "C")
-    sent = host.node._active.hosting.ledgers._sent  # type: ignore[union-attr]
+    _, host, guests = await open_table(people, 4, "B", "C")
+    sent = views.ledgers(host)._sent
     assert len(sent) == 4
-    own = guests[1].node._active.joining._seat.own  # type: ignore[union-attr]
-    guests[1].node._active.joining._sit_again()
+    own = views.joining(guests[1])._seat.own  # type: ignore[union-attr]
+    views.joining(guests[1])._sit_again()
     pair = guests[0].node.identity.public, guests[1].node.identity.public
     await host.until_true(lambda: sent[pair] != own.data)  # type: ignore[union-attr]
     assert len(sent) == 4
     await guests[1].leave()
-    await host.until_true(lambda: len(host.node._active.hosting.ledgers._sent) == 1)  # type: ignore[union-attr]
+    await host.until_true(lambda: len(views.ledgers(host)._sent) == 1)
 
 
 async def test_what_is_shown_too_fast_waits_for_its_turn(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LEDGER_BURST", 1)
     monkeypatch.setattr(limits, "LEDGER_RATE", 0.01)
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    (guest,) = await people.join(opened.join_line, "B")
-    ledgers = host.node._active.hosting.ledgers  # type: ignore[union-attr]
+    line, host, (guest,) = await open_table(people, 4, "B")
+    ledgers = views.ledgers(host)
     shown = ShowLedger(*keeper(host).shown[guest.node.identity.public].wire)  # type: ignore[arg-type]
     flood = shown._replace(stake=(0,))
     for _ in range(100):
         ledgers.take(guest.node.identity.public, flood)
     assert len(ledgers._queues[guest.node.identity.public]) == 32
-    await people.join(opened.join_line, "C")  # who has a turn of their own
-    assert len(host.node._active.hosting.table.records) == 3  # type: ignore[union-attr]
+    await people.join(line, "C")  # who has a turn of their own
+    assert len(views.hosting(host).table.records) == 3
 
 
 async def test_a_purse_that_is_not_shown_gets_no_seat(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    line, *_ = await open_table(people, 2)
     guest = await people.sit("B")
     monkeypatch.setattr(table_ledgers.TableLedgers, "own", lambda *_: Leave("nothing"))
     monkeypatch.setattr(guest.node._runtime, "post", _without_leave(guest.node._runtime.post))
     with pytest.raises(NodeError, match="has to be shown"):
-        await guest.node.join(opened.join_line)
+        await guest.node.join(line)
 
 
 def _without_leave(post: Callable[[bytes, Frame], None]) -> Callable[[bytes, Frame], None]:
@@ -480,15 +458,14 @@ async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     """Without that it must not bind itself, and not send a stake."""
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", STAKES, 2, WAITING))
+    line, *_ = await open_table(people, 2)
     guest = await people.sit("B")
 
     def fail(*_: object) -> None:
         raise StoreError("cannot write to the store: database or disk is full")
 
     monkeypatch.setattr(guest.node._store.purses, operation, fail)
-    await guest.node.join(opened.join_line)
+    await guest.node.join(line)
     assert "full" in (await guest.until(Stopped)).reason
 
 

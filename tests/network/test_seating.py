@@ -23,6 +23,7 @@ from protocol.events import (
 )
 from protocol.match.lobby import Asks, TableSettings
 from protocol.wire.frames import Carried, JoinTable, Seat
+from tests.network import views
 from tests.network.company import bend
 from tests.network.test_forming import RULES, all_play, in_room, is_bound
 from tests.simulation.room import Person, Room, in_a_room, until
@@ -196,7 +197,7 @@ def test_the_host_is_asked_about_a_trusted_name_with_another_key(tmp_path: Any, 
 def call_oneself(person: Person, name: str, host: Person) -> None:
     """Ask for a seat once more, by another name."""
     person.node.name = name
-    person.node._runtime.post(host.key, JoinTable(person.node._active.proposals.sign_on(host.node.table_id).wire))
+    person.node._runtime.post(host.key, JoinTable(views.proposals(person).sign_on(host.node.table_id).wire))
 
 
 @in_room

@@ -39,6 +39,7 @@ from protocol.wire.frames import (
     WatchAim,
     Welcome,
 )
+from tests.network import views
 from tests.network.company import CLASSIC, HOST, Company, Player, in_mid_match
 from tests.network.strangers import Stranger, Trap
 from tests.programs import PATIENCE
@@ -149,7 +150,7 @@ async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
     host = await people.sit("Ada")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 7, private=private))
     assert host.node._active.hosting is not None
-    host.node._active.hosting.code_desk.renew(CODE)
+    views.hosting(host).code_desk.renew(CODE)
     aim = CodeAim(CODE.number) if private else TableAim(b"", "")
     welcomed: list[Frame] = []
     guess = CodeExchange(CODE, bytes(32), bytes(32), bytes(16), is_host=False)
@@ -158,7 +159,7 @@ async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
     async with meanwhile(*crowd):
         await host.until_true(lambda: len(welcomed) >= limits.LINKS_OUTSIDE_ROSTER)
         await people.join(opened.join_line, *"BCDEF")
-    assert len(host.node._active.hosting.table.records) == 6
+    assert len(views.hosting(host).table.records) == 6
 
 
 async def test_a_guest_who_waits_for_a_seat_makes_room_for_no_stranger(
@@ -220,7 +221,7 @@ async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_
     host = await people.sit("Ada")
     await host.node.host(TableSettings("Friday", CLASSIC, 10))
     assert host.node._active.hosting is not None
-    desk = host.node._active.hosting.code_desk
+    desk = views.hosting(host).code_desk
     desk.renew(CODE)
     guess = CodeExchange(CODE, bytes(32), bytes(32), bytes(16), is_host=False)  # no attacker goes as far as a proof
     begun = 0

@@ -53,6 +53,7 @@ from protocol.wire.frames import (
     WatchAim,
     encode_frame,
 )
+from tests.network import views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
@@ -420,7 +421,7 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
     (proposed,) = await stranger.until(1, Propose)
     assert proposed == Propose(history.genesis_data)
     inputs: list[object] = []
-    feed = players[0].node._active.playing.feed  # type: ignore[union-attr]
+    feed = views.playing(players[0]).feed
 
     def noted(item: MatchInput) -> None:
         inputs.append(item)

@@ -13,6 +13,7 @@ from protocol.events import LobbyChanged, MatchResult, MatchStarted, PeerLost, S
 from protocol.match.words import Word, sign_word
 from protocol.node.node import TableSettings
 from protocol.wire.frames import Customs, Say, encode_frame
+from tests.network import views
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
 from tests.network.test_watching import Stranger
 from tests.simulation.room import Room, in_a_room, until
@@ -240,8 +241,7 @@ async def test_a_malformed_word_cuts_the_link_and_the_match_goes_on(people: Comp
     peers, key = honest.node._mesh._peers, hostile.node.identity.public
     for frame in frames:
         cut = peers[key]
-        hostile.node._mesh.send(honest.node.identity.public, encode_frame(frame))
-        hostile.node._mesh.flush()
+        views.send(hostile, honest.node.identity.public, frame)
         await honest.until_true(lambda cut=cut: peers.get(key, cut) is not cut)  # type: ignore[misc]
         await hostile.until_true(lambda: hostile.node._mesh.is_linked(honest.node.identity.public))
     assert heard(honest) == []
@@ -295,8 +295,7 @@ def test_spectators_speak_where_the_customs_of_the_table_let_them(tmp_path: Path
             with pytest.raises(NodeError, match="cannot speak"):
                 watching.node.say("hello")
             data = sign_word(host.node.table_id, watching.node.identity, 1, "hello")
-            watching.node._mesh.send(host.key, encode_frame(Say(data.data, data.signature)))
-            watching.node._mesh.flush()
+            views.send(watching, host.key, Say(data.data, data.signature))
             await asyncio.sleep(2)
             assert not any(each.told(Said) for each in listeners)
             return

@@ -36,6 +36,7 @@ from protocol.wire.frames import (
     encode_frame,
 )
 from protocol.wire.genesis import parse_genesis
+from tests.network import views
 from tests.network.company import CLASSIC, HOST, Company, Player, agree
 from tests.programs import PATIENCE
 
@@ -289,7 +290,7 @@ async def test_nobody_at_the_address_is_unreachable_and_no_address_is_not_found(
 def told(host: Player, name: str = "Friday", table: bytes | None = None) -> Sighting:
     """Return what multicast tells of a host's table, or what somebody forged."""
     assert host.node._active.hosting is not None
-    identifier = (table if table is not None else host.node._active.hosting.table.id).hex()
+    identifier = (table if table is not None else views.hosting(host).table.id).hex()
     advertisement = Advertisement(identifier, name, "classic", 1, 3, "lobby", PROTOCOL_VERSION)
     return Sighting(advertisement, ((HOST, host.node.port),), "x")
 
@@ -305,7 +306,7 @@ async def two_hosts(people: Company, *, has_one_id: bool = True) -> tuple[Player
     assert right.node._active.hosting is not None
     assert wrong.node._active.hosting is not None
     if has_one_id:
-        wrong.node._active.hosting.table.id = right.node._active.hosting.table.id
+        views.hosting(wrong).table.id = views.hosting(right).table.id
     return right, wrong
 
 
@@ -496,7 +497,7 @@ async def test_a_forger_of_the_records_of_a_table_gets_none_of_its_guests(people
         SERVICE_TYPE,
         f"{seen.instance}.{SERVICE_TYPE}",
         port=wrong.node.port,
-        properties=replace(seen.advertisement, id=wrong.node._active.hosting.table.id.hex()).to_txt(),
+        properties=replace(seen.advertisement, id=views.hosting(wrong).table.id.hex()).to_txt(),
         server="eve.local.",
         parsed_addresses=[HOST],
     )

@@ -27,6 +27,7 @@ from protocol.node.node import Node
 from protocol.storage.home import Home
 from protocol.wire.frames import Carried, decode_frame
 from protocol.wire.messages import Kind
+from tests.network import views
 from tests.network.company import CLASSIC, Company, Player, agree, company
 
 needs_mode_bits = pytest.mark.skipif(
@@ -88,7 +89,7 @@ async def test_the_seed_is_on_the_disk_before_a_commitment_is_sent(people: Compa
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     await guest.node.join(opened.join_line)
     await agree(host, guest)
-    assert (MatchKey(player.node._active.proposals._seed).public, player.node._active.proposals._seed) in stored
+    assert (MatchKey(views.proposals(player)._seed).public, views.proposals(player)._seed) in stored
 
 
 def watch_for_commitments(player: Player, look: Callable[[], None]) -> None:

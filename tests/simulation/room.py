@@ -28,6 +28,7 @@ from protocol.net.mesh import Mesh
 from protocol.node.node import Node
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim, encode_frame
+from tests.network import views
 
 T = TypeVar("T")
 PORT = 7000
@@ -240,14 +241,10 @@ class Person:
     async def die(self) -> None:
         """End the program as a crash does: nothing is said, nothing is stored."""
         node, self.is_running = self.node, False
-        node._runtime.is_silent = node._is_closed = True
-        for _ in node._runtime.outbox.steps():
-            pass  # nobody carries it out any more
+        views.crash(node)
         for address, (key, _) in tuple(self.room.listening.items()):
             if key == self.key:
                 del self.room.listening[address]
-        node._mesh.stop_dialling_all()
-        node._active.close()
         for end in self.room.ends:
             if end.owner == self.key:
                 end.close("the connection was lost")

@@ -40,6 +40,7 @@ from protocol.wire.genesis import (
     parse_join_record,
 )
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.network import views
 from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room
 
 RULES: Final = PRESETS["classic"]
@@ -297,7 +298,7 @@ def check_quiet(people: Iterable[Person], figures: Counter[str]) -> None:
         if len(played) > 1:
             raise ViolationError(f"{person.name} plays two matches")
         figures["formed"] += len(played)
-        if person.node._active.proposals.is_bound:
+        if views.proposals(person).is_bound:
             raise ViolationError(f"{person.name} is bound for ever")
         for session in person.node._active.sessions:
             if not session.match.is_formed:
@@ -306,7 +307,7 @@ def check_quiet(people: Iterable[Person], figures: Counter[str]) -> None:
             for other in people:
                 if other.key not in session.authors or not person.room.hears(person.key, other.key):
                     continue
-                theirs = other.node._active.proposals.find(session.match.id) or other.node._active.playing
+                theirs = views.proposals(other).find(session.match.id) or other.node._active.playing
                 if theirs is None or theirs.match.id != session.match.id or not theirs.match.is_formed:
                     about = session.match.id.hex()[:4]
                     raise ViolationError(f"{other.name} does not know of a match of {person.name}: {about}")

@@ -1,0 +1,80 @@
+"""What tests look at, or reach into, behind the public side of a node: here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from protocol.node.guest import Guest
+from protocol.node.host import Host
+from protocol.node.node import Node
+from protocol.node.playing import PlayerSession, Proposals
+from protocol.node.purse import PurseKeeper
+from protocol.node.table_ledgers import TableLedgers
+from protocol.wire.frames import Frame, JoinTable, encode_frame
+
+
+class HasNode(Protocol):
+    """Whoever plays with a node."""
+
+    node: Node
+
+
+def hosting(player: HasNode) -> Host:
+    """The host's side of the table that a node hosts."""
+    host = player.node._active.hosting
+    assert host is not None
+    return host
+
+
+def joining(player: HasNode) -> Guest:
+    """The guest's side of the table where a node sits."""
+    return player.node._active.joining
+
+
+def ledgers(player: HasNode) -> TableLedgers:
+    """The purses at the table that a node hosts, or where it sits."""
+    host = player.node._active.hosting
+    found = host.ledgers if host is not None else joining(player)._ledgers
+    assert found is not None
+    return found
+
+
+def proposals(player: HasNode) -> Proposals:
+    """The matches that a node signs or plays."""
+    return player.node._active.proposals
+
+
+def playing(player: HasNode) -> PlayerSession:
+    """The match that a node plays, else the latest proposal."""
+    session = proposals(player).playing
+    assert session is not None
+    return session
+
+
+def purses(player: HasNode) -> PurseKeeper:
+    """The purses as a node keeps them."""
+    return player.node._runtime.purses
+
+
+def send(player: HasNode, to: bytes, *frames: Frame) -> None:
+    """Let a node send frames now, whatever it would do itself."""
+    for frame in frames:
+        player.node._mesh.send(to, encode_frame(frame))
+    player.node._mesh.flush()
+
+
+def ask_for_seat(player: HasNode, host: HasNode) -> None:
+    """Let a node send JOIN with a new join record."""
+    record = proposals(player).sign_on(host.node.table_id)
+    send(player, host.node._runtime.identity.public, JoinTable(record.wire))
+
+
+def crash(node: Node) -> None:
+    """End a node as the kernel would end its process: nothing is said, nothing is stored. Its store stays open."""
+    node._runtime.is_silent = node._is_closed = True
+    for _ in node._runtime.outbox.steps():
+        pass  # nobody carries it out any more
+    node._mesh.stop_dialling_all()
+    if node._mesh._listener is not None:
+        node._mesh._listener.close()
+    node._active.close()
