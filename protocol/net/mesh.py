@@ -276,7 +276,7 @@ class Mesh:
     def link_down(self, link: Link, reason: str) -> None:
         answer = self._answers.get(link)
         if answer is not None and not answer.done():
-            answer.set_exception(DialError(f"nobody let us in: {reason}"))
+            answer.set_exception(DialError(f"nobody let you in: {reason}"))
         peer = self._peers.get(link.peer_key)
         if peer is not None and peer.link is link:
             del self._peers[link.peer_key]

@@ -155,7 +155,7 @@ class Floor(NamedTuple):
     """Spectators may speak."""
 
     def speaker(self, sender: bytes, author: bytes) -> bool | None:
-        """Tell whether a word of somebody, brought by somebody, is a spectator's; None if it does not belong here."""
+        """Tell whether a word from this author over this link is a spectator's; None if it does not belong here."""
         if author in self.players:
             return False if sender == author or sender in self.relays else None
         return True if self.is_open and (sender == author or sender in self.players) else None

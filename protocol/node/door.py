@@ -83,9 +83,9 @@ class Door:
         return identity in self._questions
 
     def check(self, identity: bytes, *, only_watches: bool = False) -> None:
-        """See that the owner keeps nobody out.
+        """Check that the owner has not kept this player out.
 
-        :raises NotAdmittedError: if they do.
+        :raises NotAdmittedError: if the owner has.
         """
         _, code = self._kept_out.get(fingerprint(identity), (None, None))
         if code is not None and not (only_watches and code is RefuseCode.FULL):
@@ -108,7 +108,7 @@ class Door:
             self._runtime.refuse(identity, code, ONLY_WATCH if may_watch else REMOVED)
 
     def strangers(self, players: Collection[PlayerInfo]) -> tuple[PlayerInfo, ...]:
-        """Return those who have a name of somebody trusted, and another key, unless they were let in."""
+        """Return the players with a trusted name and another key, unless they were let in."""
         return tuple(each for each in players if each not in self._let_in and self._runtime.is_namesake(each))
 
     def asks(self, player: PlayerInfo, identity: bytes, frame: JoinTable, asks: Asks, came_by: str, at: str) -> bool:
@@ -142,7 +142,7 @@ class Door:
         return True
 
     def lost(self, identity: bytes) -> None:
-        """The link to somebody is down, who wants no seat any more."""
+        """A newcomer's link is down: the question about them is moot."""
         if identity in self._questions:
             self._forget(identity, WITHDRAWN)
 
@@ -186,7 +186,7 @@ class _Caller(NamedTuple):
 
 
 class CodeDesk:
-    """Judges those who say that they know the code of a table.
+    """Checks peers that claim to know the code of a table.
 
     :param code: None if nobody could find the table by it.
     """
@@ -253,7 +253,7 @@ class CodeDesk:
         self._places[identity] = origin(host)
 
     def lost(self, identity: bytes) -> None:
-        """Forget a peer whose link is down; an exchange with it has been broken off."""
+        """Forget a peer whose link is down; its exchange counts as broken off."""
         self._places.pop(identity, None)
         self._waiting.pop(identity, None)
         self._overtaken.discard(identity)
@@ -263,7 +263,7 @@ class CodeDesk:
                 self._runtime.tell(Notice(BREAKING_OFF))
 
     def expire(self, identity: bytes) -> bool:
-        """Refuse a peer whose turn has not come in time; tell whether it waited for one."""
+        """Refuse a peer whose turn did not come in time; tell whether it was waiting."""
         if self._waiting.pop(identity, None) is None:
             return False
         self._runtime.refuse(identity, RefuseCode.REFUSED, CODE_BUSY)

@@ -128,7 +128,7 @@ class Guest:
             except TimeoutError:
                 self._seat = None
                 mesh.disconnect(host)
-                raise DialError("somebody answers there, but gives us no seat") from None
+                raise DialError("the host answered but gave you no seat") from None
         except asyncio.CancelledError:
             self.leave()  # the host may have given a seat in the same instant
             raise
@@ -291,7 +291,7 @@ class Guest:
             self._sit_down(self._seat)
 
     def _refuse_purse(self, identity: bytes, _: str, reason: str) -> None:
-        """Leave a table because of somebody's purse, perhaps this player's own."""
+        """Leave a table because of a purse there, perhaps this player's own."""
         seat = self._seat
         if seat is None or self.has_begun:
             return
@@ -400,7 +400,7 @@ class Guest:
         else:
             self._runtime.tell(TableClosed(closing_code(error.code), str(error)))
         if seat is not None:
-            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.host)  # behind LEAVE
+            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.host)  # after LEAVE
 
 
 async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> Target | None:

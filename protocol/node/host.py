@@ -411,7 +411,7 @@ class Host:
         self._give_away(identity)
 
     def _holds_up(self, identity: bytes) -> bool:
-        """Note that a proposal is withdrawn because of a guest's join record or purse; tell whether the guest fails."""
+        """Count a withdrawal against the guest whose join record or purse caused it; tell whether the guest fails."""
         return self._proposal is not None and identity in self.seated and not self._attendance.returns(identity)
 
     def _renew(self) -> None:
@@ -427,7 +427,7 @@ class Host:
             self.ledgers.show_to(record.join.identity)
 
     def _follow_purses(self) -> None:
-        """Withdraw a proposal whose purses are not in order, and propose a match when they are."""
+        """Withdraw a proposal whose purses are not in order; propose a match once they are."""
         if not self.has_begun:
             if flawed := self.ledgers.flawed():
                 self._fail([each for each in flawed if self._holds_up(each)])

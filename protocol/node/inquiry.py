@@ -47,7 +47,7 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import MalformedGenesisError
 
-NO_HOST: Final = "somebody answers there, but not as a host does"
+NO_HOST: Final = "a program answered there, but not as a host does"
 
 F = TypeVar("F", Welcome, CodeElement, CodeProof)
 
@@ -312,7 +312,7 @@ class _Search:
             async with asyncio.timeout(self._dialer.limits.handshake):
                 welcome = await talk.hear(Welcome)
                 if not isinstance(welcome.aim, TableAim) or not welcome.aim.table:
-                    raise DialError("somebody answers there, but has no table")
+                    raise DialError("a program answered there, but it has no table")
                 table = welcome.aim.table
                 own = self._dialer.credentials.public_key
                 exchange = CodeExchange(self._code, own, host, table, is_host=False)
@@ -324,7 +324,7 @@ class _Search:
                 if not exchange.is_proven_by(answer.proof):
                     raise CodeExchangeError("it does not know the code")
         except TimeoutError:
-            raise DialError("somebody answers there, but does not go on") from None
+            raise DialError("a program answered there, then fell silent") from None
         finally:
             link.close()
         return Target((address,), table, fingerprint(host), answer.token)
@@ -396,7 +396,7 @@ class _Talk:
             self._put(RefusedError(frame.code, frame.reason) if isinstance(frame, Refuse) else frame)
 
     def link_down(self, link: Link, reason: str) -> None:
-        self._put(DialError(f"nobody let us in: {reason}"))
+        self._put(DialError(f"nobody let you in: {reason}"))
 
     def _put(self, heard: Frame | PeerError) -> None:
         with contextlib.suppress(asyncio.QueueFull):

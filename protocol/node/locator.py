@@ -132,7 +132,7 @@ def unreachable(error: DialError) -> NodeError:
 
 
 class StrangersError(RefusedError):
-    """This node has asked for no seat: somebody sits there with a trusted name and another key."""
+    """Someone at the table has a trusted name and another key, so this node asked for no seat."""
 
     def __init__(self, players: tuple[PlayerInfo, ...]) -> None:
         super().__init__(RefuseCode.REFUSED, strangers_there(players))
@@ -142,7 +142,7 @@ class StrangersError(RefusedError):
 def strangers_there(players: Sequence[PlayerInfo]) -> str:
     """Return what is wrong with players who have a trusted name and another key."""
     names = ", ".join(f"{player.name} ({player.fingerprint})" for player in players)
-    return f"somebody you trust has such a name and another key: {names}"
+    return f"a name that you trust came with another key: {names}"
 
 
 def refusal(error: RefusedError) -> NodeError:
@@ -343,7 +343,7 @@ class Locator:
             await self._discovery.advertise(advertisement, port)
 
     async def withdraw(self) -> None:
-        """Advertise nothing any more."""
+        """Stop advertising."""
         self._advertised = None
         if self._discovery is not None:
             await self._discovery.withdraw()
@@ -355,7 +355,7 @@ class Locator:
 
 
 async def _appear(discovery: Discovery, is_there: Callable[[], object], seconds: float | None = None) -> bool:
-    """Wait until something is advertised; tell whether it is.
+    """Wait until an advertisement fits; tell whether one does.
 
     :param seconds: how long; None for ever.
     """

@@ -102,12 +102,12 @@ class PlayerSession(Session):
         self._proposals = proposals
         self._store = store
         self._unstored: list[Signed] = []
-        """Messages of a proposal in which this node has not signed COMMIT: after a crash it takes no part in it."""
+        """Messages of a proposal without this node's COMMIT; a crash may lose them."""
         self.is_claimed = False
-        """The owner has left the match, in which the other player is away. It takes and signs nothing more."""
+        """The owner has claimed the match while the other player was away. It takes and signs nothing more."""
         self._is_retired = is_given_up
         self._awaited: tuple[PlayerInfo, ...] | None = None
-        """Those who were told to be missing; None if that is not told."""
+        """Players reported missing; None while nothing is reported."""
         self._refused_by: set[bytes] = set()
 
     def start(self, seated: Collection[bytes]) -> None:
@@ -166,7 +166,7 @@ class PlayerSession(Session):
             self.tell(AwaitingPlayers(self.match.id.hex(), self.occasion.table_name, *who))
 
     def retire(self) -> None:
-        """Tell the owner nothing any more: they have left the match behind. Others are still served."""
+        """Stop telling the owner, who has left the match behind. Others are still served."""
         self._is_retired = True
 
     def greet(self, identity: bytes, at: Address) -> None:
@@ -389,7 +389,7 @@ class Proposals:
         return next((each for each in self.sessions if each.match.id == match), None)
 
     def signed_by(self, identity: bytes, signed: tuple[bytes, bytes]) -> PlayerSession | None:
-        """Return the proposal to which a message belongs that somebody brings; None if it is to none, or no message."""
+        """Return the proposal that a message from this player belongs to; None if there is none."""
         try:
             session = self.find(parse_signed(*signed).message.match)
         except MalformedMessageError:
@@ -561,7 +561,7 @@ class Proposals:
     # Leaving
 
     def turn_away(self, played: PlayerSession | None) -> None:
-        """Give up whatever binds this node, as its owner turns to another table.
+        """Give up all that binds this node, as its owner turns to another table.
 
         :param played: is none of the proposals any more.
         """
@@ -576,7 +576,7 @@ class Proposals:
         self.playing = None
 
     def close(self) -> None:
-        """Take part in nothing any more."""
+        """Close all of them."""
         for each in (*self.sessions, self.playing):
             if each is not None:
                 each.close()

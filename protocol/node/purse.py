@@ -48,7 +48,7 @@ FOLDED: Final = "it no longer shows the records that are known here, so the two 
 
 
 class PurseVerdict(NamedTuple):
-    """What this node makes of a purse that it was shown: in order, if there is neither of these."""
+    """The judgement on a purse that was shown: in order if both fields are empty."""
 
     refusal: str = ""
     """Why it is refused."""
@@ -64,7 +64,7 @@ class PurseVerdict(NamedTuple):
 
 @dataclass(slots=True)
 class _Written:
-    """What is in the store of a match."""
+    """How much of a match is stored."""
 
     is_formed: bool = False
     stakes: int = 0
@@ -203,7 +203,7 @@ class PurseKeeper:
             self._write(record, evidence)
 
     def take_own(self, shown: Shown) -> bool:
-        """Take one's own purse as others hand it back; tell whether that has changed anything.
+        """Take one's own purse as others hand it back; tell whether it changed here.
 
         All of it is signed by this identity. What goes further was lost here. What contradicts this purse was signed
         after an old backup was put back: then the next era begins, without coins.
@@ -352,7 +352,7 @@ class PurseKeeper:
         self._own = own
 
     def release(self, match: bytes) -> None:
-        """Follow a match no more: it can still form, or be resumed."""
+        """Stop following a match, which can still form or be resumed."""
         self._live.pop(match, None)
 
     def _settle_late(self) -> None:
@@ -382,7 +382,7 @@ class PurseKeeper:
         return self.judge(shown).flaw
 
     def judge(self, shown: Shown) -> PurseVerdict:
-        """Compare a purse that its owner shows with all that is known of it.
+        """Compare a purse that its owner shows with every version of it known here.
 
         :raises StoreError: if the store does not work, or what it holds of purses is damaged.
         """
@@ -447,7 +447,7 @@ class PurseKeeper:
         return next((each for each in handed if each.stake == known.stake and _has_its_end(each)), known)
 
     def take_handed(self, shown: Shown) -> bool:
-        """Remember what somebody else hands back to its owner; tell whether it says anything that is not known.
+        """Remember a purse that a peer hands back to its owner; tell whether anything in it is new.
 
         :raises StoreError: as :meth:`judge`.
         """
@@ -506,7 +506,7 @@ def _read_known(shown: bytes) -> Shown:
 
 
 def _read(met: Sequence[Met]) -> Iterator[Shown]:
-    """Yield what is known of a purse from matches: as it was brought, with the STAKE that was opened."""
+    """Yield a purse as it was brought to each match, with the STAKE opened there."""
     for each in met:
         if each.shown:
             known = _read_known(each.shown)

@@ -120,7 +120,7 @@ class Session(ABC):
         self.feed(Linked(self.authors[identity]))
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """Note that a link is down, if it was a player's."""
+        """Note that a player's link is down."""
         if identity in self.authors:
             self.feed(Unlinked(self.authors[identity], on_purpose=reason == LEFT))
 

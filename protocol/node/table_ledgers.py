@@ -65,7 +65,7 @@ class TableLedgers:
         self._records = records
         self._host = host
         self._queues: dict[bytes, deque[ShowLedger | JoinTable]] = {}
-        """What came from each peer and was not looked at yet. Peers take turns."""
+        """Frames of each peer that wait for their turn."""
         now = runtime.loop.time()
         self._paces = Buckets[bytes](limits.LEDGER_RATE, limits.LEDGER_BURST, limits.PEERS_PACED)
         self._pace = Bucket(limits.TABLE_LEDGER_RATE, limits.TABLE_LEDGER_BURST, now)
@@ -73,9 +73,9 @@ class TableLedgers:
         self._patience: dict[bytes, asyncio.TimerHandle] = {}
         """Owners whose purse is not in order."""
         self._pending: dict[bytes, Shown] = {}
-        """What peers of a host have shown for join records with which they do not sit."""
+        """At a host: purses shown for join records that have no seat yet."""
         self._players: Collection[bytes] = ()
-        """Those whom the host of this guest has shown last."""
+        """At a guest: the players in the host's latest TABLE."""
         self._sent: dict[tuple[bytes, bytes], bytes] = {}
         """By guest and owner: the join record with which that guest was shown the owner's purse."""
         self._forget()
@@ -95,7 +95,7 @@ class TableLedgers:
         self._forget()
 
     def release(self, identity: bytes) -> None:
-        """Forget somebody who leaves the table, or has not come to sit there."""
+        """Forget a player who left the table, or never sat down."""
         self._queues.pop(identity, None)
         self._stop_patience(identity)
         self._pending.pop(identity, None)
@@ -130,8 +130,7 @@ class TableLedgers:
     # What is shown
 
     def own(self, record: JoinRecord) -> ShowLedger:
-        """Return what a guest shows before it asks for a seat with this record. If the purse is not idle, the guest
-        stands up after a while."""
+        """Return the LEDGER that a guest sends before JOIN. If the purse is busy, the guest stands up after a while."""
         if self._purses.find_hindrance():
             self._wait(self._runtime.identity.public)
         else:
@@ -232,8 +231,7 @@ class TableLedgers:
             self._acts.join(sender, frame)
 
     def _accepts(self, shown: Shown) -> bool:
-        """As a host, tell whether a purse is in order. If not, its owner is refused, or shown what is known here and
-        lacks in it."""
+        """As a host, tell whether a purse is in order. If not, refuse its owner, or hand back the records it lacks."""
         verdict = self._purses.judge(shown)
         if verdict.refusal:
             self._lose(shown.owner, verdict.refusal)
@@ -245,7 +243,7 @@ class TableLedgers:
         return not verdict.flaw
 
     def _judge(self, shown: Shown) -> None:
-        """As a guest, judge the purse of another player. What is known of it goes back through the host."""
+        """As a guest, judge another player's purse. Records that it lacks are handed back through the host."""
         owner = shown.owner
         if owner != self._host and owner not in self._players:
             return

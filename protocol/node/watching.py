@@ -113,9 +113,9 @@ class FollowedMatch(Session):
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue()
         self._holding: list[asyncio.Task[None]] = []
         self._unreached: dict[bytes, frozenset[int]] = {}
-        """The players whom a linked player cannot reach, by that player's identity."""
+        """Players out of reach of each linked player, by its identity."""
         self._told_away: frozenset[int] = frozenset()
-        """Those who were told to be away, as far as the linked players say."""
+        """Players reported away, on the word of the linked players."""
         self._telling: asyncio.TimerHandle | None = None
 
     def start(self, source: bytes, at: Address) -> None:
@@ -206,18 +206,18 @@ class FollowedMatch(Session):
         return None if self.match.history.position.tip == self._caught_up_to else super().clock()
 
     def hear_cut(self, identity: bytes, cut: Cut) -> None:
-        """Hear whom a player cannot reach."""
+        """Note which players another player cannot reach."""
         if cut.match == self.match.id:
             self._unreached[identity] = frozenset(cut.authors) & {*self.authors.values()}
             self._tell_away_later()
 
     def _tell_away_later(self) -> None:
-        """Tell in a moment who is away: no player says it without end, and most are back at once."""
+        """Tell soon who is away. The delay bounds the notices, and most players are back at once."""
         if self._telling is None:
             self._telling = self._runtime.loop.call_later(limits.AWAY_TOLD, self._tell_away)
 
     def _tell_away(self) -> None:
-        """Tell who is away: those whom no linked player reaches, if this node does not follow all of them itself."""
+        """Tell who is away: players out of reach of all linked ones, unless this node follows every player itself."""
         self._telling = None
         if self._follows_all() or not self._up or not self._is_current or self.match.is_ended:
             return
@@ -334,7 +334,7 @@ class SpectatorSession:
         except TimeoutError:
             source, self._source = self._source, b""
             self._runtime.mesh.disconnect(source)
-            raise DialError("somebody answers there, but shows us nothing") from None
+            raise DialError("a program answered there but showed nothing") from None
         finally:
             self._arrival = None
 
@@ -390,7 +390,7 @@ class SpectatorSession:
         self._close(code, f"what is shown there cannot be accepted: {error}")
 
     def _may_host(self, identity: bytes) -> bool:
-        """Tell whether this player may have opened the table again: only its host, if this node knows the host."""
+        """Tell whether this player may have reopened the table. If the host is known, only the host may."""
         assert self.followed is not None
         return identity in self.followed.authors and (self._lobby is None or identity == self._lobby.host)
 

@@ -383,7 +383,7 @@ async def test_a_host_who_says_pending_without_end_is_left(room: Room) -> None:
     ada = await room.sit("Ada")
     bend(host, lambda _, frame: Seat(0) if isinstance(frame, Seat) else True)
     begun = room.now
-    with pytest.raises(NodeError, match="gives us no seat"):
+    with pytest.raises(NodeError, match="gave you no seat"):
         await ada.node.join(target)
     assert limits.SEAT_ASKED < room.now - begun < limits.SEAT_ASKED + 10
     assert len(ada.told(SeatPending)) == 1

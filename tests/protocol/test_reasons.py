@@ -131,10 +131,10 @@ ANSWERS: dict[str, tuple[tuple[Frame, ...], str]] = {
     "version": ((Refuse("version", "x"),), "x"),
     "match": (
         (Welcome(MatchAim(bytes(32))),),
-        "somebody answers there, but gives us no seat",
+        "the host answered but gave you no seat",
     ),
-    "table": ((shown(FakeHost()),), f"nobody let us in: {BREACH}: it did not answer the greeting"),
-    "nothing": ((), "nobody let us in: the other program said nothing in time"),
+    "table": ((shown(FakeHost()),), f"nobody let you in: {BREACH}: it did not answer the greeting"),
+    "nothing": ((), "nobody let you in: the other program said nothing in time"),
 }
 
 
