@@ -55,18 +55,14 @@ class End(NamedTuple):
 
     def author(self, identity: bytes) -> int | None:
         """Return the roster index of a player; None for somebody who was not there."""
-        return author_of(self.genesis, identity)
+        roster = enumerate(self.genesis.roster)
+        return next((author for author, each in roster if each.join.identity == identity), None)
 
     def record(self, author: int, stake: tuple[int, int]) -> Record:
         """Return the record of a player who has opened this stake."""
         if self.account is None:
             return Record(self.match[:MATCH_BYTES], *stake, 0, 0, 0)
         return self.account.record(self.genesis, self.match, author, stake)
-
-
-def author_of(genesis: Genesis, identity: bytes) -> int | None:
-    """Return the roster index of a player; None for somebody who is not in the match."""
-    return next((author for author, each in enumerate(genesis.roster) if each.join.identity == identity), None)
 
 
 def stakes_of(history: History) -> dict[int, Signed]:

@@ -372,7 +372,7 @@ class Activities:
             elif identity in self.audience:
                 pass
             elif isinstance(frame, ShowLedger) and self.hosting is not None:
-                self.hosting.take_ledger(identity, frame)
+                self.hosting.take(identity, frame)
             elif isinstance(frame, Table | Propose | Seat | Refuse | ShowLedger):
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.formed is not None:
@@ -384,4 +384,4 @@ class Activities:
                 if self.hosting is None:
                     self.runtime.refuse(identity, RefuseCode.NO_TABLE, NO_TABLE)
                 else:
-                    self.hosting.take_join(identity, frame)
+                    self.hosting.take(identity, frame)

@@ -264,7 +264,7 @@ class Guest:
             assert seat.shown is not None
             if strangers := self._strangers(seat.shown):
                 self._stand_up(seat, f"a match was proposed, and {strangers_there(strangers)}")
-            elif self._ledgers is None or self._ledgers.may_sign(genesis):
+            elif self._runtime.purses.may_sign(match_id(proposal.genesis), genesis):
                 self._begin(seat, genesis)
             else:
                 self._proposed = proposal

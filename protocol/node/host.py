@@ -295,22 +295,18 @@ class Host:
         if not self.code_desk.expire(identity):
             self._runtime.mesh.disconnect(identity)
 
-    def take_join(self, identity: bytes, frame: JoinTable) -> None:
-        """Give a peer a seat, once its purse is in order, if there are stakes."""
-        if self.has_begun:
-            self._join(identity, frame)
-        else:
-            self.take_ledger(identity, frame)
-
-    def take_ledger(self, identity: bytes, frame: ShowLedger | JoinTable) -> None:
-        """Look at a purse that a peer shows, as long as the table is open."""
-        if not self.has_begun and not isinstance(self._runtime.mesh.aim(identity), CodeAim):  # it showed no token
+    def take(self, identity: bytes, frame: ShowLedger | JoinTable) -> None:
+        """Look at a purse, and give a peer a seat once its purse is in order. A peer that was only welcome to prove
+        that it knows the code has shown no token, so it gets none."""
+        if isinstance(self._runtime.mesh.aim(identity), CodeAim):
+            return
+        if not self.has_begun:
             self.ledgers.take(identity, frame)
+        elif isinstance(frame, JoinTable):
+            self._join(identity, frame)
 
     def _join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, or say why not; at once, unless seats have changed hands too often of late."""
-        if isinstance(self._runtime.mesh.aim(identity), CodeAim):
-            return  # it was welcome to prove that it knows the code, and to nothing else: it showed no token
         self._runtime.mesh.set_use(identity, LinkUse.ENGAGED)
         is_next = not self._asking
         self._asking[identity] = frame

@@ -15,7 +15,7 @@ from protocol.consensus.ends import Shown, read_shown
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import JoinTable, ShowLedger
-from protocol.wire.genesis import Genesis, JoinRecord, match_id
+from protocol.wire.genesis import JoinRecord
 from protocol.wire.purses import MalformedPurseError
 
 PATIENCE: Final = 5.0
@@ -108,12 +108,6 @@ class TableLedgers:
         self._players = players
         for identity in {*self._purses.shown, *self._patience} - {self._runtime.identity.public, self._host, *players}:
             self.release(identity)
-
-    # What is signed and proposed
-
-    def may_sign(self, genesis: Genesis) -> bool:
-        """Tell whether a proposed match may be signed: at PROPOSE, and again at LOCK and COMMIT."""
-        return self._purses.may_sign(match_id(genesis.encoded()), genesis)
 
     def flawed(self) -> list[bytes]:
         """Return the owners whose purses at one's own table are not in order, so no match can be proposed. Guests among

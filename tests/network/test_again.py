@@ -328,21 +328,20 @@ async def test_a_host_who_shows_the_table_and_refuses_in_one_breath_gives_no_sea
 ) -> None:
     host = await evening.people.sit("A")
     opened = await evening.open(host, friday(3))
-    hosting = host.node._active.hosting
-    assert hosting is not None
-    take_join = hosting.take_join
+    hosting = views.hosting(host)
+    take = hosting.take
 
-    def refuse_too(identity: bytes, frame: JoinTable) -> None:
-        take_join(identity, frame)
+    def refuse_too(identity: bytes, frame: ShowLedger | JoinTable) -> None:
+        take(identity, frame)
         host.node._runtime.post(identity, Refuse(code, "not you"))
 
-    hosting.take_join = refuse_too  # type: ignore[method-assign]
+    hosting.take = refuse_too  # type: ignore[method-assign]
     guest = await evening.people.sit("B")
     with pytest.raises(NodeError, match="not you") as caught:
         await guest.node.join(opened.join_line)
     assert caught.value.code == told
     assert guest.events == []
-    hosting.take_join = take_join  # type: ignore[method-assign]
+    hosting.take = take  # type: ignore[method-assign]
     await guest.node.join(opened.join_line)
 
 
