@@ -33,6 +33,7 @@ from protocol.events import (
 from protocol.limits import Limits
 from protocol.match.effects import CalledOff, Show, WriteTranscript
 from protocol.match.waiting import Party
+from protocol.node.activities import Doing
 from protocol.node.node import TableSettings
 from protocol.storage.archive import roster_index
 from protocol.wire.frames import Carried, Frame, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
@@ -574,28 +575,56 @@ async def test_nobody_but_the_host_takes_spectators_to_another_table(evening: Ev
 # What cannot be done
 
 
-async def test_an_untimely_command_is_refused_with_a_sentence_and_changes_nothing(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    with pytest.raises(NodeError, match="no table to go back to"):
-        await host.node.rejoin()
+UNTIMELY = {
+    Doing.IDLE: {"rejoin": "no table to go back to", "start": "only the host", "code": "only an open table"},
+    Doing.HOSTING: {"host": "already open", "rejoin": "your own", "start": "needs two players", "code": "not work"},
+    Doing.GUEST: {"rejoin": "already sit at the table", "start": "only the host", "watch": "already have a seat"},
+    Doing.PLAYING: {"host": "not over yet", "rejoin": "not over yet", "start": "only the host", "code": "only an open"},
+    Doing.WATCHING: {"say": "spectators cannot speak", "start": "only the host", "code": "only an open table"},
+}
+"""What a node cannot do in each state, and how it says so."""
+
+
+async def test_an_untimely_wish_is_refused_with_a_sentence_and_changes_nothing(evening: Evening) -> None:
+    async def wish(player: Player, what: str) -> None:
+        node = player.node
+        match what:
+            case "host":
+                await node.host(friday(2))
+            case "rejoin":
+                await node.rejoin()
+            case "watch":
+                await node.watch(opened.join_line)
+            case "start":
+                node.start_match()
+            case "code":
+                node.renew_code()
+            case "say":
+                node.say("hello")
+
+    async def check(player: Player, doing: Doing) -> None:
+        for what, reason in UNTIMELY[doing].items():
+            assert views.doing(player) is doing
+            with pytest.raises(NodeError, match=reason):
+                await wish(player, what)
+        assert views.doing(player) is doing
+
+    host, eve = await evening.people.sit("A"), await evening.people.sit("E")
+    await check(host, Doing.IDLE)
     opened = await evening.open(host, friday(2, dice="5"))
-    with pytest.raises(NodeError, match="already open"):
-        await host.node.host(friday(2))
-    with pytest.raises(NodeError, match="your own"):
-        await host.node.rejoin()
+    await check(host, Doing.HOSTING)
+    await eve.node.watch(opened.join_line)
+    await check(eve, Doing.WATCHING)
     guest = await evening.sit("B", opened.join_line)
     await in_mid_match(host)
-    for player in (host, guest):
-        with pytest.raises(NodeError, match="not over yet"):
-            await player.node.host(friday(2))
+    await check(guest, Doing.PLAYING)
     with pytest.raises(NodeError, match="not over yet"):
-        await guest.node.rejoin()
+        await host.node.host(friday(2))
     host.go_on()
-    await evening.end(host, guest)
+    await evening.end(host, guest, eve)
     await evening.open(host, friday(3))
     await evening.rejoin(guest)
-    with pytest.raises(NodeError, match="already sit at the table"):
-        await guest.node.rejoin()
+    await check(guest, Doing.GUEST)
     await evening.sit("C", opened.join_line)
     await evening.end(host, guest)
 

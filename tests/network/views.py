@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from protocol.node.activities import Doing
 from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.node import Node
@@ -17,6 +18,11 @@ class HasNode(Protocol):
     """Whoever plays with a node."""
 
     node: Node
+
+
+def doing(player: HasNode) -> Doing:
+    """The state of a node."""
+    return player.node._active.doing
 
 
 def hosting(player: HasNode) -> Host:
