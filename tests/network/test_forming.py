@@ -204,7 +204,7 @@ async def test_two_seconds_without_a_link_cost_the_seat_and_not_the_match(room: 
 async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Room) -> None:
     host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
     bend(eve, lambda _, frame: not isinstance(frame, Carried))
-    eve.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
+    views.hear_only(eve, lambda *_: False)
     host.node.start_match()
 
     def sit_down() -> None:
@@ -311,7 +311,7 @@ async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_witho
     hosting = host.node._active.hosting
     assert hosting is not None
     hosting._pace = Bucket(rate=1e-6, burst=0, now=0)
-    eve.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
+    views.hear_only(eve, lambda *_: False)
 
     async def ask_without_end() -> None:
         for _ in range(50):

@@ -243,10 +243,11 @@ async def hostile_table(people: Company) -> tuple[list[Player], Player]:
 
 
 def throw(hostile: Player, frames: list[bytes]) -> None:
-    for identity in hostile.node._mesh.linked():
+    mesh = hostile.node._mesh
+    for identity in mesh.linked():
         for frame in frames:
-            hostile.node._mesh.send(identity, frame)
-            hostile.node._mesh.flush()
+            mesh.send(identity, frame)
+            mesh.flush()
 
 
 async def has_arrived(hostile: Player, honest: Player) -> None:
@@ -256,21 +257,17 @@ async def has_arrived(hostile: Player, honest: Player) -> None:
     match = hostile.node.match
     assert match is not None
     pages: list[Page] = []
-    hear = hostile.node._active.peer_frame
 
-    def listen(identity: bytes, frame: Frame) -> None:
+    def listen(identity: bytes, frame: Frame) -> bool:
         if isinstance(frame, Page) and identity == own:
             pages.append(frame)
-        hear(identity, frame)
+        return True
 
-    hostile.node._active.peer_frame = listen  # type: ignore[method-assign]
-    asked = encode_frame(Need(match.history.match, 0, bytes(32), 0))
+    views.hear_only(hostile, listen)
     async with asyncio.timeout(PATIENCE):
         while not pages and honest.node._mesh.is_linked(peer):
-            hostile.node._mesh.send(own, asked)
-            hostile.node._mesh.flush()
+            views.send(hostile, own, Need(match.history.match, 0, bytes(32), 0))
             await asyncio.sleep(0.1)
-    hostile.node._active.peer_frame = hear  # type: ignore[method-assign]
 
 
 async def test_useless_frames_from_a_player_change_nothing(people: Company) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from protocol.node.activities import Doing
@@ -11,7 +12,7 @@ from protocol.node.node import Node
 from protocol.node.playing import PlayerSession, Proposals
 from protocol.node.purse import PurseKeeper
 from protocol.node.table_ledgers import TableLedgers
-from protocol.wire.frames import Frame, JoinTable, encode_frame
+from protocol.wire.frames import Frame, encode_frame
 
 
 class HasNode(Protocol):
@@ -69,10 +70,20 @@ def send(player: HasNode, to: bytes, *frames: Frame) -> None:
     player.node._mesh.flush()
 
 
-def ask_for_seat(player: HasNode, host: HasNode) -> None:
-    """Let a node send JOIN with a new join record."""
-    record = proposals(player).sign_on(host.node.table_id)
-    send(player, host.node._runtime.identity.public, JoinTable(record.wire))
+def hear_only(player: HasNode, takes: Callable[[bytes, Frame], object]) -> None:
+    """Let a node lose what it is sent, unless ``takes`` is true of the peer and the frame."""
+    hear = player.node._active.peer_frame
+    player.node._active.peer_frame = (  # type: ignore[method-assign]
+        lambda identity, frame: hear(identity, frame) if takes(identity, frame) else None
+    )
+
+
+def send_only(player: HasNode, sends: Callable[[bytes, bytes], object]) -> None:
+    """Let what a node sends be lost, unless ``sends`` is true of the peer and the bytes of the frame."""
+    send = player.node._mesh.send
+    player.node._mesh.send = (  # type: ignore[method-assign]
+        lambda identity, frame: send(identity, frame) if sends(identity, frame) else None
+    )
 
 
 def crash(node: Node) -> None:

@@ -34,6 +34,7 @@ from protocol.storage.database import StoreError
 from protocol.wire.frames import Carried, Frame, Page
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind
+from tests.network import views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
@@ -98,17 +99,16 @@ async def test_a_link_that_breaks_while_the_match_forms_costs_nobody_the_table(p
     """The host waits for a guest who was lost then; so the guest waits for the host, and either dials."""
     host, guest = await people.sit("A"), await people.sit("B")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
-    send = guest.node._mesh.send
     broken: list[bytes] = []
 
-    def break_once(identity: bytes, frame: bytes) -> None:
-        if frame[1] == 7 and not broken:  # the guest's signature under the genesis
-            broken.append(identity)
-            guest.node._mesh._peers[identity].link.drop("the cable was pulled")
-        else:
-            send(identity, frame)
+    def break_once(identity: bytes, frame: bytes) -> bool:
+        if frame[1] != 7 or broken:  # the guest's signature under the genesis
+            return True
+        broken.append(identity)
+        guest.node._mesh._peers[identity].link.drop("the cable was pulled")
+        return False
 
-    guest.node._mesh.send = break_once  # type: ignore[method-assign]
+    views.send_only(guest, break_once)
     await guest.node.join(opened.join_line)
     await agree(host, guest)
     assert broken
@@ -118,22 +118,17 @@ async def test_a_link_that_breaks_while_the_match_forms_costs_nobody_the_table(p
 
 def say_nothing(player: Player) -> None:
     """Let a node's signed messages be lost on the way."""
-    send = player.node._mesh.send
-    player.node._mesh.send = (  # type: ignore[method-assign]
-        lambda identity, frame: None if frame[1] == 7 else send(identity, frame)
-    )
+    views.send_only(player, lambda _, frame: frame[1] != 7)
 
 
 def lose_commitments(player: Player) -> None:
     """Let a node lose what it is sent of them."""
-    take = player.node._active.peer_frame
 
-    def hear(identity: bytes, frame: Frame) -> None:
+    def takes(_: bytes, frame: Frame) -> bool:
         messages = frame.messages if isinstance(frame, Page) else [frame] if isinstance(frame, Carried) else []
-        if all(parse_signed(*signed).message.kind is not Kind.COMMIT for signed in messages):
-            take(identity, frame)
+        return all(parse_signed(*signed).message.kind is not Kind.COMMIT for signed in messages)
 
-    player.node._active.peer_frame = hear  # type: ignore[method-assign]
+    views.hear_only(player, takes)
 
 
 async def test_a_guest_who_died_just_before_the_match_was_formed_comes_back(
@@ -313,14 +308,7 @@ async def test_the_last_word_of_a_killed_node_can_still_be_fetched(people: Compa
 
 def say_nothing_more_at_the_end(player: Player) -> None:
     """Let what a node sends be lost from the moment that the match has ended for it."""
-    send = player.node._mesh.send
-
-    def send_before_the_end(identity: bytes, frame: bytes) -> None:
-        assert player.node.match is not None
-        if not player.node.match.is_ended:
-            send(identity, frame)
-
-    player.node._mesh.send = send_before_the_end  # type: ignore[method-assign]
+    views.send_only(player, lambda *_: not player.node.match.is_ended)  # type: ignore[union-attr]
 
 
 async def test_there_is_nothing_to_resume_where_nothing_was_played(people: Company) -> None:
