@@ -128,13 +128,6 @@ class Host:
             names = ", ".join(each.join.nickname for each in self.table.records if each.join.identity in flawed)
             self._runtime.tell(Notice(f"the match cannot begin before this purse is in order: {names}"))
 
-    def _go_on(self) -> None:
-        """Propose a match because of what a guest did; the owner is told if that cannot be."""
-        try:
-            self._propose()
-        except NodeError as error:
-            self._runtime.tell(Notice(f"{error}; {error.hint}" if error.hint else str(error)))
-
     def _propose(self) -> None:
         """Propose a match, if one is wanted, none is proposed, and all purses are in order."""
         is_wanted = self.table.is_full or (self._attendance.is_closed and len(self.table.records) > 1)
@@ -348,7 +341,7 @@ class Host:
             self._changed(joined=identity)
         self._runtime.post(identity, Seat(1))
         self.ledgers.show_to(identity)
-        self._go_on()
+        self._propose()
 
     # What the owner says
 
@@ -415,7 +408,7 @@ class Host:
         if not self.has_begun:
             self.withdraw()
             self._sign_again()
-            self._go_on()
+            self._propose()
 
     def _sign_again(self) -> None:
         self.table.renew(self._proposals.sign_on(self.table.id, has_purse=self.ledgers.has_stakes))
@@ -428,7 +421,7 @@ class Host:
             if flawed := self.ledgers.flawed():
                 self._fail([each for each in flawed if self._holds_up(each)])
                 self.withdraw()
-            self._go_on()
+            self._propose()
 
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
@@ -465,7 +458,7 @@ class Host:
         self._changed(left=self._runtime.player(names[identity], identity))
         if not self.seated:
             self._attendance = Attendance()
-        self._go_on()
+        self._propose()
 
     def _changed(self, *, joined: bytes = b"", left: PlayerInfo | None = None) -> None:
         frame = self.table.frame()
