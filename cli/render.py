@@ -151,6 +151,13 @@ def percent(chance: Fraction) -> str:
     return "over 99%" if 0.99 < chance < 1 else f"{float(chance):.0%}"
 
 
+def likely(chance: Fraction) -> str:
+    """Return a chance as a word or two: ``61% likely``, ``certain``, ``impossible``."""
+    if chance in (0, 1):
+        return "certain" if chance else "impossible"
+    return f"{percent(chance)} likely"
+
+
 def command_line(*words: str | PurePath) -> str:
     r"""Return a command as it is typed in this system's shell.
 

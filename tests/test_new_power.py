@@ -127,10 +127,9 @@ class ClaimsOnAmber:
 
     def test_it_is_on_the_screen(self) -> None:
         from cli.table.board import Board
-        from cli.table.coloring import painted
         from cli.table.picture import picture
         from cli.table.scene import Scene
-        from cli.table.theme import Theme
+        from cli.table.theme import Theme, painted
         from cli.text.move_forms import offers
         from cli.text.narrate_game import graveyard
         from p2pdice.engine import apply

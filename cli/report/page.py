@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cli.history import ENOUGH_DICE, chi_square, no_figures, p_value
 from cli.render import FACES, columns, listing, percent
 from cli.table.board import Board
-from cli.table.telling import tell
+from cli.table.moment import tell
 from cli.text.rounds import Row, Weighed, recap, weigh
 from cli.text.seating import Seating
 from p2pdice.events import MatchOver, RoundStarted, StakesPaid

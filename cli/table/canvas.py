@@ -1,14 +1,18 @@
 """A canvas: the cells of a picture, each a sign with the role of its ink and of the ground that it stands on.
 
 What is drawn is the same in all colours. A theme says what a role looks like, and what stands for a sign in ASCII.
+A die is XL (14 by 7 cells), L (7 by 3) or a tile (3 by 1). In ASCII, rows of a die stand in brackets, and numbers are
+made of seven segments.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from prompt_toolkit.utils import get_cwidth
+
+from cli.render import wrapped
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -25,6 +29,49 @@ class Area(NamedTuple):
     y: int
     width: int
     height: int
+
+
+Size = Literal["L", "XL"]
+Kind = Literal["die", "counts", "miss", "closed", "gone", "slot"]
+"""A die that is seen, one that counts for the bid, one that does not, one whose face is not seen, one that is lost, and
+a place for a die that is still to count."""
+
+DIE_WIDTH: Final[dict[Size, int]] = {"L": 7, "XL": 14}
+DIE_HEIGHT: Final[dict[Size, int]] = {"L": 3, "XL": 7}
+
+_PIPS: Final = {
+    1: ("     ", "  ●  ", "     "),
+    2: ("●    ", "     ", "    ●"),
+    3: ("●    ", "  ●  ", "    ●"),
+    4: ("●   ●", "     ", "●   ●"),
+    5: ("●   ●", "  ●  ", "●   ●"),
+    6: ("●   ●", "●   ●", "●   ●"),
+}
+_SEGMENTS: Final = (
+    " _     _  _     _  _  _  _  _ ",
+    "| |  | _| _||_||_ |_   ||_||_|",
+    "|_|  ||_  _|  | _||_|  ||_| _|",
+)
+"""The rows of the digits, three columns each."""
+_DIGITS: Final = """
+0 01110 11011 11011 11011 11011 01110  1 00110 01110 00110 00110 00110 01111  2 11110 00011 00110 01100 11000 11111
+3 11110 00011 01110 00011 00011 11110  4 11011 11011 11011 11111 00011 00011  5 11111 11000 11110 00011 00011 11110
+6 01111 11000 11110 11011 11011 01110  7 11111 00011 00110 00110 01100 01100  8 01110 11011 01110 11011 11011 01110
+9 01110 11011 11011 01111 00011 11110
+"""
+_LETTERS: Final = """
+A 010 101 111 101 101  B 110 101 110 101 110  C 011 100 100 100 011  D 110 101 101 101 110  E 111 100 110 100 111
+F 111 100 110 100 100  G 011 100 101 101 011  H 101 101 111 101 101  I 111 010 010 010 111  J 001 001 001 101 010
+K 101 101 110 101 101  L 100 100 100 100 111  M 10001 11011 10101 10001 10001  N 1001 1101 1011 1001 1001
+O 010 101 101 101 010  P 110 101 110 100 100  Q 010 101 101 110 011  R 110 101 110 101 101  S 011 100 010 001 110
+T 111 010 010 010 010  U 101 101 101 101 111  V 101 101 101 101 010  W 10001 10001 10101 11011 10001
+X 101 101 010 101 101  Y 101 101 010 010 010  Z 111 001 010 100 111  0 010 101 101 101 010  1 010 110 010 010 111
+2 110 001 010 100 111  3 110 001 010 001 110  4 101 101 111 001 001  5 111 100 110 001 110  6 011 100 110 101 010
+7 111 001 010 010 010  8 010 101 010 101 010  9 010 101 011 001 110  - 00 00 11 00 00  _ 0 0 0 0 0
+"""
+"""The pixels of each sign, row by row. The last one is the blank."""
+_TALL: Final = (0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5)
+"""The row of an L number that each row of pixels of an XL number repeats."""
 
 
 class Canvas:
@@ -115,6 +162,72 @@ class Canvas:
         done, left = ("=", ".") if self.theme.is_ascii else ("━", "─")
         self.put(self.put(x, y, done * full, "counts", bold=True), y, left * (width - full), "quiet")
 
+    def die(self, x: int, y: int, face: int, kind: Kind = "die", size: Size = "L") -> None:
+        """Draw a die of some kind: ``closed`` shows no face."""
+        ground: str = "hidden" if kind in ("miss", "closed") else kind
+        pips = ("     ", "  ?  ", "     ") if kind == "closed" else _PIPS[face]
+        if kind == "gone" and self.theme.is_mono:
+            ground, pips = "", ("     ", "  ✕  ", "     ")
+        is_framed = self.theme.is_ascii or not self.theme.ground_of(ground)
+        if size == "XL":
+            if not self.theme.is_ascii:
+                for row, line in enumerate(_pips_of_xl(pips)):
+                    self.put(x, y + row, f"[{line[1:-1]}]" if is_framed else line, on=ground)
+                return
+            x, y = x + 3, y + 2
+        form = "[{}]" if is_framed else " {} "
+        for row, line in enumerate(pips):
+            self.put(x, y + row, form.format(line), on=ground, bold=kind == "counts")
+
+    def tile(self, x: int, y: int, face: int, kind: Kind = "die", width: int = 3) -> int:
+        """Draw a die in one row, two or three cells wide, and return the column behind it."""
+        sign = {"closed": "?", "slot": "·", "gone": "✕"}.get(kind, str(face))
+        if not (self.theme.is_mono or self.theme.is_ascii):
+            ground = "hidden" if kind in ("miss", "closed") else kind
+            return self.put(x, y, f" {sign} "[:width], on=ground, bold=kind == "counts")
+        if width < 3:
+            return self.put(x, y, sign + {"counts": "*", "gone": "!"}.get(kind, " "), bold=kind == "counts")
+        form = {"counts": "[{}]", "gone": "[{}]", "closed": "({})", "slot": "({})"}.get(kind, " {} ")
+        return self.put(x, y, form.format(sign), bold=kind == "counts")
+
+    def number(self, x: int, y: int, value: int, role: str = "text", on: str | None = None, size: Size = "L") -> int:
+        """Draw a number as high as a die of this size, and return the column behind it."""
+        if self.theme.is_ascii:
+            y += (DIE_HEIGHT[size] - DIE_HEIGHT["L"]) // 2
+        for digit in str(value):
+            at = 3 * int(digit)
+            rows = [row[at : at + 3] for row in _SEGMENTS] if self.theme.is_ascii else _digit(digit, size)
+            for row, line in enumerate(rows):
+                self.put(x, y + row, line, role, on, bold=self.theme.is_ascii)
+            x += len(rows[0]) + 1
+        return x - 1
+
+    def number_width(self, value: int, size: Size = "L") -> int:
+        """Return how many columns a number takes."""
+        return len(str(value)) * (4 if self.theme.is_ascii else 11 if size == "XL" else 6) - 1
+
+    def letters(self, x: int, y: int, text: str, role: str = "text", on: str | None = None) -> int:
+        """Draw capital letters, digits, hyphens and blanks, three rows high, and return the column behind them.
+
+        In ASCII they are one row: ``*** A LIE ***``, and a code is spaced.
+        """
+        wanted = self.letters_width(text)
+        if self.theme.is_ascii:
+            spelled = _spelled(text)
+            self.put(x + (wanted - len(spelled)) // 2, y + 1, spelled, role, on, bold=True)
+            return x + wanted
+        for letter in text.upper():
+            rows = _letter(letter)
+            for row, line in enumerate(rows):
+                self.put(x, y + row, line, role, on)
+            x += len(rows[0]) + 1
+        return x - 1
+
+    def letters_width(self, text: str) -> int:
+        """Return how many columns letters take."""
+        drawn = sum(len(_letter(letter)[0]) + 1 for letter in text.upper()) - 1
+        return max(drawn, len(_spelled(text))) if self.theme.is_ascii else drawn
+
     def text(self) -> str:
         """Return the signs, row by row, without the blanks at their ends."""
         return "\n".join("".join(row).rstrip() for row in self._signs)
@@ -162,6 +275,45 @@ def cut(text: str, columns: int) -> str:
     return text
 
 
+def broken(said: str, columns: int) -> list[str]:
+    """Return a text in lines of at most ``columns`` columns, broken between words.
+
+    A longer path or command is broken between its parts, and a longer part where it must be.
+
+    >>> broken("one two\\n    p2pdice verify file\\n    ~/evenings/friday", 15)
+    ['one two', '    p2pdice ', '    verify file', '    ~/evenings/', '    friday']
+    """
+    columns = max(columns, 2)  # a wide sign has room
+    return [row for line in wrapped(said, columns + 1).split("\n") for row in _broken_line(line, columns)]
+
+
+def _broken_line(line: str, columns: int) -> list[str]:
+    if width(line) <= columns:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())][: columns // 2]
+    shown = []
+    rest = line
+    while width(rest) > columns:
+        start = _first(rest, columns)
+        if len(start) <= len(indent):  # nothing fits behind it
+            indent, rest = "", rest.lstrip()
+            start = _first(rest, columns) or rest[:1]
+        part = max(map(start.rfind, " /\\")) + 1
+        shown.append(start if part <= len(indent) else start[:part])
+        rest = indent + rest[len(shown[-1]) :]
+    return [*shown, rest]
+
+
+def _first(text: str, columns: int) -> str:
+    """Return the longest start that fits, with the marks that stand on its last character."""
+    taken = 0
+    for place, character in enumerate(text):
+        taken += width(character)
+        if taken > columns:
+            return text[:place]
+    return text
+
+
 @lru_cache(4096)
 def _cells(text: str) -> tuple[str, ...]:
     """Return the signs of a text, cell by cell; behind a wide one, an empty one."""
@@ -182,3 +334,35 @@ def _cells(text: str) -> tuple[str, ...]:
 def _ink(role: str, bold: bool, underline: bool) -> str:
     role = "" if role == "text" else f"class:{role}"
     return " ".join(filter(None, (role, "bold" * bold, "underline" * underline)))
+
+
+def _spelled(text: str) -> str:
+    return " ".join(text) if "-" in text else f"*** {text} ***"
+
+
+def _pips_of_xl(pips: tuple[str, str, str]) -> list[str]:
+    rows = [" " * DIE_WIDTH["XL"]] * DIE_HEIGHT["XL"]
+    for row, line in zip((1, 3, 5), pips, strict=True):
+        rows[row] = "  {0}  {2}  {4}  ".format(*(each * 2 if each != "●" else "██" for each in line))
+    return rows
+
+
+@cache
+def _digit(digit: str, size: Size) -> list[str]:
+    rows = _pixels(_DIGITS, digit)
+    return _blocks([rows[row] for row in _TALL], 2) if size == "XL" else _blocks(rows)
+
+
+@cache
+def _letter(letter: str) -> list[str]:
+    return _blocks(_pixels(_LETTERS, letter.replace(" ", "_")))
+
+
+def _pixels(signs: str, sign: str) -> list[str]:
+    return signs.replace("  ", "\n").partition(f"\n{sign} ")[2].partition("\n")[0].split() or ["0"]
+
+
+def _blocks(pixels: list[str], across: int = 1) -> list[str]:
+    """Return rows of pixels as half blocks, two rows in one; each pixel is some columns wide."""
+    pairs = zip(pixels[::2], [*pixels[1::2], *["0" * len(pixels[0])] * (len(pixels) % 2)], strict=True)
+    return ["".join(" ▀▄█"[int(a) + 2 * int(b)] * across for a, b in zip(*pair, strict=True)) for pair in pairs]

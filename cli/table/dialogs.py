@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cli.render import wrapped
-from cli.table.canvas import cut, width
+from cli.table.canvas import broken, cut, width
 
 if TYPE_CHECKING:
     from cli.table.canvas import Area, Canvas
@@ -40,12 +39,12 @@ def draw_dialog(canvas: Canvas, dialog: Dialog, area: Area) -> None:
 
 
 def _fitted(dialog: Dialog, inner: int, height: int) -> list[_Row]:
-    told: list[_Row] = [(row, None) for text in dialog.lines for row in rows(text, inner)]
+    told: list[_Row] = [(row, None) for text in dialog.lines for row in broken(text, inner)]
     choices: list[_Row] = [(each.text, each) for each in dialog.choices]
     noted: list[_Row] = []
     for each in dialog.choices:
         noted.append((each.text, each))
-        noted += [(f"     {row}", None) for row in rows(each.note, inner - 5) if row]
+        noted += [(f"     {row}", None) for row in broken(each.note, inner - 5) if row]
     gap: list[_Row] = [("", None)]
     spaced = [*told, *gap] if told else []
     for found in ([*gap, *spaced, *noted, *gap], [*spaced, *noted], [*told, *noted], [*told, *choices]):
@@ -61,7 +60,7 @@ def page_size(columns: int, lines: int) -> tuple[int, int]:
 
 def page_rows(page: Page, columns: int) -> list[str]:
     """Return the lines of a page as they are broken on a screen of so many columns."""
-    return [row for text in page.lines for row in rows(text, columns - 2)]
+    return [row for text in page.lines for row in broken(text, columns - 2)]
 
 
 def draw_page(canvas: Canvas, page: Page) -> None:
@@ -77,42 +76,3 @@ def draw_page(canvas: Canvas, page: Page) -> None:
     canvas.right(canvas.width, 0, where, "text", "bar")
     for place, row in enumerate(told[first : first + room], 1):
         canvas.put(1, place, row)
-
-
-def rows(said: str, columns: int) -> list[str]:
-    """Return a text in lines of at most ``columns`` columns, broken between words.
-
-    A longer path or command is broken between its parts, and a longer part where it must be.
-
-    >>> rows("one two\\n    p2pdice verify file\\n    ~/evenings/friday", 15)
-    ['one two', '    p2pdice ', '    verify file', '    ~/evenings/', '    friday']
-    """
-    columns = max(columns, 2)  # a wide sign has room
-    return [row for line in wrapped(said, columns + 1).split("\n") for row in _broken(line, columns)]
-
-
-def _broken(line: str, columns: int) -> list[str]:
-    if width(line) <= columns:
-        return [line]
-    indent = line[: len(line) - len(line.lstrip())][: columns // 2]
-    shown = []
-    rest = line
-    while width(rest) > columns:
-        start = _first(rest, columns)
-        if len(start) <= len(indent):  # nothing fits behind it
-            indent, rest = "", rest.lstrip()
-            start = _first(rest, columns) or rest[:1]
-        part = max(map(start.rfind, " /\\")) + 1
-        shown.append(start if part <= len(indent) else start[:part])
-        rest = indent + rest[len(shown[-1]) :]
-    return [*shown, rest]
-
-
-def _first(text: str, columns: int) -> str:
-    """Return the longest start that fits, with the marks that stand on its last character."""
-    taken = 0
-    for place, character in enumerate(text):
-        taken += width(character)
-        if taken > columns:
-            return text[:place]
-    return text

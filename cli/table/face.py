@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TextIO
 from weakref import WeakKeyDictionary
 
 from cli.render import harmless, wrapped
-from cli.table.coloring import painter
 from cli.table.suspending import noticing
+from cli.table.terminal import has_colors
+from cli.table.theme import painted
 from cli.table.writer import PATIENCE, Writer, overheard
 
 if TYPE_CHECKING:
@@ -64,6 +67,14 @@ class PipedInput:
     async def read(self) -> str | None:
         """Return the next line, None at the end of the input."""
         return await self._queue.get()
+
+
+def painter(stream: TextIO, color: str) -> Callable[[str], str]:
+    """Return a function that paints a text for a stream. Without colours it leaves the text as it is.
+
+    :param color: the setting: a background, ``auto``, or ``none``.
+    """
+    return partial(painted, color=color) if color != "none" and has_colors(stream) else str
 
 
 class PipedLines(PipedInput):

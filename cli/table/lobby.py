@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, command_line, counted, escape, listing, number, qr_code, shown_path
 from cli.rulesets import described
-from cli.table import dice
-from cli.table.canvas import Area, cut, width
-from cli.table.dialogs import rows as broken
+from cli.table.canvas import Area, broken, cut, width
 from cli.text.explain import SHORT, summary
 from cli.text.narrate import confirmation
 from cli.text.narrate_game import ticket_change
@@ -93,7 +91,7 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
     hint = "Not found?  link  shows a long line that always works,  qr  a picture"
     if columns < _BROAD:
         hint = "Not found?  link  shows a long line."
-    if room >= 8 and dice.letters_width(board.code, canvas.theme) <= columns - 4:
+    if room >= 8 and canvas.letters_width(board.code) <= columns - 4:
         return [f"Tell your friends. They type  {command}  and this code:", "", "", "", "", hint], True
     return [
         f"Tell your friends to type:  {command} {board.code}" if columns >= 60 else f"{command} {board.code}",
@@ -140,8 +138,8 @@ def _paragraph(canvas: Canvas, area: Area, rows: Sequence[str], code: str) -> No
         last = row == len(rows) - 1 and row
         canvas.centre(x, y + row, columns, text, "quiet" if last else "text", bold=not last and not code)
     if code:
-        large = dice.letters_width(code, canvas.theme)
-        dice.letters(canvas, x + (columns - large) // 2, y + 2, code, "counts")
+        large = canvas.letters_width(code)
+        canvas.letters(x + (columns - large) // 2, y + 2, code, "counts")
 
 
 def _short(board: Board) -> str:
@@ -302,12 +300,12 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     title = f"{called} {'win' if len(winners) > 1 else 'wins'}"
     placed = [(place, seat) for place, seats in _numbered(over.places) for seat in seats]
     has_podium = rows >= 17 and columns >= 60
-    has_letters = rows >= 14 and _is_drawn(title) and dice.letters_width(title, canvas.theme) <= columns - 4
+    has_letters = rows >= 14 and _is_drawn(title) and canvas.letters_width(title) <= columns - 4
     head = 3 if has_letters else 1
     height = head + 2 + 5 * has_podium if rows > _LOW else head
     inner = canvas.felt(Area(x, y, columns, height)) if rows > _LOW else Area(x, y, columns, head)
     if has_letters:
-        dice.letters(canvas, x + (columns - dice.letters_width(title, canvas.theme)) // 2, inner.y, title, "counts")
+        canvas.letters(x + (columns - canvas.letters_width(title)) // 2, inner.y, title, "counts")
     else:
         canvas.centre(x, inner.y, columns, title, "counts", bold=True)
     if has_podium:

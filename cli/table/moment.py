@@ -1,4 +1,4 @@
-"""The words of a moment on the full screen: the band, the keys that matter now, the title of the window, the talk.
+"""The words of a moment: sentences for an event; on the full screen the talk, the band, the keys and the title.
 
 No I/O. Bids, dice, turns, counts and verdicts stand on the table, so the talk does not repeat them.
 """
@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, escape, faces, listing, number, percent, sentence
+from cli.render import capital, command_line, escape, faces, hand, initial, likely, listing, number, percent, sentence
 from cli.table import answers
-from cli.table.bidding import likely
 from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
 from cli.table.showdown import is_on as is_shown
 from cli.text.move_forms import is_stake
-from cli.text.narrate import question
-from cli.text.narrate_game import caught, narrate_game
+from cli.text.narrate import moved, narrate, question, result, seat_asked, suspended
+from cli.text.narrate_game import caught, counted_cup, narrate_game, tally, verdict
 from cli.text.seating import display_names
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
 from protocol.events import (
+    CodeTried,
     CupsSeen,
     DiceRolled,
     Happened,
@@ -28,8 +28,13 @@ from protocol.events import (
     MatchResult,
     MatchStarted,
     Overdue,
+    PeerLost,
+    Recognised,
     Said,
+    SeatAsked,
+    Suspended,
     TableJoined,
+    TableMoved,
     TableOpened,
     TableWatched,
     YourTurn,
@@ -72,6 +77,44 @@ _CONFIRM: Final = {
     "liar": "Call liar? ! or Enter calls it, Esc takes it back.",
     "exact": "Call exact? = or Enter calls it, Esc takes it back.",
 }
+
+
+# Sentences
+
+
+def tell(event: Told, board: Board) -> Iterator[str]:
+    """Yield the sentences for an event that the board has just taken."""
+    match event:
+        case CupOpened():
+            yield counted_cup(event.seat, event.shown, board.seating)
+        case Happened(event=game.HandsShown() as shown):
+            if shown.unopened:  # else the verdict has the count
+                yield initial(tally(shown))
+        case Happened(event=game.Judged() as judged):
+            yield verdict(judged, board.showdown.shown if board.showdown is not None else None, board.seating)
+        case Happened(event=game.LeadPassed()):
+            return  # the next round says who starts it
+        case DiceRolled() if board.is_back:  # they were rolled, and told, before
+            yield f"You have {hand(event.hand)}."
+        case TableMoved():
+            yield moved(event, has_code=bool(board.code))
+        case TableOpened() if not board.join_line:
+            yield "Your bots take all other seats."
+        case Recognised():
+            pass  # a badge shows it
+        case SeatAsked():
+            yield seat_asked(event, board.players)
+        case CodeTried(tries_left=0):
+            line = command_line("join", board.join_line)
+            yield f"{narrate(event, board.seating)} The long line still works:\n    {line}"
+        case Suspended():
+            yield suspended(event, board.seating, plays=board.plays)
+        case MatchResult():
+            yield result(event, has_leavers=board.has_leavers)
+        case PeerLost(left_on_purpose=True) if board.over is not None:
+            yield f"{board.seating.named([event.player])} left."
+        case _:
+            yield narrate(event, board.seating)
 
 
 # Talk
@@ -181,15 +224,15 @@ def _filling(board: Board, *, hosts: bool) -> str:
 
 
 def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool) -> Band:
-    seating, call, verdict = board.seating, showdown.played.call, showdown.played.verdict
-    if verdict is not None:
-        said = [capital(caught(verdict, seating))]
+    seating, call, judged = board.seating, showdown.played.call, showdown.played.verdict
+    if judged is not None:
+        said = [capital(caught(judged, seating))]
         said += [narrate_game(event, state, seating) for event in showdown.played.changes]
         me = seating.me
-        if me is None or me not in (*verdict.right, *verdict.wrong):
+        if me is None or me not in (*judged.right, *judged.wrong):
             tone = "quiet"
         else:
-            tone = "right" if me in verdict.right else "wrong"
+            tone = "right" if me in judged.right else "wrong"
         return Band(" ".join(said), tone, _call_odds(showdown, me) if with_odds else "")
     tone = f"seat{call.seat}" if call is not None else "quiet"
     if showdown.is_counted:

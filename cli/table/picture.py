@@ -7,18 +7,19 @@ are five classes of size: spare rows go to the talk first, then to the felt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from cli.render import escape
-from cli.table import bidding, lobby, motes_felt, showdown
-from cli.table.canvas import Area, Canvas, cut, width
-from cli.table.dialogs import draw_dialog, draw_page, rows
+from cli.table import lobby, showdown
+from cli.table.canvas import Area, Canvas, broken, cut, width
+from cli.table.dialogs import draw_dialog, draw_page
+from cli.table.felt import bids_so_far, draw_felt, is_staking
+from cli.table.hand import LADDER, draw_chooser, draw_hand, draw_strip, draw_verdict
 from cli.table.scene import Talk
 from cli.table.seats import CARD, clock, count_of_dice, others, seats
-from cli.table.strips import strip as draw_strip
 from cli.text.narrate_game import window
 from protocol.events import YourTurn
 
@@ -106,14 +107,14 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
     cups = showdown.cups(board, scene.motion) if showdown.is_on(board) else {}
     seats(canvas, board, scene, grid.seats, cups)
     felt = grid.felt
-    is_staking = motes_felt.is_staking(board)
-    if is_staking and not grid.is_aside:  # there are no dice yet
+    staking = is_staking(board)
+    if staking and not grid.is_aside:  # there are no dice yet
         felt = felt._replace(height=grid.hand.y + grid.hand.height - felt.y)
     if grid.has_edges:
         canvas.felt(felt)
         felt = felt._replace(y=felt.y + 1, height=felt.height - 2)
-    _felt(board)(canvas, board, scene, felt)
-    if not is_staking:
+    draw_felt(canvas, board, scene, felt)
+    if not staking:
         _own(canvas, board, scene, grid, cups)
     if grid.bubble is not None:
         _bubble(canvas, scene, grid.bubble)
@@ -126,20 +127,13 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
         canvas.put(end, canvas.height - 2, cut(f"{text} …", canvas.width - 1 - end) if more else text, "quiet")
 
 
-def _felt(board: Board) -> Callable[[Canvas, Board, Scene, Area], None]:
-    """Return what draws on the felt."""
-    if showdown.is_on(board):
-        return showdown.felt
-    return motes_felt.felt if motes_felt.is_on(board) else bidding.felt
-
-
 def _own(canvas: Canvas, board: Board, scene: Scene, grid: _Grid, cups: Mapping[int, Cup]) -> None:
     """Draw the reader's dice or the strip in their place, and what to choose from or the verdict."""
     mine = cups.get(board.me) if board.me is not None else None
     kinds = [kind for _, kind in mine.dice] if mine is not None and mine.is_open else []
     strip, chooser = scene.strip, grid.chooser
     if board.me is not None:
-        bidding.hand(canvas, board, scene, grid.hand, kinds, mine.note if mine is not None else "")
+        draw_hand(canvas, board, scene, grid.hand, kinds, mine.note if mine is not None else "")
     elif strip is not None:
         has_verdict = showdown.words(board) is not None
         wide = grid.hand.width if has_verdict or chooser is None else chooser.x + chooser.width - grid.hand.x
@@ -150,9 +144,9 @@ def _own(canvas: Canvas, board: Board, scene: Scene, grid: _Grid, cups: Mapping[
     if strip is not None and not showdown.is_on(board):
         draw_strip(canvas, strip, chooser)
     elif showdown.is_on(board) and not showdown.is_siding(board) and not (board.turn is not None and scene.moves):
-        showdown.verdict(canvas, board, chooser)
+        draw_verdict(canvas, board, chooser)
     else:
-        bidding.chooser(canvas, board, scene, chooser)
+        draw_chooser(canvas, board, scene, chooser)
 
 
 # The grid
@@ -213,7 +207,7 @@ def _wide_grid(board: Board, size: str, area: Area) -> _Grid:
     below = max(own, 7) + (area.height > 32)
     felt = Area(x + card + 1, top + 6, table - 2 * card - 2, area.y + area.height - below - top - 6)
     y = felt.y + felt.height + (area.height > 32)
-    chooser = Area(x + table - 37, y - (own == 5 and area.height > 32), bidding.LADDER, 7)
+    chooser = Area(x + table - 37, y - (own == 5 and area.height > 32), LADDER, 7)
     return _Grid(
         size,
         dict(_around(others(board), Area(x, top, table, felt.height + 6), card, size)),
@@ -325,11 +319,11 @@ def _tiny(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     assert state is not None
     y, end = 0, area.y + area.height
     felt = Area(0, y, canvas.width, 1 if end < 6 else 2)
-    _felt(board)(canvas, board, scene, felt)
+    draw_felt(canvas, board, scene, felt)
     if showdown.words(board) is not None:
-        showdown.verdict(canvas, board, Area(0, y + felt.height - 1, canvas.width, 1))
+        draw_verdict(canvas, board, Area(0, y + felt.height - 1, canvas.width, 1))
     y += felt.height
-    bidding.hand(canvas, board, scene, Area(0, y, canvas.width, 1))
+    draw_hand(canvas, board, scene, Area(0, y, canvas.width, 1))
     x = 0
     for seat in others(board):
         mark = f"{canvas.theme.mark(seat)}{state.dice[seat]}"
@@ -421,7 +415,7 @@ def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     if state.bids or is_showdown:
         number = board.round
         canvas.put(x, y, f"Round {number}{' so far' * (not is_showdown)}", bold=True)
-        y = bidding.bids_so_far(canvas, board, scene, Area(x, y + 1, columns, min(height // 2, 12))) + 1
+        y = bids_so_far(canvas, board, scene, Area(x, y + 1, columns, min(height // 2, 12))) + 1
     canvas.put(x, y, f"── talk {'─' * columns}"[:columns], "faint")
     canvas.put(x + 3, y, "talk", "quiet")
     talk(canvas, scene, Area(x, y + 1, columns, area.y + height - y - 1))
@@ -445,7 +439,7 @@ def _said(said: Talk, columns: int) -> list[tuple[Talk, str, str]]:
     """Return the rows of one thing that was said, each with what stands before it."""
     head = "· " if said.seat is None else f"{cut(said.name, max(columns // 2, 1))}: "
     indent = width(head)
-    told = [row for line in said.text.split("\n") for row in rows(line, max(columns - indent, 8))]
+    told = [row for line in said.text.split("\n") for row in broken(line, max(columns - indent, 8))]
     if len(told) > _SAYS and said.seat is not None:
         told = [*told[: _SAYS - 1], cut(told[_SAYS - 1] + " …", columns - indent)]
     return [(said, " " * indent if row else head, text) for row, text in enumerate(told)]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from cli.render import counted
 from cli.table.board import Told
+from cli.table.moment import tell
 from cli.table.pace import beats
 from cli.table.scene import ReplayStrip, Talk, WatchStrip
 from cli.table.table import Face, Table
 from cli.table.tape import START, WATCHER, Place, Tape
-from cli.table.telling import tell
 from cli.text.coach import facts
 from cli.text.rounds import chances, hindsight, weigh
 from cli.text.seating import UnknownPlayerError, display_names, find_seat

@@ -46,8 +46,8 @@ from prompt_toolkit.styles import DynamicStyle
 from cli.output import unguarded
 from cli.render import harmless, wrapped
 from cli.table import answers, moment
-from cli.table.canvas import cut, width
-from cli.table.dialogs import page_rows, page_size, rows
+from cli.table.canvas import broken, cut, width
+from cli.table.dialogs import page_rows, page_size
 from cli.table.face import InterruptedByUserError
 from cli.table.line_editor import LineEditor
 from cli.table.picture import picture
@@ -297,7 +297,7 @@ class Screen:
         if not given:
             return
         columns = self._output.get_size().columns
-        shown = [row for text in given for row in rows(text, columns - 2)]
+        shown = [row for text in given for row in broken(text, columns - 2)]
         if len(shown) <= 2:
             self._reply, self._replied = tuple(shown), self._turn()
         else:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.table.canvas import Area, cut, width
-from cli.table.dice import tile
 from cli.table.showdown import Cup
 from p2pdice.powers import POWERS
 from p2pdice.state import Expect
@@ -14,8 +13,7 @@ from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board
-    from cli.table.canvas import Canvas
-    from cli.table.dice import Kind
+    from cli.table.canvas import Canvas, Kind
     from cli.table.scene import Scene
     from p2pdice.state import StandingBid, State
 
@@ -173,7 +171,7 @@ def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, Kind]]) -> int:
             canvas.put(area.x + area.width - 1, area.y, "…")
             break
         if across > 1:
-            tile(canvas, x, area.y, face, kind, across)
+            canvas.tile(x, area.y, face, kind, across)
         else:
             canvas.put(x, area.y, str(face), on=kind, bold=kind == "counts", underline=kind == "counts")
         x += across + gap

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cli.render import capital, faces, listing, number
-from cli.table import dice
+from cli.render import faces, listing, number
 from cli.table.board import CupOpened
-from cli.table.canvas import cut, width
-from cli.table.dice import Kind
+from cli.table.canvas import Kind
 from cli.table.scene import LIFT, OWN
-from cli.text.narrate_game import verdict_in_letters, what_counts
+from cli.text.narrate_game import verdict_in_letters
 from p2pdice import events as game
 from p2pdice.showdown import verdict as judge
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Showdown
-    from cli.table.canvas import Area, Canvas
-    from cli.table.scene import Motion, Scene
+    from cli.table.scene import Motion
 
 _AFTERWARDS: Final = ("sunset", "night", "sunrise", "crown")
 """Phases in which the felt shows dice with powers again."""
-_LARGE: Final = 12
-"""Rows of a felt from which on its number is XL."""
+
 STILL: Final = 1000
 """A stage in which nothing moves any more."""
 
@@ -152,101 +148,6 @@ def counted(board: Board, motion: Motion) -> list[tuple[int, int]]:
     return [(seat, face) for seat, cup in found for face, kind in cup.dice if kind == "counts"]
 
 
-# The felt
-
-
-def felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the call, the count and its slots on a felt, or the two sides.
-
-    :param area: the felt within its edges, at least two rows.
-    """
-    if is_siding(board):
-        _siding(canvas, board, area)
-        return
-    call, state = board.call, board.state
-    assert call is not None
-    assert state is not None
-    hits = counted(board, scene.motion)
-    x, y, columns, rows = area
-    seating = board.seating
-    calls = f" {'call' if call.seat == board.me else 'calls'} {call.call.upper()}"
-    who = f"{capital(seating.who(call.seat))}{calls}"
-    on, whose, what = "on ", _marked(canvas, call.bidder, seating.whose(call.bidder)), faces(call.quantity, call.face)
-    if rows < 3:
-        end = canvas.right(x + columns, y, f"{len(hits)} of {call.quantity}", "counts", bold=True)
-        name, room = capital(seating.who(call.seat)), end - x - 1
-        says = f"{calls}: {what}" if width(name + calls + what) + 2 <= room else f"{calls}: {call.quantity}×{call.face}"
-        canvas.put(x, y, cut(name, room - width(says)) + says, bold=True)
-        if rows > 1:
-            _slots(canvas, x, y + 1, columns, hits, call.quantity, has_marks=False)
-        return
-    if rows >= _LARGE:
-        top = y + (rows - 14) // 2
-        start = x + max((columns - width(f"{who} {on}{whose}")) // 2, 1)
-        end = canvas.put(start, top, f"{who} {on}", bold=True)
-        canvas.put(end, top, cut(whose, x + columns - end), f"seat{call.bidder}", bold=True)
-        canvas.centre(x, top + 1, columns, what, bold=True)
-        of = f"of {call.quantity}"
-        start = x + (columns - dice.number_width(len(hits), canvas.theme, "XL") - 2 * (len(of) + 2)) // 2 + len(of) + 2
-        end = dice.number(canvas, start, top + 3, len(hits), "counts", size="XL")
-        canvas.put(end + 2, top + 6, of, bold=True)
-        _slots(canvas, x + 2, top + 11, columns - 4, hits, call.quantity, is_centred=True)
-        canvas.centre(x, top + 13, columns, what_counts(call.face, ones_wild=state.ones_wild), "quiet")
-        return
-    left = 3 if columns >= 72 else 2
-    middle = x + (26 if columns >= 72 else 19)
-    room = middle - x - left - 1
-    canvas.put(x + left, y, cut(capital(seating.who(call.seat)), room - len(calls)) + calls, bold=True)
-    canvas.put(x + left, y + 1, on)
-    canvas.put(x + left + len(on), y + 1, cut(whose, room - len(on)), f"seat{call.bidder}", bold=True)
-    canvas.put(x + left, y + 2, cut(what, room), bold=True)
-    end = dice.number(canvas, middle, y, len(hits), "counts")
-    end = canvas.put(end + 2, y + 1, f"of {call.quantity}", bold=True)
-    right = x + columns - left
-    start = max(min(x + columns - 34, right - 4 * max(len(hits), call.quantity)), end + 2)
-    which = what_counts(call.face, ones_wild=state.ones_wild)
-    canvas.put(start, y, cut(which, right - start), "quiet")
-    _slots(canvas, start, y + (2 if rows >= 5 else 1), right - start, hits, call.quantity)
-
-
-def _marked(canvas: Canvas, seat: int, name: str) -> str:
-    return f"{canvas.theme.mark(seat)} {name}"
-
-
-def _slots(
-    canvas: Canvas,
-    x: int,
-    y: int,
-    columns: int,
-    hits: list[tuple[int, int]],
-    wanted: int,
-    *,
-    has_marks: bool = True,
-    is_centred: bool = False,
-) -> None:
-    """Draw a slot for each die that the bid needs, filled with those that count and their owners' marks; those past the
-    bid stand behind a bar. Where there is no room for slots, they are a bar."""
-    total = max(wanted, len(hits))
-    cell = next((each for each in (4, 3, 2) if each * total + (len(hits) > wanted) <= columns + each - 3), 0)
-    if not cell:
-        canvas.gauge(x, y, columns, min(len(hits) / wanted, 1))
-        return
-    if is_centred:
-        x += (columns - cell * total - (len(hits) > wanted) + 1) // 2
-    for place in range(total):
-        if place == wanted:
-            canvas.put(x - (cell == 4), y, "│")
-            x += cell < 4
-        if place < len(hits):
-            seat, face = hits[place]
-            dice.tile(canvas, x, y, face, "counts", min(cell, 3))
-            if has_marks:
-                canvas.put(x + (cell > 2), y + 1, canvas.theme.mark(seat), f"seat{seat}", bold=True)
-        else:
-            dice.tile(canvas, x, y, 0, "slot", min(cell, 3))
-        x += cell
-
-
 # The verdict
 
 
@@ -271,91 +172,3 @@ def words(board: Board) -> Words | None:
     if call.call == "exact" or not verdict.bid_true:
         return Words(title, f"{there},", f"not {number(bid)}", tone)
     return Words(title, f"{there},", "just enough" if count == bid else f"{number(count - bid)} to spare", tone)
-
-
-def verdict(canvas: Canvas, board: Board, area: Area) -> None:
-    """Draw the verdict in large letters; before it, what is going to happen.
-
-    :param area: at least one row.
-    """
-    x, y, columns, rows = area
-    said = words(board)
-    call = board.call
-    if said is None:
-        if board.showdown is None and call is not None and rows > 1:
-            last = "yours" if call.bidder == board.me else board.seating.whose(call.bidder)
-            told = ("The cups go up one by one,", f"{last} last.")
-            for row, text in enumerate(told[:rows]):
-                canvas.put(x + 2, y + (rows > 2) + row, cut(text, columns - 2), "quiet")
-        return
-    if rows >= 7:  # with room around it
-        y, rows = y + 1, rows - 2
-    canvas.fill(x, y, columns, rows, said.tone)
-    large = dice.letters_width(said.title, canvas.theme)
-    pad = 3 if columns >= 30 else 1
-    beside = columns - large - 2 * pad - 3
-    if rows >= 3 and beside >= max(width(said.first), width(said.second)):
-        top = y + (rows - 3) // 2
-        end = dice.letters(canvas, x + pad, top, said.title)
-        canvas.put(end + 3, top, said.first, bold=True)
-        canvas.put(end + 3, top + 1, said.second)
-    elif rows >= 4 and large <= columns:
-        top = y + max((rows - 5) // 2, 0)
-        dice.letters(canvas, x + (columns - large) // 2, top, said.title)
-        both = f"{said.first} {said.second}"
-        canvas.centre(
-            x, top + min(rows - 1, 4), columns, both if width(both) <= columns else said.first.strip(","), bold=True
-        )
-    else:
-        lines = [said.title, said.first, said.second] if rows >= 3 else [f"{said.title}: {said.first} {said.second}"]
-        for row, text in enumerate(lines):
-            canvas.put(x + 1, y + row, cut(text, columns - 2), bold=not row)
-
-
-# Siding
-
-
-def _siding(canvas: Canvas, board: Board, area: Area) -> None:
-    assert board.state is not None
-    challenge, bid = board.state.challenge, board.state.bid
-    if challenge is None or bid is None:
-        return
-    x, y, columns, rows = area
-    exact = challenge.call == "exact"
-    for side, first, title in (
-        ("accuser", challenge.seat, "IT'S EXACT" if exact else "IT'S A LIE"),
-        ("accused", bid.seat, "IT'S NOT" if exact else "IT'S TRUE"),
-    ):
-        seats = [first, *(seat for seat, other in challenge.sides if other == side)]
-        wide = columns * 3 // 8 if rows < _LARGE else columns // 2
-        left = x if side == "accuser" else x + columns - wide
-        top = y if rows < _LARGE else y + 7
-        verb = "called" if side == "accuser" else "bid"
-        if rows < 3:
-            canvas.centre(left, top, wide, f"{title[5:]}  {' '.join(map(canvas.theme.mark, seats))}", bold=True)
-            continue
-        canvas.centre(left, top, wide, title, bold=True)
-        _names(canvas, board, seats, left, top + 1 + (rows >= 5), wide)
-        canvas.centre(left, top + 2 + (rows >= 5), wide, board.seating.does(first, verb, verb), "quiet")
-    what = faces(bid.quantity, bid.face)
-    if rows < 3:
-        canvas.centre(x, y + 1, columns, what, bold=True)
-        return
-    top = y if rows < _LARGE else y + 2
-    large = dice.number_width(bid.quantity, canvas.theme)
-    start = x + (columns - large - 5 - dice.WIDTH["L"]) // 2
-    end = dice.number(canvas, start, top, bid.quantity)
-    canvas.put(end + 1, top + 1, "×", bold=True)
-    dice.die(canvas, end + 4, top, bid.face)
-    if rows >= 5:
-        canvas.centre(x, top + 4, columns, what, bold=True)
-
-
-def _names(canvas: Canvas, board: Board, seats: list[int], x: int, y: int, columns: int) -> None:
-    """Draw the players of one side in one row; marks alone if that is too long."""
-    parts = [_marked(canvas, seat, board.seating.who(seat)) for seat in seats]
-    if sum(map(width, parts)) + 3 * len(parts) - 3 > columns - 2:
-        parts = [canvas.theme.mark(seat) for seat in seats]
-    at = x + (columns - sum(map(width, parts)) - 3 * len(parts) + 3) // 2
-    for seat, part in zip(seats, parts, strict=True):
-        at = canvas.put(at, y, part, f"seat{seat}", bold=True) + 3

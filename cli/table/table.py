@@ -16,8 +16,8 @@ from cli.render import listing
 from cli.rulesets import described
 from cli.table import answers, moment
 from cli.table.board import Board, Told
+from cli.table.moment import tell
 from cli.table.pace import Pace
-from cli.table.telling import tell
 from cli.text.explain import explain
 from cli.text.speech import NotUnderstoodError, hear, hear_word, is_like_a_move, nearest_word, quoted
 from p2pdice.motes import MOTES

@@ -7,15 +7,22 @@ ground are another shade there.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from prompt_toolkit.utils import get_cwidth
 
+from cli.render import NUMBERS
+from p2pdice.motes import MOTES
+from p2pdice.moves import FACE_NAMES
 from p2pdice.powers import POWERS
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from prompt_toolkit.styles import Style
 
     from p2pdice.powers import Color
@@ -112,6 +119,15 @@ _EITHER_16: Final = {"quiet": 0, "faint": 0, "good": 32, "bad": 31, "warn": 0, "
 """Inks that can be read on black and on white."""
 _SEATS_EITHER: Final = (34, 35, 32, 31, 36, 94, 35, 0)
 _REVERSED: Final = ("bar", "die", "counts", "sel", "key", "gone", "band-right", "band-wrong", "band-waiting")
+
+
+_COUNTS: Final = "|".join((*NUMBERS[1:], "[0-9]+"))
+_FACES: Final = "|".join((*FACE_NAMES, *NUMBERS[1:7]))
+_STANDS_OUT: Final = re.compile(
+    rf"(?P<turn>^Your turn)|(?P<bid>\b(?:(?:{_COUNTS}) (?:{_FACES})|[0-9]+x[1-6])\b)|(?P<lost>^You lose\b)"
+    rf"|(?P<mote>\b(?:{'|'.join(mote.capitalize() for mote in MOTES)})\b)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,3 +273,29 @@ def _mixed(color: str, other: str, share: float) -> str:
     """Return a share of a colour, and the rest of another one."""
     parts = [round(int(color[at : at + 2], 16) * share + int(other[at : at + 2], 16) * (1 - share)) for at in (0, 2, 4)]
     return "".join(f"{part:02x}" for part in parts)
+
+
+def heat(chance: Fraction) -> str:
+    """Return the role of a chance. It always stands beside its number."""
+    return "good" if 100 * chance >= 66 else "warn" if 100 * chance >= 33 else "bad"
+
+
+# Plain lines
+
+
+def painted(text: str, color: str = "auto") -> str:
+    r"""Return a text with colours for turns, bids and losses.
+
+    >>> painted("Your turn: raise three fives, or call it.", "dark")
+    '\x1b[1;96mYour turn\x1b[0m: raise \x1b[1mthree fives\x1b[0m, or call it.'
+    """
+    return _STANDS_OUT.sub(
+        partial(_paint, inks_16("dark" if color == "dark" else "light" if color == "light" else "unknown")), text
+    )
+
+
+def _paint(inks: Mapping[str, int], found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    ink = inks[found[0].lower() if kind == "mote" else "seat0" if kind == "turn" else "bad"]
+    codes = {"bid": "1", "turn": f"1;{ink}"}.get(kind or "", str(ink or ""))
+    return f"\x1b[{codes}m{found[0]}\x1b[0m" if codes else found[0]

@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import comb
 from typing import Any, NamedTuple
 
-from cli.render import columns, dice_count, faces, number, percent
+from cli.render import columns, dice_count, faces, likely, number, percent
 from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.counting import at_least, count, exactly
@@ -168,7 +168,7 @@ def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator
         if chance is None or there + shown.unopened >= bid.quantity:
             continue
         held = number(count((shown.hands[bid.seat] or (),), bid.face, shown.ones_wild)).replace("no", "none")
-        text = f"bid {faces(bid.quantity, bid.face)} holding {held}: {_likely(chance)}, and nobody called."
+        text = f"bid {faces(bid.quantity, bid.face)} holding {held}: {likely(chance)}, and nobody called."
         yield chance, _row("Best bluff", bid.seat, text, seating)
 
 
@@ -180,7 +180,7 @@ def _calls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
         least = "at least " * bool(shown.unopened)
         there = f"{'was' if shown.count == 1 and not least else 'were'} {least}{number(shown.count)}"
         what = f"{seating.whose(verdict.bidder)} {faces(shown.quantity, shown.face)}"
-        text = f"called {what}: {_likely(chance)}, and there {there}."
+        text = f"called {what}: {likely(chance)}, and there {there}."
         yield 1 - chance, _row("Worst call", verdict.caller, text, seating)
 
 
@@ -196,12 +196,6 @@ def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
         if chance <= Fraction(1, 2):
             text = f"rolled {' '.join(map(str, hand))} in round {played.number}: {faces(most, face)}, one roll in "
             yield chance, _row("Luckiest roll", seat, f"{text}{round(1 / chance):,}.", seating)
-
-
-def _likely(chance: Fraction) -> str:
-    if chance in (0, 1):
-        return "certain" if chance else "impossible"
-    return f"{percent(chance)} likely"
 
 
 def _row(title: str, seat: int, text: str, seating: Seating) -> Row:

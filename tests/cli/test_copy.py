@@ -18,12 +18,12 @@ import pytest
 from cli.settings import Settings
 from cli.table import answers, moment
 from cli.table.board import Board
+from cli.table.moment import tell
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Dialog, Scene
 from cli.table.table import Face
-from cli.table.telling import tell
 from cli.table.theme import Theme
 from cli.text.coach import LESSONS, facts
 from cli.text.narrate import question

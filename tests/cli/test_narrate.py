@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.table.board import Board
-from cli.table.telling import tell
+from cli.table.moment import tell
 from cli.text.event_json import NAMES, OF_BOTS, VERDICT, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names

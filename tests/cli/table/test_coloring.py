@@ -7,7 +7,8 @@ import io
 import pytest
 
 from cli.preferences import COLORS
-from cli.table.coloring import painted, painter
+from cli.table.face import painter
+from cli.table.theme import painted
 
 TOLD = "Your turn: raise three fives, or call it. You lose a die: Blue, Neutral."
 

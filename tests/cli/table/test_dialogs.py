@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from cli.settings import Settings
 from cli.table import answers
-from cli.table.canvas import Area, Canvas, width
-from cli.table.dialogs import draw_dialog, draw_page, page_rows, page_size, rows
+from cli.table.canvas import Area, Canvas, broken, width
+from cli.table.dialogs import draw_dialog, draw_page, page_rows, page_size
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, Page
 from cli.table.theme import Theme
@@ -242,7 +242,7 @@ def test_all_of_a_page_can_be_read_page_by_page(columns: int, height: int, lines
 
 @given(st.text("ab 五\n", max_size=200), st.integers(8, 60))
 def test_nothing_is_lost_when_a_text_is_broken(text: str, columns: int) -> None:
-    shown = rows(text, columns)
+    shown = broken(text, columns)
     assert all(width(row) <= columns for row in shown)
     assert "".join("".join(shown).split()) == "".join(text.split())
 

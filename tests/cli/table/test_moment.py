@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from cli.settings import Settings
-from cli.table.bidding import truth
 from cli.table.board import Board
+from cli.table.felt import truth
 from cli.table.moment import MOST_KEYS, band, keys, round_line, talk, title
 from cli.table.pace import beats
 from cli.table.picture import picture

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.table import motes_felt, showdown
+from cli.table import showdown
 from cli.table.board import Board
+from cli.table.felt import is_staking
 from cli.table.picture import picture
 from cli.table.scene import ReplayStrip, Scene, WatchStrip
 from cli.table.theme import Theme
@@ -147,9 +148,7 @@ def test_in_the_bidding_the_graveyard_is_below_the_bid() -> None:
 )
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 def test_the_stake_in_the_line_is_drawn_with_what_it_wins_and_loses(bet: int, told: str, size: tuple[int, int]) -> None:
-    board = next(
-        each for each in match_of(PRESETS["motes"], NAMES, 0, Random(1)) if motes_felt.is_staking(each) and each.turn
-    )
+    board = next(each for each in match_of(PRESETS["motes"], NAMES, 0, Random(1)) if is_staking(each) and each.turn)
     shown = drawn(board, size, scene=Scene(typed=Stake(bet)))
     assert "What do you stake on your own victory?" in shown
     assert re.search(told, shown)

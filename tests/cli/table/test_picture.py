@@ -23,7 +23,6 @@ from cli.render import escape, faces
 from cli.table import moment
 from cli.table.board import Board
 from cli.table.canvas import Canvas, cut
-from cli.table.dice import die
 from cli.table.picture import picture
 from cli.table.scene import Band, Gauge, Motion, Scene, Talk
 from cli.table.theme import MARKS, Depth, Ground, Theme, luminance
@@ -439,7 +438,7 @@ def test_without_colours_cups_and_dice_have_edges() -> None:
     assert len(re.findall("╰─+ \\d dice ─+╯", shown)) == 3
     canvas = Canvas(7, 3, MONO)
     for kind, row in (("miss", "[  ●  ]"), ("gone", "[  ✕  ]"), ("die", "   ●")):
-        die(canvas, 0, 0, 5, kind)  # type: ignore[arg-type]
+        canvas.die(0, 0, 5, kind)  # type: ignore[arg-type]
         assert canvas.text().split("\n")[1] == row
 
 

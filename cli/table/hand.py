@@ -1,88 +1,38 @@
-"""A round as it is bid: the standing bid on the felt, one's own dice, and the bids or moves to choose from."""
+"""The reader's own place: their dice, and beside them what to choose from, the verdict, or the strip of a watcher."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, faces, number, percent
-from cli.table import dice, showdown
+from cli.render import counted, percent
+from cli.table import showdown
 from cli.table.answers import chance
-from cli.table.canvas import Area, cut, width
+from cli.table.canvas import DIE_HEIGHT, DIE_WIDTH, Area, cut, width
+from cli.table.scene import ReplayStrip, WatchStrip
 from cli.table.seats import count_of_dice, counts_for, plate, tag
-from cli.table.theme import FACES
+from cli.table.theme import FACES, heat
 from cli.text.narrate_game import WINDOWS, choosing
-from p2pdice import events as game
-from p2pdice.counting import count
 from p2pdice.moves import Bid, Crown, Lose, Pass, Power, Side
 from p2pdice.powers import POWERS
 from p2pdice.state import Expect
 from protocol.events import DiceRolled
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from cli.table.board import Board
-    from cli.table.canvas import Canvas
-    from cli.table.dice import Kind, Size
+    from cli.table.canvas import Canvas, Kind, Size
     from cli.table.scene import Scene
-    from p2pdice.state import StandingBid, State
+    from p2pdice.state import State
 
-EACH: Final = 2
-"""The custom by which everybody may look at the odds."""
 LADDER: Final = 36
 """Columns of a ladder."""
-LARGE: Final = 13
-"""Rows within the felt from which on its bid is XL."""
-_SIDE: Final = 22
-"""Columns beside the bid for who bid it; as many for its chance."""
 _STANDS: Final = 1000
 """A stage in which nothing moves."""
-
-
-def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
-    """Return how likely a bid is, and a note on the dice in view: the reader's, or in a replay the bidder's."""
-    from p2pdice.counting import at_least
-
-    state = board.state
-    assert state is not None
-    if board.me is not None:
-        mine, wanted = count((board.hand,), bid.face, state.ones_wild), bid.quantity
-        held = f"you hold {mine} of {wanted}"
-        if mine > wanted:
-            held = f"you hold {mine}, {wanted} {'is' if wanted == 1 else 'are'} bid"
-        return chance(board, bid.quantity, bid.face), held if board.hand else ""
-    hand = board.hands.get(bid.seat, ())
-    odds = at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.ones_wild)
-    return odds, f"with {board.seating.whose(bid.seat)} dice" if hand else "all dice hidden"
-
-
-def truth(board: Board, bid: StandingBid) -> str:
-    """Return whether a bid is true, where the reader sees all dice; else which dice are wild."""
-    state = board.state
-    assert state is not None
-    if board.me is not None or any(dice and not board.hands.get(seat) for seat, dice in enumerate(state.dice)):
-        return wild(state)
-    there = count(board.hands.values(), bid.face, state.ones_wild)
-    are = "is" if there == 1 else "are"
-    return f"{'true' if there >= bid.quantity else 'false'}: there {are} {number(there) if there else 'none'}"
-
-
-def likely(chance: Fraction) -> str:
-    """Return a chance as a word or two: ``61% likely``, ``certain``, ``impossible``."""
-    return {0: "impossible", 1: "certain"}.get(int(chance) if chance in (0, 1) else 2, f"{percent(chance)} likely")
-
-
-def heat(chance: Fraction) -> str:
-    """Return the role of a chance. It always stands beside its number."""
-    return "good" if 100 * chance >= 66 else "warn" if 100 * chance >= 33 else "bad"
-
-
-def wild(state: State) -> str:
-    """Return which dice are wild in this round."""
-    if state.palifico:
-        return "special round: ones aren't wild"
-    return "ones are wild" if state.ones_wild else "ones aren't wild"
+_SEEN: Final = "You see what the table sees: the bids, and the dice when the cups go up."
+_CHECKED: Final = "This program checks every signature and every roll as it happens."
+_LABEL: Final = 7
+"""Columns of a word before its row."""
 
 
 def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
@@ -93,224 +43,9 @@ def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
     return None if bid is None else (bid.quantity, bid.face)
 
 
-# The felt
-
-
-def on_the_table(state: State) -> str:
-    """Return how many dice count in this round: ``15 dice on the table``."""
-    return f"{count_of_dice(sum(state.dice))} on the table"
-
-
-def left_behind(board: Board) -> list[str]:
-    """Return whose dice still count although they are out: they have been bid on, so they stay until the round ends."""
-    state = board.state
-    assert state is not None
-    gone = [seat for seat, left in enumerate(state.dice) if left and seat not in state.live]
-    return [f"{number(state.dice[seat])} under {board.seating.whose(seat)} cup, which may stay down" for seat in gone]
-
-
-def felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the standing bid: who bid it, how likely it is, and the bids before it.
-
-    :param area: the felt within its edges, or one or two rows.
-    """
-    state = board.state
-    assert state is not None
-    if state.bid is None:
-        _no_bid(canvas, board, state, area)
-    elif area.height < 3:
-        _short(canvas, board, scene, state.bid, area)
-    elif area.height >= LARGE and area.width >= 36:
-        _large(canvas, board, scene, state.bid, area)
-    else:
-        _medium(canvas, board, scene, state.bid, area)
-
-
-def _no_bid(canvas: Canvas, board: Board, state: State, area: Area) -> None:
-    x, y, columns, rows = area
-    told = []
-    if state.awaits is Expect.ROLLED:
-        told = [("Everybody rolls.", "text")]
-    elif state.awaits is Expect.MOVE and state.phase == "bidding":
-        told = [(f"{board.seating.does(state.turn, 'makes', 'make')} the first bid.", "text")]
-    elif state.awaits is Expect.STAKES:
-        told = [("Everybody stakes coins on their own victory.", "text")]
-    elif state.awaits is Expect.OVER:
-        told = [("The match is over.", "text")]
-    if state.awaits not in (Expect.STAKES, Expect.OVER):
-        told.append((f"{wild(state)} · {on_the_table(state)}", "quiet"))
-        told += [(text, "quiet") for text in left_behind(board)]
-    top = y + max((rows - len(told)) // 2, 0)
-    for row, (text, role) in enumerate(told[:rows]):
-        canvas.centre(x, top + row, columns, text, role, bold=not row)
-
-
-def _short(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
-    """Draw the bid in words; in a second row, the bids before it and the chance of the one in the line."""
-    x, y, columns, rows = area
-    right = x + columns
-    if scene.with_odds:
-        odds, _ = weighed(board, bid)
-        right = canvas.right(right, y, percent(odds), heat(odds), bold=True) - 1
-    chip = f"{bid.quantity}×{bid.face}"
-    says = board.seating.does(bid.seat, "bids", "bid")
-    says = cut(says, max(right - x - len(chip) - 1, 0))
-    end = canvas.put(x, y, f"{says} " if says else "", f"seat{bid.seat}", bold=True)
-    words = f" {faces(bid.quantity, bid.face)}"
-    canvas.put(end, y, chip + (words if end + len(chip + words) <= right else ""), bold=True)
-    if rows < 2:
-        return
-    right = x + columns
-    if scene.with_odds and isinstance(scene.typed, Bid):
-        odds = chance(board, scene.typed.quantity, scene.typed.face)
-        right = canvas.right(right, y + 1, f"{scene.typed.quantity}×{scene.typed.face} {percent(odds)}", heat(odds)) - 1
-    assert board.state is not None
-    before = [f"{each.quantity}×{each.face}" for each in board.state.bids[:-1]]
-    for first in range(len(before)):
-        said = f"before: {'… ' * bool(first)}{', '.join(before[first:])}"
-        if width(said) <= right - x:
-            canvas.put(x, y + 1, said, "quiet")
-            break
-
-
-def _quantity(scene: Scene, bid: StandingBid) -> int:
-    """Return the number that is drawn: it runs up to the bid."""
-    return max(bid.quantity - max(2 - scene.motion.stage(game.BidMade), 0), 1)
-
-
-def _medium(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
-    x, y, columns, rows = area
-    state = board.state
-    assert state is not None
-    quantity = _quantity(scene, bid)
-    wide = dice.number_width(bid.quantity, canvas.theme) + 5 + dice.WIDTH["L"]
-    is_narrow = columns < 72
-    start = x + 19 if is_narrow else x + (columns - wide) // 2
-    top = y + (rows - 5) // 2 if rows > 5 else y
-    end = dice.number(canvas, start, top, quantity)
-    canvas.put(end + 2, top + 1, "×", bold=True)
-    dice.die(canvas, end + 5, top, bid.face)
-    left = x + (2 if is_narrow else 3)
-    room = start - left - 1
-    _says(canvas, board, bid, left, top, room)
-    canvas.put(left, top + 1, cut(faces(bid.quantity, bid.face), room), bold=True)
-    said = truth(board, bid)
-    if width(said) > room:
-        said = cut(said.removeprefix("special round: ").replace(" there is", "").replace(" there are", ""), room)
-    canvas.put(left, top + 2, said, "quiet")
-    side = x + columns - (18 if is_narrow else 24)
-    _weigh(canvas, board, scene, bid, Area(side, top, 15 if is_narrow else 18, 3))
-    if rows >= 5:
-        canvas.centre(x, y + rows - 2, columns, " · ".join(left_behind(board)), "quiet")
-        ribbon(canvas, board, scene, x + 2, y + rows - 1, columns - 4)
-
-
-def _says(canvas: Canvas, board: Board, bid: StandingBid, x: int, y: int, room: int) -> None:
-    mark = canvas.theme.mark(bid.seat)
-    verb = " bid" if bid.seat == board.me else " bids"
-    who = cut(capital(board.seating.who(bid.seat)), room - 2 - len(verb))
-    canvas.put(x, y, f"{mark} {who}{verb}", f"seat{bid.seat}", bold=True)
-
-
-def _weigh(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
-    """Draw the chance of the standing bid, and how many of its dice the reader holds."""
-    x, y, columns, _ = area
-    odds, note = weighed(board, bid)
-    canvas.put(x, y + 2, note if width(note) <= canvas.width - x - 2 else note.partition(",")[0], "quiet")
-    if not scene.with_odds:
-        if board.odds == EACH:
-            canvas.put(x, y + 1, "% shows the odds", "quiet")
-        return
-    canvas.put(x, y, likely(odds), bold=True)
-    canvas.gauge(x, y + 1, columns, odds)
-
-
-def _large(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
-    x, y, columns, rows = area
-    state = board.state
-    assert state is not None
-    theme = canvas.theme
-    size: Size = "XL" if dice.number_width(bid.quantity, theme, "XL") + 20 <= columns else "L"
-    height = dice.HEIGHT[size]
-    gaps = min(rows - height - 6, 2)
-    top = y + (rows - height - 6 - gaps) // 2
-    mark = theme.mark(bid.seat)
-    said = f"{board.seating.does(bid.seat, 'bids', 'bid')}"
-    canvas.centre(x, top, columns, f"{mark} {said}", f"seat{bid.seat}", bold=True)
-    wide = dice.number_width(bid.quantity, theme, size) + 5 + dice.WIDTH[size]
-    start = x + (columns - wide) // 2
-    row = top + 1 + (gaps > 0)
-    middle = row + height // 2
-    end = dice.number(canvas, start, row, _quantity(scene, bid), size=size)
-    canvas.put(end + 2, middle, "×", bold=True)
-    dice.die(canvas, end + 5, row, bid.face, size=size)
-    below = row + height + (gaps > 1)
-    canvas.centre(x, below, columns, faces(bid.quantity, bid.face), bold=True)
-    on = on_the_table(state)
-    canvas.centre(x, below + 1, columns, f"{truth(board, bid)} · {on}", "quiet")
-    odds, held = weighed(board, bid)
-    canvas.centre(x, below + 2, columns, " · ".join(left_behind(board)), "quiet")
-    if scene.with_odds:
-        words = likely(odds)
-        start = x + (columns - len(words) - 20) // 2
-        canvas.gauge(canvas.put(start, below + 3, words, bold=True) + 2, below + 3, 18, odds)
-    canvas.centre(x, below + 4 if scene.with_odds else below + 3, columns, held, "quiet")
-
-
-def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: int) -> None:
-    """Draw the bids of the round in a row, the latest that fit."""
-    state = board.state
-    assert state is not None
-    bids = state.bids if scene.motion.stage(game.BidMade) > 1 else state.bids[:-1]
-    chips = [
-        f"{canvas.theme.mark(bid.seat)} {capital(board.seating.who(bid.seat))} {bid.quantity}×{bid.face}"
-        for bid in bids
-    ]
-    first = 0
-    while first < len(chips) and sum(width(chip) + 3 for chip in chips[first:]) - 3 + 2 * bool(first) > columns:
-        first += 1
-    if first == len(chips):
-        return
-    wide = sum(width(chip) + 3 for chip in chips[first:]) - 3 + 2 * bool(first)
-    at = x + (columns - wide) // 2
-    at = canvas.put(at, y, "… " if first else "", "quiet")
-    for place in range(first, len(chips)):
-        is_last = place == len(state.bids) - 1
-        at = canvas.put(at, y, chips[place], f"seat{bids[place].seat}", bold=is_last)
-        if place < len(chips) - 1:
-            at = canvas.put(at, y, " › ", "quiet")
-
-
-def _marked(canvas: Canvas, board: Board, seat: int) -> str:
-    return f"{canvas.theme.mark(seat)} {capital(board.seating.who(seat))}"
-
-
-def bids_so_far(canvas: Canvas, board: Board, scene: Scene, area: Area) -> int:
-    """Draw the bids of the round as a list, the latest that fit, and return the row behind it."""
-    state = board.state
-    assert state is not None
-    # Once a call is judged, the state has no bids any more.
-    made = [bid for each in board.rounds[-1:] for bid in each.bids] if board.call is not None else state.bids
-    bids = made if scene.motion.stage(game.BidMade) > 1 else made[:-1]
-    y = area.y
-    for bid in bids[-area.height :]:
-        words = faces(bid.quantity, bid.face)
-        room = area.width - width(words) - 2
-        who = cut(_marked(canvas, board, bid.seat), room)
-        canvas.put(area.x, y, who, f"seat{bid.seat}", bold=True)
-        canvas.put(area.x + min(max(12, width(who) + 2), area.width - width(words)), y, words, bold=bid is bids[-1])
-        y += 1
-    if board.call is not None and y < area.y + area.height:
-        canvas.put(area.x, y, cut(_marked(canvas, board, board.call.seat), 11), f"seat{board.call.seat}", bold=True)
-        canvas.put(area.x + 12, y, board.call.call.upper(), bold=True)
-        y += 1
-    return y
-
-
-# The reader's dice
-
-
-def hand(canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence[Kind] = (), note: str = "") -> None:
+def draw_hand(
+    canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence[Kind] = (), note: str = ""
+) -> None:
     """Draw the reader's dice as large as there is room: those that count for a bid are gold.
 
     :param area: from five rows on it has a plate, too.
@@ -335,9 +70,9 @@ def hand(canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence
         return
     if not own and motes and not is_gone:
         for place, die in enumerate(motes):
-            left = x + place * (dice.WIDTH["L"] + 1)
-            dice.die(canvas, left, y, 1, "closed")
-            canvas.centre(left, y + 3, dice.WIDTH["L"], die.mote.capitalize(), "text" if rows > 3 else "quiet")
+            left = x + place * (DIE_WIDTH["L"] + 1)
+            canvas.die(left, y, 1, "closed")
+            canvas.centre(left, y + 3, DIE_WIDTH["L"], die.mote.capitalize(), "text" if rows > 3 else "quiet")
         return
     if not own:
         text = "You're out." if me not in state.live else "Your dice wait for the roll." if state.dice[me] else ""
@@ -346,19 +81,19 @@ def hand(canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence
     bid = bid_of_interest(board, scene) if board.showdown is None else None
     kinds = kinds or ["counts" if bid and counts_for(board, face, bid[1]) else "die" for face in own]
     size: Size = "XL" if rows >= 8 and len(own) * 15 <= columns + 1 else "L"
-    if rows < 3 or len(own) * (dice.WIDTH[size] + 1) > columns + 1:
+    if rows < 3 or len(own) * (DIE_WIDTH[size] + 1) > columns + 1:
         letters = letters if len(letters) == len(own) else ""
         _tiles(canvas, own, kinds, Area(x, y, columns, rows), "" if area.height >= 5 else "You", letters)
         return
     aim = bid[1] if bid else board.showdown.shown.face if board.showdown is not None else 0
     for place, (face, kind) in enumerate(zip(own, kinds, strict=True)):
-        left = x + place * (dice.WIDTH[size] + 1)
-        dice.die(canvas, left, y, face, kind, size)
-        if rows > dice.HEIGHT[size]:
+        left = x + place * (DIE_WIDTH[size] + 1)
+        canvas.die(left, y, face, kind, size)
+        if rows > DIE_HEIGHT[size]:
             mote = motes[place].mote.capitalize() if len(motes) == len(own) else ""
             label = _label(canvas, face, kind, aim, mote)
             role = "counts" if kind == "counts" else "bad" if kind == "gone" else "text"
-            canvas.put(left + (dice.WIDTH[size] - len(label)) // 2, y + dice.HEIGHT[size], label, role, bold=True)
+            canvas.put(left + (DIE_WIDTH[size] - len(label)) // 2, y + DIE_HEIGHT[size], label, role, bold=True)
 
 
 def _own(board: Board, scene: Scene) -> Sequence[int]:
@@ -407,14 +142,14 @@ def _tiles(canvas: Canvas, own: Sequence[int], kinds: Sequence[Kind], area: Area
         if pitch == 2:
             canvas.put(x + 2 * column, y + row, str(face), on=kind, bold=kind == "counts", underline=kind == "counts")
         else:
-            end = dice.tile(canvas, x + pitch * column, y + row, face, kind, min(pitch, 3))
+            end = canvas.tile(x + pitch * column, y + row, face, kind, min(pitch, 3))
             canvas.put(end, y + row, letters[place : place + 1] if pitch == 4 else "", "quiet")
 
 
 # Choosing
 
 
-def chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
+def draw_chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     """Draw the bids, or the other moves, that the reader can choose from; else the next turns."""
     state = board.state
     assert state is not None
@@ -584,3 +319,112 @@ def _turns(board: Board, live: Sequence[int], rows: int) -> Iterator[tuple[int, 
             yield seat, ("is choosing", "next" if seat == board.me else "is next")[place]
         else:
             yield seat, f"after {names[place - 1]}"
+
+
+# The verdict
+
+
+def draw_verdict(canvas: Canvas, board: Board, area: Area) -> None:
+    """Draw the verdict in large letters; before it, what is going to happen.
+
+    :param area: at least one row.
+    """
+    x, y, columns, rows = area
+    said = showdown.words(board)
+    call = board.call
+    if said is None:
+        if board.showdown is None and call is not None and rows > 1:
+            last = "yours" if call.bidder == board.me else board.seating.whose(call.bidder)
+            told = ("The cups go up one by one,", f"{last} last.")
+            for row, text in enumerate(told[:rows]):
+                canvas.put(x + 2, y + (rows > 2) + row, cut(text, columns - 2), "quiet")
+        return
+    if rows >= 7:  # with room around it
+        y, rows = y + 1, rows - 2
+    canvas.fill(x, y, columns, rows, said.tone)
+    large = canvas.letters_width(said.title)
+    pad = 3 if columns >= 30 else 1
+    beside = columns - large - 2 * pad - 3
+    if rows >= 3 and beside >= max(width(said.first), width(said.second)):
+        top = y + (rows - 3) // 2
+        end = canvas.letters(x + pad, top, said.title)
+        canvas.put(end + 3, top, said.first, bold=True)
+        canvas.put(end + 3, top + 1, said.second)
+    elif rows >= 4 and large <= columns:
+        top = y + max((rows - 5) // 2, 0)
+        canvas.letters(x + (columns - large) // 2, top, said.title)
+        both = f"{said.first} {said.second}"
+        canvas.centre(
+            x, top + min(rows - 1, 4), columns, both if width(both) <= columns else said.first.strip(","), bold=True
+        )
+    else:
+        lines = [said.title, said.first, said.second] if rows >= 3 else [f"{said.title}: {said.first} {said.second}"]
+        for row, text in enumerate(lines):
+            canvas.put(x + 1, y + row, cut(text, columns - 2), bold=not row)
+
+
+# Watching
+
+
+def draw_strip(canvas: Canvas, shown: ReplayStrip | WatchStrip, area: Area) -> None:
+    """Draw the strip of a replay or of a spectator in as many rows as there are."""
+    if isinstance(shown, ReplayStrip):
+        _replay(canvas, shown, area)
+    else:
+        _watch(canvas, shown, area)
+
+
+def _watch(canvas: Canvas, shown: WatchStrip, area: Area) -> None:
+    x, y, columns, rows = area
+    signed = f", {shown.signatures:,} signatures" if shown.signatures else ""
+    said = f"{counted(shown.steps, 'step').replace('no ', '0 ')}{signed}, nothing wrong so far"
+    facts = (shown.fact,) if shown.fact else (_SEEN, _CHECKED)
+    told = [row for fact in facts for row in wrap(fact, columns - 2)]
+    if len(told) + 2 > rows:
+        told = told[: max(rows - 1, 0)] if columns >= 72 or shown.fact else []
+    top = y + (rows > len(told) + 2)
+    for row, line in enumerate(told):
+        canvas.put(x + 1, top + row, line, "quiet")
+    last = min(top + len(told) + (len(told) + 2 < rows), y + rows - 1)
+    end = canvas.put(x + 1, last, "✓ ", "good", bold=True)
+    short = f"{shown.steps} steps checked here"
+    canvas.put(end, last, cut(said if width(said) <= columns - 3 else short, columns - 3))
+
+
+def _replay(canvas: Canvas, shown: ReplayStrip, area: Area) -> None:
+    x, y, columns, rows = area
+    total = len(shown.lost)
+    step = f"{shown.step} of {shown.steps}" if shown.steps else f"{shown.step}"
+    if rows < 3 or not total:
+        canvas.put(x, y, cut(f"round {shown.round} of {total}, step {step}", columns), bold=True)
+        return
+    top = y + (rows >= 5)
+    pitch = 4 if _LABEL + 4 * total <= columns else 3
+    across = max((columns - _LABEL) // pitch, 1)
+    first = min(max(shown.round - 1 - across // 2, 0), max(total - across, 0))
+    canvas.put(x + 1, top, "round", "quiet")
+    canvas.put(x + 1, top + 1, "lost", "quiet")
+    for place, number in enumerate(range(first + 1, min(first + across, total) + 1)):
+        at = x + _LABEL + place * pitch
+        is_here = number == shown.round
+        label = f"{number:^{pitch}}"[:pitch]
+        canvas.put(
+            at,
+            top,
+            label,
+            "text" if number < shown.round or is_here else "quiet",
+            "sel" if is_here else None,
+            bold=is_here,
+        )
+        if is_here and (canvas.theme.is_ascii or canvas.theme.is_mono):
+            canvas.put(at, top, f"[{number}]", bold=True)
+        if (seat := shown.lost[number - 1]) is not None:
+            canvas.put(at + pitch // 2 - 1 + pitch % 2, top + 1, canvas.theme.mark(seat), f"seat{seat}", bold=True)
+    canvas.put(x + 1, top + 2, "step", "quiet")
+    wide = min(columns - _LABEL - len(step) - 3, 48)
+    share = min(shown.step / shown.steps, 1.0) if shown.steps else 0.0
+    if wide >= 8:
+        canvas.gauge(x + _LABEL, top + 2, wide, share)
+        canvas.put(x + _LABEL + wide + 2, top + 2, step, "quiet")
+    else:
+        canvas.put(x + _LABEL, top + 2, cut(step, columns - _LABEL))
