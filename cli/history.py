@@ -25,7 +25,13 @@ WIDTH: Final = 18
 """Columns for a name."""
 UNUSUAL: Final = 0.05
 """Corrected p-values below this are marked: of homes with only fair dice, one in twenty sees a mark."""
+LEGEND: Final = (
+    "In brackets is the range that holds the true share with 95% confidence: it narrows with more matches. "
+    "x luck: 2.00 is twice the wins that luck alone gives. "
+    "A bluff is a bid that the bidder's own dice made less than half likely."
+)
 WARNING: Final = (
+    "By luck: how often fair dice come out at least this uneven. "
     "Nobody can choose dice here: they are derived from secrets that all players commit to before any is opened, and "
     "verify checks each of them. So this test only looks for a fault of the program. Of twenty homes with fair dice, "
     "one is expected to be marked."
@@ -179,7 +185,7 @@ def table(found: Sequence[PlayerRecord]) -> Iterator[str]:
     """Yield the records as lines for a terminal of 80 columns."""
     names = [_shown(record, found) for record in found]
     width = max(map(columns, names), default=0)
-    head = ("matches", "wins", "of fair", "bluffs", "calls right")
+    head = ("matches", "wins", "x luck", "bluffs", "calls right")
     yield f"{'':{width}}  {head[0]:>7} {head[1]:>13}  {head[2]:>7} {head[3]:>13} {head[4]:>13}"
     for name, each in zip(names, found, strict=True):
         share = f"{each.won.hits / each.fair:.2f}" if each.fair else "-"
@@ -208,12 +214,13 @@ def _padded(name: str, width: int) -> str:
 
 
 def dice_lines(found: Sequence[PlayerRecord]) -> Iterator[str]:
-    """Yield how often each player was dealt each face, and the corrected p-value."""
+    """Yield how often each player was dealt each face, and the corrected p-value, under a heading."""
+    yield f"{'dice dealt':{WIDTH}}  {' '.join(f'{face:>5}' for face in range(1, FACES + 1))}  by luck"
     corrected = holm([record.dice_p for record in found])
     for record, p in zip(found, corrected, strict=True):
-        mark = "   UNUSUAL" if p < UNUSUAL else ""
+        mark = "  UNUSUAL" if p < UNUSUAL else ""
         counts = " ".join(f"{count:>5}" for count in record.dice)
-        yield f"{_padded(_shown(record, found), WIDTH)}  {counts}   p {p:.3f}{mark}"
+        yield f"{_padded(_shown(record, found), WIDTH)}  {counts}  {p:>7.1%}{mark}"
 
 
 def data(found: Sequence[PlayerRecord]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import typer
 from cli.commands.judging import on_all_cores, progress_over, read_transcript
 from cli.commands.matches import read
 from cli.front import application
-from cli.history import WARNING, WIDTH, data, dice_lines, figures, heading, records, table
+from cli.history import LEGEND, WARNING, data, dice_lines, figures, heading, records, table
 from cli.output import say
 from cli.render import command_line, counted, escape, listing
 from cli.settings import Settings
@@ -39,12 +39,12 @@ Examples:
 """
 STATS_EPILOG: Final = """\b
 wins         out of finished matches, with the 95 % interval (Wilson's)
-of fair      wins, as a multiple of what chance alone gives
+x luck       wins, as a multiple of what luck alone gives
 bluffs       bids that the bidder's own dice made less than half likely
 calls right  calls of liar or exact that were right
-dice         ones to sixes as dealt; p is how likely fair dice are to be at
-             least this uneven (chi-square), corrected for the number of
-             players (Holm)
+dice dealt   ones to sixes
+by luck      how often fair dice are at least this uneven (chi-square),
+             corrected for the number of players (Holm)
 """
 
 HOUSE: Final = "house"
@@ -164,7 +164,9 @@ def stats(
     print()
     for line in table(found):
         print(line)
-    print(f"\n{'dice':{WIDTH}}  {' '.join(f'{face:>5}' for face in range(1, 7))}")
+    print()
+    say(LEGEND)
+    print()
     for line in dice_lines(found):
         print(line)
     print()
