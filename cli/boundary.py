@@ -87,7 +87,8 @@ def _misused(error: Any) -> int | None:
     if not hasattr(error, "format_message"):
         return 1 if type(error).__name__ == "Abort" else None
     ctx = getattr(error, "ctx", None)
-    if (option := getattr(error, "option_name", "")) and not option.startswith("--"):
+    option = getattr(error, "option_name", "")
+    if ctx is not None and option and not option.startswith("--"):
         error.message = _not_an_option(ctx, option)
     if ctx is None or error.message != ctx.get_help():
         error.message = harmless(error.message).replace("\n", "\\x0a")  # it quotes what was typed as it is

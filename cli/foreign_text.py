@@ -40,7 +40,7 @@ class ForeignTextError(ValueError):
 def read_text(path: Path) -> str:
     """Return the text of a file.
 
-    :raises OSError: if it cannot be read, or is no regular file.
+    :raises OSError: if it cannot be read, or is not a regular file.
     :raises ForeignTextError: if it is longer than :data:`LARGEST_FILE`, or no text.
     """
     data = read_outside(path, LARGEST_FILE + 1)

@@ -143,5 +143,5 @@ def new_passphrase() -> str:
         raise Failure("There is no terminal to ask for a passphrase.", hint=hint, code=ExitCode.USAGE)
     first = ask_passphrase("New passphrase: ")
     if ask_passphrase("Once more: ") != first:
-        raise Failure("The two are different. Nothing was changed.", code=ExitCode.USAGE)
+        raise Failure("The two passphrases differ. Nothing was changed.", code=ExitCode.USAGE)
     return first

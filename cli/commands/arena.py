@@ -152,15 +152,15 @@ def arena(
             param_hint="--out",
         )
     if out is not None and not out.parent.is_dir():
-        raise typer.BadParameter(f"{shown_path(out.parent)} is no folder.", param_hint="--out")
+        raise typer.BadParameter(f"{shown_path(out.parent)} is not a folder.", param_hint="--out")
     if out is not None and out.exists() and not out.is_file():  # a pipe would be waited for
-        raise typer.BadParameter(f"{shown_path(out)} is no regular file.", param_hint="--out")
+        raise typer.BadParameter(f"{shown_path(out)} is not a regular file.", param_hint="--out")
     if error is not None and isnan(error):
-        raise typer.BadParameter("it is a chance, such as 0.01.", param_hint="--error")
+        raise typer.BadParameter("it must be a probability, such as 0.01.", param_hint="--error")
     if error is not None and not until_decided:
         raise typer.BadParameter("it needs --until-decided.", param_hint="--error")
     if jobs is not None and cluster:
-        raise typer.BadParameter("the workers of a cluster have their own.", param_hint="--jobs")
+        raise typer.BadParameter("each worker of a cluster has its own processes.", param_hint="--jobs")
     if any(unicodedata.category(character) == "Cs" for character in seed):
         raise typer.BadParameter("it is not text.", param_hint="--seed")
     plan = _plan(bots, rules or ["classic"], changes, players or [2], games, seed, move_ms, gauntlet)
@@ -215,7 +215,7 @@ def _plan(
     names, sizes = tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(players))
     pairings = sum(len(texts) - 1 if is_gauntlet else comb(len(texts), min(size, len(texts))) for size in sizes)
     if (of := len(names) * pairings * games) > MOST_GAMES:
-        raise typer.BadParameter(f"{of:,} games at all tables are too many: {MOST_GAMES:,} are the most.")
+        raise typer.BadParameter(f"{of:,} games at all tables are too many: the limit is {MOST_GAMES:,}.")
     tables = (gauntlet if is_gauntlet else round_robin)(len(texts), names, sizes)
     rulesets = {name: chosen_ruleset(name, changes) for name in names}
     return Plan(named(texts), tables, tuple(rulesets[table.rules] for table in tables), games, seed, move_ms)

@@ -76,7 +76,7 @@ def _day(text: str) -> datetime:
     try:
         return datetime.strptime(text, "%Y-%m-%d")
     except ValueError:
-        raise typer.BadParameter(f"{escape(text)} is no day. Write it as 2026-11-22.") from None
+        raise typer.BadParameter(f"{escape(text)} is not a day, such as 2026-11-22.") from None
 
 
 SinceOption = Annotated[
@@ -106,7 +106,7 @@ def history(
     """
     if ctx.invoked_subcommand is not None:
         if (player, rules, since, until, as_json) != (None, None, None, None, False):
-            raise typer.BadParameter("options go behind stats: history stats --player Ada")
+            raise typer.BadParameter("put the options after stats: history stats --player Ada")
         return
     found, unread = _chosen(ctx, player, rules, since, until)
     if as_json:

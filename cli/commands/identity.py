@@ -90,7 +90,7 @@ def show(
         print(json.dumps(data | {"passphrase": has_passphrase, "created": is_new}))
         return
     if is_new:
-        print("You had no identity here: a new one was made.")
+        print("There was no identity here, so a new one was made.")
     print(f"Name:         {player}")
     print(f"Fingerprint:  {me.fingerprint}")
     print(f"In words:     {words}")
@@ -197,8 +197,8 @@ def restore(
         say(f"The backup was made on {made}. It holds {_content(found)}.")
     its_key = _without_passphrase(found.key, file)
     say(f"Its key is {its_key.fingerprint}." if its_key else "Its key is protected by a passphrase.")
-    say("No unfinished match is in it: only the home in which such a match was begun can return to it.")
-    say("Use one key in one place: two programs with the same key cut each other's links.")
+    say("Unfinished matches are not in a backup: only the home that began a match can return to it.")
+    say("Use one key in one place: two programs with one key close each other's connections.")
     has_key_already = home.identity.exists() and _tell_of_the_key_here(home.identity, found.key, its_key)
     _tell_what_stays(home, file, found, its_key, has_key_already=has_key_already)
     confirm("Restore it?", is_sure, command_line("identity", "restore", file, "--yes", *home_words(home.path)))
@@ -266,7 +266,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
             unfinished = len(archive.unfinished(store.matches()))
             remembers = backups.remembers(store)
     except StoreError:
-        say("The store that is here cannot be read. If it is damaged, it is put aside.")
+        say("The store in this home cannot be read. If it is damaged, it will be set aside.")
         _tell_of_the_purse(found)
         return
     if unfinished:
@@ -274,7 +274,7 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
         began = "it" if unfinished == 1 else "them"
         say(f"You can return to {matches} kept here only with the key that began {began}.")
     if remembers and found.made is not None:
-        say("The matches, people and purses that are kept here stay; those of the backup are not added.")
+        say("This home keeps its own matches, people and purses; those of the backup are not added.")
         say("To get those, restore into another home:")
         say(f"    {command_line('identity', 'restore', file, '--home', 'DIR')}")
     else:

@@ -166,7 +166,7 @@ def _wants_to_forget(match: ListedMatch, home: Home) -> bool:
         raise Failure(what, code=ExitCode.USAGE, choices=choices)
     say(match.line())
     if match.can_go_on:
-        say("It is unfinished. If you forget it, you can never return. The others wait for you, or go on without you.")
+        say("This match is unfinished. If you forget it, you cannot return: the others wait, or go on without you.")
         words = command_line("matches", "save", match.name, *home_words(home.path))
         print(f"To keep its transcript so far: {words}")
     return agrees("Forget it?")

@@ -52,7 +52,7 @@ def resume(
 ) -> None:
     """Return to a match after a crash, a nap or a quit.
 
-    The players find each other again, whoever comes back first; the host is not needed. The bots that you seated come
+    The players find each other again in any order, and without the host. The bots that you seated come
     back with you. If the others have gone on without you, you are out, and see the rest of the match.
     """
     settings = ctx.ensure_object(Settings)
@@ -132,4 +132,4 @@ def _list(settings: Settings, as_json: bool) -> None:
     stored = archive.unfinished(kept)
     show(listed(home, stored, kept), home, as_json)
     if not (stored or as_json):
-        print("No match is unfinished here.")
+        print("There is no unfinished match here.")

@@ -81,7 +81,7 @@ class Found(NamedTuple):
 
     now: tuple[Sighting, ...]
     told: tuple[Sighting, ...]
-    """All records, those included that were changed or withdrawn later."""
+    """All records seen, including those changed or withdrawn since."""
 
 
 async def look_around(interface: str | None) -> Found:
@@ -135,7 +135,7 @@ def pick_one(found: Sequence[ListedTable], question: str, command: str) -> Liste
     while True:
         answer = _ask(f"{question} {_what_to_type(found)} ")
         if not answer.strip() and len(found) > 1:
-            print("None was chosen.")
+            print("You chose no table.")
             raise typer.Exit
         picked = pick(answer, found)
         if picked is not None:

@@ -180,7 +180,7 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
         store = stack.enter_context(archive.read_store(home))
         own = archive.own_fingerprint(home, store)
     except StoreError as error:
-        complain(f"Nobody can be recognised: {stated(error.parts)}")
+        complain(f"No player can be recognised: {stated(error.parts)}")
         return lambda _: ()
 
     def remember(verdict: Verdict) -> tuple[Acquaintance, ...]:
@@ -193,7 +193,7 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
         try:
             return tuple(each for each in known if each.person.names or each.person.is_trusted or any(each.mismatch))
         except StoreError as error:
-            complain(f"Nobody can be recognised: {stated(error.parts)}")
+            complain(f"No player can be recognised: {stated(error.parts)}")
             return ()
 
     return remember

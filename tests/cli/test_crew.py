@@ -322,7 +322,7 @@ async def test_all_nodes_wait_without_hurry_for_the_person_of_the_bots_also_afte
         levels.append(level)
         return LEVELS[level](rng)
 
-    monkeypatch.setattr("p2pdice.players.house_player", house_player)
+    monkeypatch.setattr("cli.commands.bot.house_player", house_player)
     context = cast("Any", SimpleNamespace(ensure_object=lambda _: Settings(bot.home)))
     house_bot(context, None, "Ben", level=Level.PRESS, seed="1")
     playing = asyncio.create_task(started[0])

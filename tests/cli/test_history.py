@@ -90,7 +90,7 @@ def test_own_matches_are_listed_with_their_winners(here: Run, demo: dict[str, An
 def test_a_word_that_is_no_day_is_answered_with_a_day(here: Run) -> None:
     done = here("history", "--since", "yesterday")
     assert done.returncode == ExitCode.USAGE
-    assert "yesterday is no day. Write it as 2026-11-22." in done.stderr
+    assert "yesterday is not a day, such as 2026-11-22." in done.stderr
 
 
 @pytest.mark.usefixtures("home")

@@ -103,7 +103,7 @@ def test_a_backup_is_restored_in_another_home(here: Run, home: Home, tmp_path: P
     assert here("identity", "restore", str(made), "--home", new).returncode == ExitCode.USAGE
     assert not Home(Path(new)).identity.exists()
     done = here("identity", "restore", str(made), "--yes", "--home", new)
-    assert "No unfinished match is in it" in done.stdout
+    assert "Unfinished matches are not in a backup" in done.stdout
     assert json.loads(here("identity", "--json", "--home", new, **OLD).stdout)["fingerprint"] == OWNER.fingerprint
     (match,) = json.loads(here("matches", "--json", "--home", new).stdout)["matches"]
     assert match["state"] == "finished"

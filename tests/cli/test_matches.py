@@ -139,7 +139,7 @@ def test_no_way_back_to_a_proposal_is_shown_after_which_another_match_was_played
     done = here("matches").stdout
     assert f"{proposed[:8]}  " in done
     assert "resume" not in done
-    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
+    assert here("resume", "--list").stdout == "There is no unfinished match here.\n"
     assert "There is no unfinished match here." in here("resume").stderr
 
 
@@ -159,7 +159,7 @@ def test_a_match_watched_or_forgotten_is_listed_as_long_as_its_transcript_is_the
     assert here("verify", name).returncode == ExitCode.INCOMPLETE
     (told,) = json.loads(here("matches", "--json").stdout)["matches"]
     assert (told["name"], told["state"], told["begun"], told["match"]) == (name, "transcript", None, match)
-    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
+    assert here("resume", "--list").stdout == "There is no unfinished match here.\n"
     Path(told["transcript"]).rename(tmp_path / "home" / "matches" / "\x1b[2J --yes.p2pdice")
     assert here("matches").stdout.splitlines()[1] == f"See again: p2pdice replay {match[:8]}"
 
@@ -367,7 +367,7 @@ def test_a_person_is_asked_before_a_match_is_forgotten(
     with archive_of(tmp_path) as kept:
         assert bool(kept) is not is_yes
     told = capsys.readouterr().out
-    assert "If you forget it, you can never return" in told
+    assert "If you forget it, you cannot return" in told
     assert (f"{date.fromtimestamp(0)}-friday is kept." in told) is not is_yes
 
 

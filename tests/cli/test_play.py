@@ -326,7 +326,7 @@ def test_a_table_that_does_not_answer_cannot_be_joined(here: Run, target: str) -
 
 def test_nothing_to_resume_is_said_and_nothing_is_made(here: Run, tmp_path: Path) -> None:
     """A key was made, and nobody was told."""
-    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
+    assert here("resume", "--list").stdout == "There is no unfinished match here.\n"
     for made in (False, True):
         done = here("resume")
         assert done.returncode == ExitCode.FAILURE

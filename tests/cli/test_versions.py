@@ -72,4 +72,4 @@ def test_an_old_match_cannot_be_gone_on_with(here: Run, match: str, command: tup
 
 
 def test_old_matches_are_not_in_the_list_of_what_can_be_resumed(here: Run, match: str) -> None:
-    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
+    assert here("resume", "--list").stdout == "There is no unfinished match here.\n"
