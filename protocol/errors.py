@@ -55,8 +55,8 @@ LOOK_ON: Final = (("p2pdice watch", "Watch it"),)
 class ProtocolError(Exception):
     """Base of all errors that this package defines, with all that its user has to be told.
 
-    The text is given in parts. A path is a part of its own, for whoever prints the text to quote as a shell takes it.
-    All others may quote a peer: they are escaped before they reach a terminal.
+    The text is given in parts. A path is a part of its own, so that it can be quoted for a shell. All others may quote
+    a peer: they are escaped before they reach a terminal.
     """
 
     outcome: ClassVar[str] = ""

@@ -1,7 +1,6 @@
-"""Events: everything that a node tells its owner.
+"""Events: everything that a node tells its owner, be it a person's screen or a program.
 
-A screen, the line mode, a house bot and a supervisor all read the same events. Everything here that a peer wrote was
-checked. Still, names and reasons may *contain* a peer's text: escape it before printing.
+Names and reasons may contain a peer's text: it was checked, and still must be escaped before it is printed.
 """
 
 from __future__ import annotations
@@ -51,19 +50,19 @@ class TableOpened:
     addresses: tuple[str, ...]
     """HOST:PORT forms under which this node listens."""
     advertised: bool
-    """Whether plain ``join`` lists it: not if it is private, or multicast does not work."""
+    """Plain ``join`` lists it: it is not private, and multicast works."""
     problem: str = ""
     """Why the table is not advertised."""
     is_reachable: bool = True
-    """False when this machine has no address on a network: then no other machine reaches it."""
+    """This machine has an address on a network, so others can reach it."""
     seats: int = field(kw_only=True)
     """All seats, the host's included."""
     ruleset: Ruleset = field(kw_only=True)
     """The rules of this table."""
     rules_name: str = field(default="", kw_only=True)
-    """The owner's name for house rules; empty if they have none."""
+    """The owner's name for house rules, or empty."""
     code: str = field(default="", kw_only=True)
-    """The short code, which ``p2pdice join`` takes, too, where multicast works. Empty where it does not."""
+    """The short code for ``p2pdice join``; empty where multicast does not work."""
     odds: int = field(default=2, kw_only=True)
     """As in :class:`TableJoined`."""
     talk: int = field(default=0, kw_only=True)
@@ -78,7 +77,7 @@ class CodeMade:
 
 @dataclass(frozen=True, slots=True)
 class CodeTried:
-    """Somebody has typed a wrong short code for this node's table, or guessed at it."""
+    """Somebody has typed or guessed a wrong short code for this node's table."""
 
     tries_left: int
     """Further wrong tries before the code is closed; 0 if this one has closed it."""
@@ -102,7 +101,7 @@ class TableJoined:
     ruleset: Ruleset
     seats: int
     rules_name: str = ""
-    """A name for house rules: the owner's own, else the one that a host last gave them. Empty if none is known."""
+    """A name for house rules: the owner's own, else the last one of a host; or empty."""
     odds: int = 2
     """Whether programs may show the odds of bids at this table: 0 no, 1 yes, 2 each decides."""
     talk: int = 0
@@ -175,7 +174,7 @@ HostIs = Literal["asked", "silent", "there", "full", "playing"]
 
 @dataclass(frozen=True, slots=True)
 class AwaitingHost:
-    """This node wants to sit down again with the host of the last match. Told at once, and at every change."""
+    """This node wants to sit down again with the host of the last match. Told at once, and at each change."""
 
     host: PlayerInfo | None
     """None if this node was restarted in that match, and does not know which of its players hosts."""
@@ -189,22 +188,22 @@ class AwaitingHost:
 
 @dataclass(frozen=True, slots=True)
 class AgainAsked:
-    """A guest of the match that is over wants to sit down again at this node's table. Told once for each guest and
-    match, as long as the table is not open again."""
+    """A guest of the last match wants to sit down again, and the table is not open. Told once for each guest and
+    match."""
 
     player: PlayerInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Unfamiliar:
-    """A known key plays under a new name, or a known name under a new key, as far as this home has met them in other
-    matches. Told once for each key and name, when they sit down or the match begins."""
+    """A known key plays under a new name, or a known name under a new key, by the other matches of this home. Told once
+    for each key and name, when they sit down or the match begins."""
 
     player: PlayerInfo
     known_as: tuple[str, ...]
     """Names under which the key has played here before, if this one is new."""
     namesakes: tuple[PlayerInfo, ...]
-    """Others whom this home knows by such a name, trusted ones first; a few at most."""
+    """Others with such a name, trusted ones first; a few at most."""
     trusted: tuple[str, ...] = ()
     """Fingerprints of those among them whose keys the owner trusts."""
 
@@ -224,8 +223,7 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingPlayers:
-    """This node has returned to a match that was proposed, and has not seen it begin. Told again when others are
-    awaited."""
+    """This node has returned to a proposed match, and has not seen it begin. Told again when others are awaited."""
 
     match_id: str
     """64 hexadecimal digits."""
@@ -238,7 +236,7 @@ class AwaitingPlayers:
 
 @dataclass(frozen=True, slots=True)
 class MatchFormed:
-    """Every player has signed the roster and the rules; the seats are being drawn."""
+    """Every player has signed roster and rules; the seats are being drawn."""
 
     match_id: str
     """64 hexadecimal digits."""
@@ -307,7 +305,7 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class YourTurn:
-    """The engine waits for a move of this node's owner; answer with ``Node.play``."""
+    """It is the owner's move; answer with ``Node.play``."""
 
     view: View
     token: int
@@ -316,8 +314,8 @@ class YourTurn:
 
 @dataclass(frozen=True, slots=True)
 class ConcedeAccepted:
-    """The wish to concede is stored; it takes effect with the next message that this node owes. Told again after a
-    restart, if it has not taken effect before."""
+    """The wish to concede is stored, and takes effect with the next message that this node owes. Told again after a
+    restart before that."""
 
     awaited: tuple[PlayerInfo, ...] = ()
     """Players who have to go on first; none if it has taken effect."""
@@ -329,7 +327,7 @@ class PeerLost:
 
     player: PlayerInfo
     left_on_purpose: bool = False
-    """They have quit on purpose, so nothing is wrong with the network. They may still come back."""
+    """They have quit, so nothing is wrong with the network. They may come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,15 +339,15 @@ class PeerBack:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The match waits for these players without end: their time is up, and the others are too few to go on without
-    them. It can be resumed at any time. Told again when it waits for others."""
+    """The time of these players is up, and the others are no quorum. The match waits without end, and can be resumed at
+    any time. Told again when it waits for others."""
 
     awaited: tuple[PlayerInfo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """The match waits for these players; if nothing comes from them, the others go on without them."""
+    """The match waits for these players; if nothing comes, the others go on without them."""
 
     awaited: tuple[PlayerInfo, ...]
     seconds: int
@@ -358,7 +356,7 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """The last events are void: the history goes on otherwise from an earlier step."""
+    """The history was rolled back to an earlier step: the last events no longer count."""
 
     state: State
 
@@ -376,7 +374,7 @@ class Misbehaved:
     step: int
     reason: str
     proof: Path | None = None
-    """A file that proves it to anybody: ``p2pdice verify`` needs nothing else to name the culprit."""
+    """A file that proves it: ``p2pdice verify`` needs nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,14 +388,14 @@ class MatchResult:
     """By seat."""
     transcript: Path = Path()
     confirmed: bool | None = None
-    """Every player still in the match at its last round has signed the same end. If not, the transcript is as good:
-    nobody can withhold a result. None in a replay: these signatures are no part of a transcript."""
+    """Every player in the last round has signed the same end. If not, the transcript is as good: nobody can withhold a
+    result. None in a replay, as a transcript does not hold these signatures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """The owner has left a match in which the other player is away. Nobody has signed that it is over: it counts as
-    claimed, never as won, and can still be resumed."""
+    """The owner has left a match whose other player is away. Nobody has signed its end: it counts as claimed, never as
+    won, and can be resumed."""
 
     match_id: str
     players: tuple[PlayerInfo, ...]
@@ -420,17 +418,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """This node cannot go on (its disk is full, say) and has fallen silent. The match can be resumed."""
+    """This node cannot go on, as when its disk is full. The match can be resumed."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """The players' programs have come to different states of the game: one of them has a bug, and nobody is to blame.
-
-    The match cannot go on. The files of this program should be kept for finding the bug.
-    """
+    """The players' programs disagree on the state of the game: one has a bug, and nobody is to blame. The match cannot
+    go on. The files of this program should be kept for finding the bug."""
 
     step: int
     state: str

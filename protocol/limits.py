@@ -1,8 +1,6 @@
 """All numbers that bound the work and the memory that peers cost this node, each with its reason.
 
-Subjects, in this order: how many links a stranger may hold; the handshake; bytes and messages of a link; dialling;
-messages and histories; going on without somebody; catching up; patience; spoken words; spectators; lengths of texts;
-lobbies; short codes; discovery; purses; disk. Each heading names the modules that enforce its limits.
+Each heading names the modules that enforce its limits.
 
 Lengths are in bytes unless a name says characters. Times are in seconds of a monotonic clock. A RATE is a number a
 second in the long run; a BURST is a number at once (see :mod:`protocol.rate_limit`).
@@ -19,31 +17,28 @@ KIB: Final = 1024
 # A stranger is a peer outside the roster: one that has no seat at the table and, after a match, has not just played it.
 
 LINKS_PER_ADDRESS: Final = 3
-"""Links that strangers at one address may hold, so that one machine cannot take every place. Links from this machine
-are exempt; they count towards :data:`LINKS_OUTSIDE_ROSTER`. IPv6 addresses count whole, as all machines of a LAN may
-share their first 64 bits. A machine with many of them meets :data:`LINKS_OUTSIDE_ROSTER`, and loses its links first."""
+"""Links that strangers at one address may hold, so that one machine cannot take every place. Local links are exempt,
+but count towards :data:`LINKS_OUTSIDE_ROSTER`. IPv6 addresses count whole, as all machines of a LAN may share their
+first 64 bits. A machine with many of them meets :data:`LINKS_OUTSIDE_ROSTER`, and loses its links first."""
 LINKS_OUTSIDE_ROSTER: Final = 16
-"""Links that all strangers together may hold. An idle TLS link costs some 30 KiB; a table and its spectators need no
-more."""
+"""Links that all strangers together may hold: an idle TLS link costs some 30 KiB."""
 LINKS_PER_MEMBER: Final = 3
-"""Links that one player may hold: a player may return before the old link is found dead. One more displaces that
-player's oldest."""
+"""Links that one player may hold, who may return before the old link is found dead. One more displaces the oldest."""
 REPLACEMENT: Final = 2.0
-"""Seconds between two replacements of one identity's link by a newer one: a copied key must not make a storm. Enforced
-by net/mesh.py."""
+"""Seconds between two replacements of one identity's link: a copied key must not make a storm. Enforced by
+net/mesh.py."""
 
 # The handshake, before the peer is known. Enforced by net/listener.py and net/channel.py.
 
 HANDSHAKE: Final = 5.0
-"""Seconds from the TCP connection to WELCOME. On a LAN this takes milliseconds; with a laptop that wakes up, perhaps a
-second."""
+"""Seconds from the TCP connection to WELCOME. A LAN takes milliseconds; a laptop that wakes up, perhaps a second."""
 HANDSHAKES: Final = 16
 """TLS handshakes under way at once. One more ends the oldest of the address that has most of them."""
 HANDSHAKE_RATE: Final = 5.0
-"""Handshakes a second that one address of another machine may begin. Each takes one to two milliseconds of computing,
-and a stranger gains nothing by them. A player who returns after a cut dials less often."""
+"""Handshakes a second that one address of another machine may begin. A player who returns after a cut dials less
+often."""
 HANDSHAKE_BURST: Final = 20
-"""Handshakes that one address may begin at once: the players of one machine may all come at the same moment."""
+"""Handshakes that one address may begin at once: all players of one machine may come together."""
 HANDSHAKE_COST: Final = 0.005
 """Seconds of computing that count as one handshake; an honest one takes one to two milliseconds. A hostile one may take
 more, and then counts as several."""
@@ -57,61 +52,58 @@ HANDSHAKE_FROM_LISTENER: Final = KIB + 256
 HANDSHAKE_PIECES: Final = 32
 """Pieces in which a handshake may arrive. Each costs a pass of the event loop; two or three are the rule."""
 FRAME_BEFORE_WELCOME: Final = 4 * KIB
-"""The longest frame before WELCOME: a HELLO takes a hundred bytes, and a stranger gets room for little more. Enforced
-by net/link.py."""
+"""The longest frame before WELCOME: a HELLO takes a hundred bytes. Enforced by net/link.py."""
 ACCEPT_RATE: Final = 40.0
 """Handshakes a second that all other machines together may begin, as one machine can have any number of IPv6 addresses.
 They take some 5 % of a core. Further connections wait in the system's queue."""
 ACCEPT_BURST: Final = 100
-"""Handshakes that all other machines together may begin at once."""
+"""Such handshakes at once."""
 ACCEPT_PAUSE: Final = 0.05
 """Seconds without accepting after accepting failed: the system is out of descriptors or memory."""
 REFUSAL_PAUSE: Final = 0.005
 """Seconds without accepting after a connection from an address that is over its rate."""
 ADDRESSES_WATCHED: Final = 256
-"""Addresses, or places, that are counted: where handshakes, packets, exchanges of short codes and spectators come from,
-and what this node dials. One is forgotten only when nothing of its allowance is used; further ones share one."""
+"""Addresses, or places, with an allowance of their own: where handshakes, packets, exchanges of short codes and
+spectators come from, and what this node dials. An unused allowance is forgotten; further addresses share one."""
 BACKLOG: Final = 64
-"""Connections that the system keeps waiting to be accepted. Further ones must knock again."""
+"""Connections that wait in the system's queue. Further ones must knock again."""
 KEYS_REMEMBERED: Final = 4096
-"""Keys that are remembered as admissible or not, as a look-up is faster than the check. Enforced by crypto/keys.py."""
+"""Keys in the cache of :func:`~protocol.crypto.keys.is_strict_public_key`."""
 
-# Bytes and messages. Enforced by net/link.py for each peer, and by net/link.py and net/channel.py for each link.
+# Bytes and messages. Enforced by net/link.py and net/channel.py.
 
 FRAME: Final = 64 * KIB
 """The longest frame. The largest message is a page of history for catch-up, and pages are cut to fit."""
 RATE: Final = 50.0
-"""Messages a second from one peer over all its links: many times what people produce. Above it reading stops, and TCP
-slows the peer. Strangers who come from one place count as one peer."""
+"""Messages a second from one peer over all its links: many times what people produce. Above it TCP slows the peer.
+Strangers who come from one place count as one peer."""
 BURST: Final = 200
 """Messages from one peer at once: a joint step of ten players with relays, or a reconnect, comes as one burst."""
 PASS_ON_RATE: Final = 25.0
-"""Votes a second of one author that a node passes on: to players who are not linked with the author, and to
-spectators. Enforced by match/catch_up.py. What is beyond it, a node that can use it asks for: see :data:`PAGE`. Other
-messages are one in a step, and have no such limit."""
+"""Votes a second of one author that a node passes on: to players who are not linked with the author, and to spectators.
+Enforced by match/catch_up.py. What is beyond it, a node that can use it asks for: see :data:`PAGE`. Other messages are
+one in a step, and have no such limit."""
 PASS_ON_BURST: Final = 100
-"""Votes of one author that a node passes on at once."""
+"""Such votes at once."""
 PASSED_ON_RATE: Final = 2 * PASS_ON_RATE
-"""Messages a second of one author that another player may pass on free of charge: twice what a node passes on, as
-messages bunch up on their way. So nobody is read more slowly for what others have signed. Further ones count as the
-messages of the player who passes them on. Enforced by node/session.py."""
+"""Messages a second of one author that another player may relay without charge: twice what a node relays, as messages
+bunch up on their way. Further ones count as the relaying player's own. Enforced by node/session.py."""
 PASSED_ON_BURST: Final = 2 * PASS_ON_BURST
-"""Messages of one author that another player may pass on at once, free of charge."""
+"""Such messages at once."""
 FIRST_FRAMES: Final = 4
-"""Frames of each link that never wait, though they count: enough for a greeting and a request for a seat, or all of a
-short code's exchange. So a stranger who is over the rate holds up nobody who comes from the same place."""
+"""Frames of each link that never wait, though they count: a greeting and a request for a seat, or a short code's whole
+exchange. So a stranger above the rate holds up nobody who comes from the same place."""
 PEERS_PACED: Final = 256
-"""Players, and places of strangers, whose messages are counted; see :data:`ADDRESSES_WATCHED` for further ones."""
+"""Players, and places of strangers, with an allowance of their own; further ones share one."""
 CATCH_UP_RATE: Final = 512 * KIB
-"""Bytes a second of one peer's frames that are longer than :data:`FRAME_BEFORE_WELCOME`. Only answers to NEED are. They
-count here and not as messages, as each carries hundreds of them."""
+"""Bytes a second of one peer's frames above :data:`FRAME_BEFORE_WELCOME`. Only answers to NEED are so long. They are
+not counted as messages, as each carries hundreds of them."""
 CATCH_UP_BURST: Final = 4 * KIB * KIB
 """Bytes of such frames at once: the history of a long match of ten players comes in one go."""
 FRAMES_AT_ONCE: Final = 16
-"""Frames of one link that are handled in one pass of the event loop. Then it is the turn of the other links, and what
-this node signs leaves."""
+"""Frames of one link in one pass of the event loop. Then it is the turn of the other links, and of sending."""
 THROTTLE: Final = 0.2
-"""Seconds without reading when a peer is over its rate: long enough to let a few messages through at once."""
+"""Seconds without reading when a peer is above its rate: then a few messages come through at once."""
 STARTED_FRAME: Final = 10.0
 """Seconds in which a frame must be complete once it has begun: nobody keeps a buffer open by dripping bytes."""
 OUTGOING_QUEUE: Final = 1024 * KIB
@@ -119,8 +111,7 @@ OUTGOING_QUEUE: Final = 1024 * KIB
 KEEPALIVE: Final = 5.0
 """Seconds without sending after which a node sends an empty frame, so that silence means trouble."""
 SILENCE: Final = 15.0
-"""Seconds without hearing anything after which a link is cut, three lost keepalives: the peer sleeps, its machine is
-gone or the cable is out. TCP would notice in minutes."""
+"""Seconds of silence after which a link is cut, three lost keepalives. TCP would notice in minutes."""
 SHUTDOWN: Final = 2.0
 """Seconds that a closed link may take to send its queue before it is cut."""
 TLS_PIECE: Final = 16 * KIB
@@ -129,30 +120,27 @@ TLS_WASTE: Final = 32 * KIB
 """Bytes from the peer that carry nothing: a record that is still on its way, and messages of TLS itself, such as new
 keys. Nodes do not send those, and each takes some ten microseconds."""
 LOOSE_RECORDS: Final = 8
-"""TLS records beyond two for each frame and one for every 16 KiB of it; a frame that is on its way takes five. Each
-further one counts as a message: it costs as much, though it may carry a single byte."""
+"""TLS records beyond two for each frame and one for every 16 KiB of it; a frame on its way takes five. Each further one
+counts as a message: it costs as much, though it may carry a single byte."""
 
 # Dialling. Enforced by net/dialer.py and net/mesh.py.
 
 ADDRESSES_PER_PEER: Final = 16
 """Addresses dialled side by side for one peer: anyone on the LAN can advertise thousands."""
 ADDRESSES_REMEMBERED: Final = 4
-"""Addresses kept for the next time at which a player was reached: at home, at work, by cable and by radio. Enforced by
-storage/store.py."""
+"""Addresses remembered of a player: at home, at work, by cable and by radio. Enforced by storage/store.py."""
 DIALS: Final = 48
-"""Connections that a node has under way at once, all together. A match of ten players with four addresses each needs
-thirty-six; a system may allow a program no more than 256 descriptors. Further ones wait for their turn."""
+"""Connections under way at once; further ones wait. A match of ten players with four addresses each needs thirty-six; a
+system may allow a program no more than 256 descriptors."""
 DIAL_RATE: Final = 20.0
-"""Connections a second that a node begins, all together. Others tell it whom to dial and where: proposals name
-players, and players name addresses."""
+"""Connections a second that a node begins: others tell it whom to dial, and where."""
 DIAL_BURST: Final = 100
-"""Connections that a node begins at once: nine players with up to eleven addresses each."""
+"""Such connections at once: nine players with up to eleven addresses each."""
 DIAL_RATE_PER_ADDRESS: Final = 4.0
 """Connections a second to one address of another machine: nine players of one machine that are all away, each dialled
 every three seconds. A player who names a third machine as their own must not make others besiege it."""
 DIAL_BURST_PER_ADDRESS: Final = 32
-"""Connections to one such address at once: nine players of one machine, each dialled a few times in the first
-second."""
+"""Such connections at once: each of the nine is dialled a few times in the first second."""
 BACKOFF: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3.0)
 """Seconds between two attempts to reach a wanted peer; the last one repeats."""
 
@@ -171,18 +159,16 @@ STEPS: Final = 2**32
 DEPTH: Final = 6
 """Arrays in arrays: a genesis, the deepest value, has four."""
 ARRAY: Final = 1024
-"""Items of an array: a page, the longest, has some three hundred messages. The header of an array makes room for all
-its items before the first of them is there. Without this limit a few bytes would claim megabytes, once for each array
-in an array."""
+"""Items of an array: a page, the longest, has some three hundred messages. The decoder makes room for all items that
+the header of an array announces: without this limit a few bytes would claim megabytes, at each level of nesting."""
 FUTURE_PER_AUTHOR: Final = 16
-"""Messages kept of one author for later steps than the open one. Each link is in order, but not with the others, so an
-author can be some turns ahead of what another link has delivered. Messages that do not fit are asked for again."""
+"""Messages kept of one author for steps after the open one, as an author can be some turns ahead of what another link
+has delivered. Messages that do not fit are asked for again."""
 CHECKED: Final = 512
-"""Messages whose signatures are remembered as right, so that they are not checked again."""
+"""Messages in the cache of right signatures."""
 TRANSCRIPT: Final = 64 * KIB * KIB
-"""Bytes of a transcript: two thousand rounds of long bidding of ten players, where fifty are many. A larger file is
-refused before it is looked at. Judging one takes little more memory than its size; replaying it, up to about fifteen
-times as much."""
+"""Bytes of a transcript: two thousand rounds of long bidding of ten players, where fifty are many. Judging one takes
+little more memory than its size; replaying it, up to about fifteen times as much."""
 EVIDENCE: Final = 64
 """Messages after the end of a transcript that are looked at: two for each player would do."""
 STATES_APART: Final = 32
@@ -191,15 +177,13 @@ STATES_APART: Final = 32
 # Going on without somebody. Enforced by consensus/branches.py, consensus/ballot.py and match/waiting.py.
 
 RELAY: Final = 0.5
-"""Seconds between a majority of ABSENTs and the CLOSE that rests on it. In this time the majority's votes reach all who
-are connected. So a voter who tells each of them something else is found out before anything is decided. It is also the
-patience with a convicted player."""
+"""Seconds between a majority of ABSENTs and the CLOSE that rests on it, and the patience with a convicted player. In
+this time the votes reach all who are connected, so an equivocating voter is found out before anything is decided."""
 IDS_PER_SLOT: Final = 2
-"""Different messages kept of one author for one slot, or for one round and kind of votes: two prove that the author
-contradicts themselves."""
+"""Different messages kept of one author for one slot, or for one round and kind of votes: two prove equivocation."""
 BRANCHES_PER_SLOT: Final = 12
 """Different messages kept of one author for one slot, if somebody has signed behind them: each of nine others may have
-been told something else, and have gone on."""
+been told something else."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are looked at: two for each of eight players who have all signed two messages."""
 VOTE_ROUNDS: Final = 3
@@ -220,8 +204,8 @@ NEED_BURST: Final = 8
 ASKERS: Final = 64
 """Peers whose requests are counted; see :data:`ADDRESSES_WATCHED` for further ones."""
 WASTE_RATE: Final = 50.0
-"""Useless messages a second in one peer's answers, those that bring the history no further. Each takes a few tenths of
-a millisecond, as its signature must be checked. Above it that peer is asked for no more pages."""
+"""Messages a second in one peer's answers that bring the history no further: checking each takes a few tenths of a
+millisecond. Above it that peer is asked for no more pages."""
 WASTE_BURST: Final = 1500
 """Useless messages at once: all the votes since a LOCK that a node comes back to find."""
 WASTE_KNOWN: Final = 0.1
@@ -258,25 +242,23 @@ WORD_BURST: Final = 5
 WORD_BURST_HEARD: Final = 8
 """Words of one author that are heard at once: words said within the limits may arrive closer together."""
 FLOOR_RATE: Final = 4.0
-"""Words a second that are heard in all at one table or in one match: a player who leaves and comes back under new keys
-is a new author every time."""
+"""Words a second at one table or in one match, of all authors: somebody who comes back with a new key is a new
+author."""
 FLOOR_BURST: Final = 20
-"""Words that are heard in all at once: as when everybody cheers at the end."""
+"""Such words at once: everybody cheers at the end."""
 FLOORS: Final = 16
 """Tables and matches whose words are counted: a node hears of three at a time at most."""
 SPEAKERS: Final = 64
-"""Authors whose last word is remembered: many more than sit together in an evening. The one who has been silent for
-longest is forgotten first."""
+"""Authors whose last word is remembered: many more than sit together in an evening."""
 
 # Spectators. Enforced by node/host.py, node/audience.py and node/watching.py.
 
 SPECTATORS_OF_A_LOBBY: Final = 8
 """Half of :data:`LINKS_OUTSIDE_ROSTER`: a player who wants a seat finds a free link."""
 SPECTATOR_PAGES: Final = 64
-"""Answers to NEED that a spectator may ask for at once: 3 MiB, more than any match of reasonable length. Spectators who
-come from one place share them."""
+"""Answers to NEED for a spectator at once: 3 MiB, more than any usual match. Spectators from one place share them."""
 SPECTATOR_PAGE_RATE: Final = 2.0
-"""Further answers a second: a spectator who asks for more costs a player bandwidth, and already has everything."""
+"""Further answers a second: they cost a player bandwidth."""
 SPECTATOR_LINKS: Final = 3
 """Players that a spectator follows side by side. Each relays everything, so that any one of them would do."""
 
@@ -307,9 +289,8 @@ storage/store.py."""
 # Lobbies, and forming a match. Enforced by node/host.py, node/guest.py, node/playing.py and match/lobby.py.
 
 JOIN_RATE: Final = 2.0
-"""Seats a second that a host gives to guests, newcomers or not. Each may end a proposed match and begin another, in
-which all players at the table sign. A guest who asks too soon waits, with the latest request only. So a guest who asks
-without end keeps nobody out."""
+"""Seats a second that a host gives. Each may end a proposed match and begin another, in which all players at the table
+sign. A guest who asks too soon waits, with the latest request only, and keeps nobody out."""
 JOIN_BURST: Final = 20
 """Seats given at once: everybody sits down, and some of them twice."""
 SEATS_ASKED: Final = 3
@@ -324,94 +305,88 @@ KNOWN_BY_NAME: Final = 256
 """Names that are kept of people who were shown at a table: a host can show any number."""
 LOBBY_RATE: Final = 6.0
 """Changes of a table and proposals a second that a guest or a spectator takes from a host. An honest host sends three
-for each seat that it gives. Above the rate the table is left: each frame costs signatures or is told to the
-owner."""
+for each seat that it gives. Above the rate the table is left: each frame costs signatures or is told to the owner."""
 LOBBY_BURST: Final = 100
 """Such frames at once: those of an honest host for :data:`JOIN_BURST` seats, and after a silence of the link."""
 
 AWAY_TOLD: Final = 1.0
-"""Seconds after which a spectator is told whom the players do not reach any more."""
+"""Seconds after which a spectator is told which players are out of reach."""
 WATCHERS_TOLD: Final = 1.0
 """Seconds after which a change of those who watch is told: a link may only have been replaced."""
 
 UNSIGNED: Final = 15.0
-"""Seconds for which a host waits for the signatures of one guest, in all proposals together: as long as it takes to
-find a link dead."""
+"""Seconds for which a host waits for one guest's signatures, in all proposals together: see :data:`SILENCE`."""
 LINK_LOST: Final = 2.0
 """Seconds that host and guest wait for each other if their link is lost while a match forms."""
 FAILURES: Final = 3
-"""Guests who have failed after whom the host seats nobody new: else newcomers could keep a match from forming."""
+"""Failed guests after whom the host seats nobody new: else newcomers could keep a match from forming."""
 ASK_OTHERS: Final = 2.0
-"""Seconds from the COMMIT that binds a guest until it dials the other players: a host of the LAN has answered then."""
+"""Seconds from the COMMIT that binds a guest until it dials the other players: most hosts have answered by then."""
 BOUND: Final = 30.0
-"""Seconds for which a guest waits for the match that binds it: longer than an honest host waits for other guests."""
+"""Seconds for which a bound guest waits for its match: longer than an honest host waits for other guests."""
 PROPOSALS: Final = 32
-"""Proposals in which a guest signs COMMIT with one join record, and those given up that are kept in all: a host could
-make them without end. An honest one makes 3, and two for each guest."""
+"""Proposals in which a guest signs COMMIT with one join record, and given-up ones that are kept: a host could make them
+without end. An honest one makes three, and two for each guest."""
 
 # Short codes. Enforced by node/door.py and node/inquiry.py.
 
 CODE_TRIES: Final = 3
-"""Wrong tries that close a short code; a guest's program tries at most so many players for a code that was typed. Each
-is one guess among four million, and people mistype a word now and then."""
+"""Wrong tries that close a short code, and players that a guest's program tries for one typed code. Each is one guess
+among four million, and people mistype a word now and then."""
 CODE_RATE: Final = 8.0
-"""Exchanges a second that a host takes part in. Each takes some 12 ms of computing, together a tenth of a core. Further
-ones wait for their turn: they are all answered within two seconds, as only so many links may wait."""
+"""Exchanges a second that a host takes part in: together they take a tenth of a core. Further ones wait, two seconds at
+most, as only so many links may wait."""
 CODE_BURST: Final = 10
 """Exchanges at once: everybody at the table types the code."""
 CODE_RATE_PER_PLACE: Final = 0.1
-"""How many failed exchanges of one place are forgotten per second: those with a wrong proof, or none. A place with more
-of them has its turn after all others."""
+"""Failed exchanges of one place that are forgotten per second: those with a wrong proof, or none. A place with more of
+them has its turn after all others."""
 CODE_BURST_PER_PLACE: Final = 5
-"""Failed exchanges after which a place is still served in the order of coming: people mistype a code, and lose a
-connection."""
+"""Failed exchanges that cost a place nothing yet: people mistype a code, and lose a connection."""
 CODE_BREAKS: Final = 5
-"""Exchanges broken off for one code after which the host is told, once: some people lose a connection."""
+"""Exchanges broken off for one code after which the host is told, once."""
 CODE_SEARCH: Final = 20.0
-"""Seconds for which a guest tries those who say that they have the number, all together."""
+"""Seconds for which a guest tries all hosts that claim the number."""
 
-# Discovery by multicast DNS. Enforced by net/mdns.py, net/mdns.py, net/discovery.py and node/locator.py.
+# Discovery by multicast DNS. Enforced by net/mdns.py, net/discovery.py and node/locator.py.
 
 DATAGRAM: Final = 1472
-"""Bytes of a multicast packet that is read, as many as fit into one Ethernet frame. One table takes some 500; a sender
-with many tables splits them."""
+"""Bytes of a multicast packet that is read, as many as fit into one Ethernet frame. One table takes some 500."""
 DATAGRAM_RATE: Final = 500.0
-"""Multicast packets a second that are looked at, of all services of the network together. Looking at one takes some
-30 microseconds, whatever its content. Further ones stay with the system, which throws them away."""
+"""Multicast packets a second that are looked at, of all services of the network. One takes some 30 microseconds,
+whatever its content. The system throws further ones away."""
 DATAGRAM_BURST: Final = 1000
-"""Multicast packets that are looked at in one go."""
+"""Such packets at once."""
 DATAGRAM_REST: Final = 0.1
-"""Seconds without looking at packets when there were too many."""
+"""Seconds without reading after too many packets."""
 HEARD_RATE: Final = 100.0
 """Packets a second that name the service and are therefore parsed. A full one takes a tenth of a millisecond."""
 HEARD_BURST: Final = 600
-"""Packets that are parsed in one go: all tables of a full network answer one question."""
+"""Such packets at once: all tables of a full network answer one question."""
 HEARD_RATE_PER_ADDRESS: Final = 50.0
 """Packets a second of one address that are parsed: a noisy sender must not drown out all others."""
 HEARD_BURST_PER_ADDRESS: Final = 400
-"""Packets of one address that are parsed in one go: many nodes may run on one machine."""
+"""Such packets at once: many nodes may run on one machine."""
 TABLES: Final = 256
 """Advertised tables kept: anyone on the LAN can invent more, and nobody reads a longer list."""
 TABLES_ASKED_FOR: Final = 8
-"""Tables whose details are asked for at once, once a second. Further ones wait their turn."""
+"""Tables whose details are asked for at once, each second. Further ones wait."""
 TABLE_ANSWER: Final = 3.0
 """Seconds for which the name of a table is remembered without the details that make it one."""
 TABLE_LIFE: Final = 4500
 """Seconds for which an advertised table is believed at most: as long as honest ones say (RFC 6762, §10)."""
 LOOK: Final = 0.1
-"""Seconds between two looks at the tables that were heard of, however many there are."""
+"""Seconds between two updates of the list of tables, however many there are."""
 ADDRESSES_PER_NAME: Final = 4 * ADDRESSES_PER_PEER
-"""Addresses told for the tables of one name; each of them is asked for its table. One or two honest tables have fewer.
-A forger of more must not make others dial without end: then no address is asked, as nobody knows which to leave out."""
+"""Addresses advertised for the tables of one name; each of them is asked. One or two honest tables have fewer. With
+more, none is asked, as nobody knows which are forged: a forger must not make others dial without end."""
 FORMER_TABLES: Final = 256
-"""Earlier advertisements kept after they have changed, for names that change hands while a node looks for them. Honest
-tables change a few times an hour. Above this no name is trusted."""
+"""Former advertisements kept, for names that change hands while a node looks for them. Honest tables change a few times
+an hour. Above this no name is trusted."""
 FORMER_LIFE: Final = 60.0
-"""Seconds for which an earlier advertisement is kept: a person may look at a list of tables for a while before
-choosing."""
+"""Seconds for which a former advertisement is kept: a person may take a while to choose from the list."""
 ANSWER_INTERVAL: Final = 0.15
-"""Seconds between two answers by multicast. RFC 6762 (§6) wants one; but then a question just before another would
-leave the field to a forger for as long."""
+"""Seconds between two answers by multicast. RFC 6762 (§6) wants one second, for which a forger would have the field."""
 KNOWN_ANSWERS: Final = 20
 """Tables that a question names as known, so that they do not answer: as many as fit into its packet."""
 
@@ -422,15 +397,14 @@ RECORDS: Final = 1024
 LEDGER: Final = 44 * KIB
 """Bytes of a purse: a record has some 26, the longest 56."""
 SHOWN_LEDGER: Final = 60 * KIB
-"""Bytes of a frame with a purse: the evidence of a match of ten players with eight addresses each takes some nine
-thousand."""
+"""Bytes of a frame with a purse and its evidence, which takes some nine thousand for ten players."""
 SOULS: Final = 15
 """Kinds of Twin Souls."""
 LEDGER_RATE: Final = 2.0
 """Purses a second of one peer that are looked at: each has up to forty signatures, which take a hundredth of a
 second."""
 LEDGER_BURST: Final = 20
-"""Purses at once: everybody sits down, and is handed a purse back."""
+"""Such purses at once: everybody sits down, and is handed a purse back."""
 LEDGERS_WAITING: Final = 32
 """Purses of one peer that wait for their turn; what comes above that is lost."""
 TABLE_LEDGER_RATE: Final = 8.0
@@ -438,8 +412,7 @@ TABLE_LEDGER_RATE: Final = 8.0
 TABLE_LEDGER_BURST: Final = 90
 """At once: nine guests sit down, and each hands back some."""
 REFUSED_RATE: Final = 0.1
-"""The host is told this often in a second, at most, that a purse without a seat was refused: keys are free, so one
-stranger can show any number."""
+"""Times a second, at most, that the host is told of a refused purse without a seat: a stranger can show any number."""
 REFUSED_BURST: Final = 5
 """So often at once: for friends."""
 
@@ -448,13 +421,13 @@ REFUSED_BURST: Final = 5
 KEY_FILE_BYTES: Final = 64 * KIB
 """Bytes read of a key file, which has a few hundred."""
 BACKUP: Final = KIB * KIB * KIB
-"""Bytes of a backup: some thousands of matches. Looking through one takes time in proportion to its size."""
+"""Bytes of a backup: some thousands of matches."""
 BACKUP_VALUE: Final = KIB * KIB
-"""Bytes of one value in it, beyond everything that is ever stored: no frame is as long."""
+"""Bytes of one value in it: nothing that is stored is as long."""
 BACKUP_OPERATIONS: Final = 20_000
-"""Operations of SQLite to read how the tables of a backup are defined; it takes some hundred."""
+"""Operations of SQLite to read the definitions of a backup's tables; it takes some hundred."""
 LOG_BYTES: Final = 1_000_000
-"""Bytes after which the log is put aside, once: a peer that provokes warnings fills no disk."""
+"""Bytes after which the log is put aside, once: a peer that causes warnings fills no disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

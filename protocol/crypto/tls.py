@@ -90,7 +90,7 @@ class Credentials:
 
 
 def credentials(identity: Ed25519PrivateKey) -> Credentials:
-    """Issue the certificate of ``identity`` and load it for both directions."""
+    """Issue a certificate, and load it for both directions."""
     return Credentials(identity.public_key().public_bytes_raw(), server_context(identity), client_context(identity))
 
 

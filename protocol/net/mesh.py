@@ -36,7 +36,7 @@ from protocol.wire.frames import (
 )
 
 REPLACED: Final = Refuse(RefuseCode.REFUSED, "another program with your key has taken your place")
-"""Sent on a link that a newer one to the same identity replaces."""
+"""Last frame on a displaced link."""
 
 
 class RefusedError(PeerError):

@@ -43,6 +43,22 @@ if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
 
 
+log = logging.getLogger(__name__)
+
+_HEADER: Final = GENESIS + 64
+"""Bytes within which the header of every transcript ends."""
+
+
+class TranscriptFile(NamedTuple):
+    """A transcript that lies in a home."""
+
+    match: bytes
+    """The id of its match."""
+    path: Path
+    genesis: bytes
+    """Unchecked, as it stands in the header."""
+
+
 def open_store(home: Home) -> Store:
     """Open the store of a home to write it.
 
@@ -399,7 +415,7 @@ def transcript(store: Store, stored: StoredMatch) -> bytes:
 
 
 def replica(store: Store, stored: StoredMatch) -> Replica:
-    """Return what a store knows of a match.
+    """Return the replica of a stored match.
 
     :raises NodeError: if it is an old one.
     :raises StoreError: if the stored match is damaged.
@@ -411,22 +427,6 @@ def replica(store: Store, stored: StoredMatch) -> Replica:
     except (PeerError, StoreError) as error:
         raise DamagedMatchError(f"the stored match is damaged: {error}") from None
     return found
-
-
-log = logging.getLogger(__name__)
-
-_HEADER: Final = GENESIS + 64
-"""Bytes within which the header of every transcript ends."""
-
-
-class TranscriptFile(NamedTuple):
-    """A transcript that lies in a home."""
-
-    match: bytes
-    """The id of its match."""
-    path: Path
-    genesis: bytes
-    """Unchecked, as it stands in the header."""
 
 
 def _genesis_of(path: Path) -> bytes | None:

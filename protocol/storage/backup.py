@@ -6,9 +6,9 @@ node may write to it, and the key file as it is, so with its passphrase if it ha
 A backup from elsewhere can be anything that SQLite takes for a database. So its tables must be, word for word, those
 that this program writes: SQLite computes nothing on reading them, and each page is read a few times at most.
 
-It holds no match that was not over. Whoever returned to such a match with older messages than they have sent, or on two
-machines at once, could sign two messages for one step: a contradiction, which looks like cheating. With the match left
-out, its match key and seed are gone, so nobody can sign anything in it. Only the home itself can return to it.
+It holds no unfinished match. An owner who returned to one with older messages than they have sent, or on two machines
+at once, could sign two messages for one step: equivocation, which looks like cheating. With the match left out, its
+match key and seed are gone, so nobody can sign anything in it. Only the home itself can return to it.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def _schema(database: sqlite3.Connection) -> list[tuple[object, ...]]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Call whatever is wrong with a backup an error of it."""
+    """Turn each failure to read a backup into a :class:`BackupError`."""
     try:
         yield
     except (sqlite3.Error, StoreError, UnicodeDecodeError, OverflowError) as error:

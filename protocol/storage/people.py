@@ -109,7 +109,7 @@ class People:
         return tuple(sorted(people, key=lambda person: (-(person.met or 0), person.name, person.fingerprint)))
 
     def person(self, key: str, but: bytes = b"") -> Person:
-        """Return what is known of a key.
+        """Return the person with a key.
 
         :param key: its fingerprint.
         :param but: a match that does not count.

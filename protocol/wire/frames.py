@@ -109,13 +109,13 @@ class Refuse(NamedTuple):
 
 
 class JoinTable(NamedTuple):
-    """A join record, not parsed yet."""
+    """A join record, unparsed."""
 
     record: Value
 
 
 class Customs(NamedTuple):
-    """How people want it at a table; nobody signs it."""
+    """Wishes of the people at a table; unsigned."""
 
     odds: int = 2
     """Whether programs may show the odds of bids: 0 no, 1 yes, 2 each decides."""
@@ -124,7 +124,7 @@ class Customs(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The table as its guests must know it, sent again whenever it changes."""
+    """The table as its guests must know it; sent at each change."""
 
     name: str
     ruleset: Value
@@ -132,12 +132,12 @@ class Table(NamedTuple):
     patience: Value
     players: tuple[tuple[str, bytes], ...]
     rules_name: str = ""
-    """What the host calls house rules; empty if nothing. It is for people, and nobody signs it."""
+    """The host's name for house rules, or empty: for people, and unsigned."""
     customs: Customs = Customs()
 
 
 class Propose(NamedTuple):
-    """The host's genesis, not parsed yet."""
+    """The host's genesis, unparsed."""
 
     genesis: bytes
     resignation: tuple[bytes, bytes] | tuple[()] = ()
@@ -184,14 +184,14 @@ class Leave(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Some players of the match cannot be reached by the sender."""
+    """The sender cannot reach some players of the match."""
 
     match: bytes
     authors: tuple[int, ...]
 
 
 class Say(NamedTuple):
-    """A word that somebody said, not parsed yet."""
+    """A spoken word, unparsed."""
 
     data: bytes
     signature: bytes
@@ -269,25 +269,11 @@ _TYPES: Final = frozenset(map(int, _Type))
 _WATCH: Final = "watch"
 _CODE: Final = "code"
 
-_TYPE_OF: Final = {
-    Hello: _Type.HELLO,
-    Welcome: _Type.WELCOME,
-    Refuse: _Type.REFUSE,
-    JoinTable: _Type.JOIN,
-    Table: _Type.TABLE,
-    Propose: _Type.PROPOSE,
-    Carried: _Type.MESSAGE,
-    Need: _Type.NEED,
-    Page: _Type.PAGE,
-    Leave: _Type.LEAVE,
-    Cut: _Type.CUT,
-    Say: _Type.SAY,
-    Have: _Type.HAVE,
-    ShowLedger: _Type.LEDGER,
-    CodeElement: _Type.ELEMENT,
-    CodeProof: _Type.PROOF,
-    Seat: _Type.SEAT,
-}
+_CLASSES: Final = (
+    *(Hello, Welcome, Refuse, JoinTable, Table, Propose, Carried, Need, Page),
+    *(Leave, Cut, Say, Have, ShowLedger, CodeElement, CodeProof, Seat),
+)
+_TYPE_OF: Final[dict[type, int]] = dict(zip(_CLASSES, map(int, _Type), strict=True))
 _MESSAGE: Final = bytes((0x93, _Type.MESSAGE))
 """First bytes of the most frequent frames."""
 
@@ -309,7 +295,7 @@ def encode_frame(frame: Frame) -> bytes:
         aim = frame.aim
         kind = {WatchAim: (_WATCH,), CodeAim: (_CODE,)}.get(type(aim), ())
         fields = (*fields[:-1], (*kind, *aim))
-    return encode(cast("Value", (int(_TYPE_OF[type(frame)]), *fields)))
+    return encode(cast("Value", (_TYPE_OF[type(frame)], *fields)))
 
 
 def decode_frame(data: bytes) -> Frame:
