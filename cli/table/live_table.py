@@ -85,7 +85,6 @@ class LiveTable(Table):
         """What was typed after *again*, if the end of the match was not shown yet."""
 
     def begin(self) -> None:
-        """Show the match that the node is in already."""
         if (match := self._node.match) is not None and match.is_formed:
             self.board.match, self.board.players = match.history.match.hex(), match.info
 
@@ -204,7 +203,6 @@ class LiveTable(Table):
         return clock if clock is not None and (clock.seconds or clock.goes_on) else None
 
     def progress(self) -> Progress | None:
-        """Return how far the open step of the match is."""
         match = self._node.match
         return match.progress if match is not None and self.board.match else None
 
@@ -212,7 +210,6 @@ class LiveTable(Table):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the person has typed *again*, and has no seat yet."""
         return False
 
     def _status(self) -> str:
@@ -339,7 +336,7 @@ class SpectatorTable(LiveTable):
     kind = "s"
 
     def __init__(self, node: Node, settings: Settings, showing: Showing, target: str) -> None:
-        super().__init__(node, settings, showing, again=self._nobody)
+        super().__init__(node, settings, showing, again=_sit_elsewhere)
         self.wants_seat = False
         """The reader wants to play the next match."""
         self._target = target
@@ -356,9 +353,6 @@ class SpectatorTable(LiveTable):
             self._say("You can play again when the match is over.")
         else:
             self.wants_seat = self._has_left = True
-
-    async def _nobody(self, _wish: str) -> None:
-        """Do nothing: for the next match the reader sits at a new table of the same node."""
 
     async def _end_of_input(self) -> None:
         if self.face.is_interactive:
@@ -390,3 +384,7 @@ async def report(node: Node) -> None:
                 raise Failure(narrate(event, seating), code=closing_code(event))
             case Stopped():
                 raise Failure(narrate(event, seating))
+
+
+async def _sit_elsewhere(_wish: str) -> None:
+    """Do nothing: for the next match a watcher sits at a new table of the same node."""

@@ -120,7 +120,6 @@ class PlayerTable(LiveTable):
         """Those at somebody else's table with the name of somebody trusted and another key, until the reader
         decides."""
         self._lesson: LessonTable | None = None
-        """The lesson that is shown in the lobby."""
         self._teaching: asyncio.Task[None] | None = None
         self._knows_help = False
         """The player has been told that there is help."""
@@ -143,7 +142,6 @@ class PlayerTable(LiveTable):
             super().begin()
 
     def way_back(self) -> str:
-        """Return the consequences of leaving now, and the command to return to the match."""
         if not self.board.match or self._looks_on or (match := self._node.match) is None:
             return "You left the table."
         words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
@@ -172,7 +170,6 @@ class PlayerTable(LiveTable):
 
     @property
     def _looks_on(self) -> bool:
-        """Whether this reader watches a match of others."""
         return bool(self.board.seating.names) and self.board.me is None
 
     # Events of the node
@@ -403,7 +400,6 @@ class PlayerTable(LiveTable):
                 self.board.staked = staked(move)
 
     def _refuse(self, move: Move, turn: YourTurn, error: RulesError) -> None:
-        """Answer a move that the rules refuse; the first time that it is no raise, with the rule."""
         state = turn.view.state
         answer = refusal(move, turn.view, self.board.seating.names, error)
         if isinstance(move, Bid) and is_no_raise(move, state) and not self._knows_raises:
@@ -485,7 +481,6 @@ class PlayerTable(LiveTable):
             self._stop_lesson()
 
     def _stop_lesson(self) -> None:
-        """Show this table again."""
         if self._lesson is None:
             return
         self._lesson = None

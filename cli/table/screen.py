@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
@@ -19,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.filters import Condition, Filter
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import (
@@ -68,8 +67,6 @@ if TYPE_CHECKING:
     from cli.table.theme import Ground, Theme
     from cli.table.writer import Writer
     from protocol.events import PlayerInfo
-
-    _Add = Callable[..., Callable[[Callable[[KeyPressEvent], None]], Callable[[KeyPressEvent], None]]]
 
 _TALK: Final = 1000
 """Entries that are kept for looking back."""
@@ -132,13 +129,11 @@ class Screen:
         self._with_odds: bool | None = None
         """As the reader wants it; None as the table has it."""
         self._page: Page | None = None
-        """A text that covers the table."""
         self._picked = 0
         """The choice of the dialogue that arrows have reached."""
         self._person: PlayerInfo | None = None
         """The player in the lobby whom arrows have picked. They may have left since."""
         self._dialog: Dialog | None = None
-        """The dialogue that was shown last."""
         self._answers: list[str] | None = None
         """The answers to the last line, while the table obeys it."""
         self._reply: tuple[str, ...] = ()
@@ -146,11 +141,9 @@ class Screen:
         self._replied: object = None
         """Whose turn it was when the answer was given."""
         self._asked = ""
-        """The line that is answered."""
         self._is_leaving = False
         """The last key was Ctrl-C."""
         self._was_leaving = False
-        """The last but one was Ctrl-C."""
         self._title = ""
         self._is_late = False
         """The bell has rung for the end of this turn."""
@@ -188,16 +181,12 @@ class Screen:
         with suppress(Exception):  # the reader has seen it raised
             await self._running
         self._stack.close()
-        self._print_last_words()
-        if self._writer is not None:
-            await self._writer.drain(PATIENCE)
-
-    def _print_last_words(self) -> None:
-        """Print the table's last words on the terminal itself, where they stay."""
         columns = self._output.get_size().columns
         text = "".join(f"{wrapped(words, columns)}\n" for words in self._owner.last_words)
-        self._output.write_raw(harmless(text).replace("\n", "\r\n"))
+        self._output.write_raw(harmless(text).replace("\n", "\r\n"))  # on the terminal itself, where they stay
         self._output.flush()
+        if self._writer is not None:
+            await self._writer.drain(PATIENCE)
 
     async def _run(self) -> None:
         has_titles = self._writer is not None and has_title()
@@ -232,7 +221,7 @@ class Screen:
                 async with asyncio.timeout(max(until_second, _TICK / 2)):
                     await self._woken.wait()
             self._woken.clear()
-            now = (self._gauge(), self._seconds(), self._away())
+            now = (self._gauge(), self._seconds(), self._table.away())
             if now != shown:
                 shown = now
                 self._app.invalidate()
@@ -379,7 +368,7 @@ class Screen:
         typed = str(meant) if isinstance(meant, Bid) else line.picked
         with_odds, dialog = self.with_odds, self._shown_dialog()
         progress, clock = table.progress(), table.clock()
-        away = self._away()
+        away = self._table.away()
         known = [*board.seating.players] or [*board.players]
         absent = [player for player in known if player.fingerprint in away]
         keys = moment.keys(
@@ -409,7 +398,8 @@ class Screen:
         if self._page is not None:
             keys = [("PgDn", "next page"), ("Esc", "back to the table")]
         if width(band.text) + width(band.right) + 8 > columns:
-            band = replace(band, text=_shortened(band.text))
+            text = band.text.removeprefix("Your turn: ")
+            band = replace(band, text=text[:1].upper() + text[1:])
         line.hints = [key for key, _ in keys]
         listed = line.completions()
         return Scene(
@@ -440,7 +430,6 @@ class Screen:
 
     @property
     def with_odds(self) -> bool:
-        """Whether chances are shown."""
         wanted = self._table.gives_odds if self._with_odds is None else self._with_odds
         return wanted and bool(self._table.board.odds)
 
@@ -460,7 +449,6 @@ class Screen:
         return not (board.match or board.over is not None or board.claimed is not None or self._table.keys)
 
     def _pick(self) -> int | None:
-        """Return the player in the lobby whom arrows have picked."""
         board = self._table.board
         if self._person not in board.players or not self._is_lobby():
             return None
@@ -469,9 +457,6 @@ class Screen:
     def _others(self) -> list[PlayerInfo]:
         """Return the players of the lobby from whom arrows pick."""
         return [player for player in self._table.board.players if not player.is_me] if self._is_lobby() else []
-
-    def _away(self) -> dict[str, int]:
-        return self._table.away()
 
     def _gauge(self) -> Gauge | None:
         """Return how much of an exchange between programs is done. A person's decision has no gauge."""
@@ -525,7 +510,6 @@ class Screen:
         self._page = replace(self._page, at=min(max(self._page.at + pages * room, 0), most))
 
     def _choose(self, place: int) -> None:
-        """Make a choice of the dialogue."""
         assert self._dialog is not None
         line = self._dialog.choices[place].line
         self._table.close_dialog()
@@ -614,11 +598,6 @@ class Screen:
             def _(_event: KeyPressEvent, line: str = line) -> None:
                 self._submit(line)
 
-        self._bind_page(add, is_open)
-        self._bind_dialog(add, is_asking)
-        return merge_key_bindings([self._line.bindings(is_closed), keys])
-
-    def _bind_page(self, add: _Add, is_open: Filter) -> None:
         for key in (Keys.Any, Keys.Enter, Keys.Escape, Keys.Tab, Keys.Backspace, "up", "down", "left", "right", " "):
 
             @add(key, filter=is_open, eager=key == Keys.Escape)
@@ -627,7 +606,6 @@ class Screen:
                 if event.data.isalnum() and self._shown_dialog() is None:  # it begins what is typed next
                     event.app.key_processor.feed(event.key_sequence[0], first=True)
 
-    def _bind_dialog(self, add: _Add, is_asking: Filter) -> None:
         @add(Keys.Any, filter=is_asking)
         def _(event: KeyPressEvent) -> None:
             assert self._dialog is not None
@@ -649,10 +627,7 @@ class Screen:
         def _(_event: KeyPressEvent) -> None:
             self._table.close_dialog()
 
-
-def _shortened(text: str) -> str:
-    """Return what a narrow band says: ``Your turn: raise …`` without its first words."""
-    return text.removeprefix("Your turn: ")[:1].upper() + text.removeprefix("Your turn: ")[1:]
+        return merge_key_bindings([self._line.bindings(is_closed), keys])
 
 
 def _drop_late_answers(app: Application[None]) -> None:

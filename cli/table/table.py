@@ -302,7 +302,6 @@ class Table(ABC):
     # Typed lines
 
     async def listen(self) -> None:
-        """Obey typed lines until the person leaves."""
         while not self._has_left:
             if (line := await self.face.read()) is None:
                 await self._end_of_input()
@@ -378,7 +377,6 @@ class Table(ABC):
         return word in self.words
 
     def offered(self) -> list[str]:
-        """Return the words that are of use now."""
         return [word for word in self.words if self.is_offered(word)]
 
     def _short_words(self) -> list[str]:
