@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from cli.settings import Settings
+from cli.table.player_table import PlayerTable
 
 
 class Paper:
@@ -37,3 +43,13 @@ class Paper:
 
     def show(self, table: object) -> None:
         """It keeps sentences only."""
+
+
+def on_paper(
+    node: object = None, *, home: Path | None = None, is_interactive: bool = True, **options: Any
+) -> tuple[PlayerTable, Paper]:
+    """Return the table of a player whose node is this one, or has as much of one as a test needs, and its paper."""
+    paper = Paper(is_interactive=is_interactive)
+    return PlayerTable(
+        cast("Any", node or SimpleNamespace()), Settings(home), face=cast("Any", paper), **options
+    ), paper

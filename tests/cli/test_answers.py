@@ -8,19 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from cli.settings import Settings
 from cli.table import answers
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Scene
-from cli.table.table import Face
 from cli.table.theme import Theme
 from p2pdice.engine import apply, new_match
 from p2pdice.moves import Concede, Play, Stake
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol import events as node
-from tests.cli.paper import Paper
+from tests.cli.paper import Paper, on_paper
 from tests.cli.test_line import BEN, Table
 from tests.cli.test_waiting import OVER
 
@@ -62,8 +60,7 @@ def staking(funds: int = 1000, tickets: int = 0) -> tuple[PlayerTable, Paper, li
     owner = SimpleNamespace(
         play=lambda move, _: played.append(move), match=None, coins=None, pledge="", can_claim=False
     )
-    paper = Paper(is_interactive=True)
-    line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
+    line, paper = on_paper(owner, home=Path("home"))
     line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
     line.take(node.YourTurn(view(state, 0, ())._replace(funds=funds, tickets=tickets), 1))
     return line, paper, played

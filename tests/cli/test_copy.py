@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 
 import pytest
 
-from cli.settings import Settings
 from cli.table import answers, moment
 from cli.table.board import Board
 from cli.table.moment import tell
@@ -23,7 +22,6 @@ from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Dialog, Scene
-from cli.table.table import Face
 from cli.table.theme import Theme
 from cli.text.coach import LESSONS, facts
 from cli.text.narrate import question
@@ -40,7 +38,7 @@ from p2pdice.state import State
 from p2pdice.views import view
 from protocol import events as node
 from protocol.match.waiting import Clock
-from tests.cli.paper import Paper
+from tests.cli.paper import on_paper
 from tests.cli.samples import FINGERPRINT
 from tests.cli.test_line import Table
 from tests.p2pdice.scripted import play, reach, rolled, rules, table
@@ -98,8 +96,7 @@ def typed(line: str, preset: str = "classic", **options: bool) -> str:
 
 def lobby() -> PlayerTable:
     """Return the table of a host with three free seats and a short code."""
-    paper = Paper(is_interactive=True)
-    line = PlayerTable(cast("Any", SimpleNamespace(match=None)), Settings(), face=cast("Face", paper))
+    line, _ = on_paper(SimpleNamespace(match=None))
     where = f"192.0.2.1:7000/{FINGERPRINT}"
     line.take(node.TableOpened("Friday", where, (), True, code="4-a-b", seats=4, ruleset=CLASSIC))
     return line

@@ -12,9 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.render import wrapped
-from cli.settings import Settings
-from cli.table.player_table import PlayerTable
-from cli.table.table import Face
 from p2pdice import events
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove
@@ -25,7 +22,7 @@ from protocol import events as node
 from protocol.errors import ErrorCode
 from protocol.match.waiting import Clock
 from protocol.node.node import NodeError
-from tests.cli.paper import Paper
+from tests.cli.paper import on_paper
 from tests.cli.samples import FINGERPRINT, node_events
 from tests.simulation.world import World
 
@@ -36,7 +33,6 @@ class Table:
     """A line table whose node is the engine itself: seat 0 is to answer the bid 2x3 of seat 1."""
 
     def __init__(self, rules: str = "spot-on", *, is_interactive: bool = False, is_my_turn: bool = True) -> None:
-        self.paper = Paper(is_interactive=is_interactive)
         self.played: list[Move] = []
         self.conceded = 0
         match = SimpleNamespace(info=(), is_formed=True, unheard=(BEN,), goes_on_without=lambda _: False)
@@ -52,7 +48,7 @@ class Table:
             can_claim=False,
             asked=(),
         )
-        self.line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", self.paper))
+        self.line, self.paper = on_paper(owner, home=Path("home"), is_interactive=is_interactive)
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
         state, _ = apply(state, Play(1, Bid(2, 3)))
         self._state = state
@@ -266,11 +262,10 @@ def test_start_is_offered_only_before_the_match() -> None:
     for table in (Table(), Table(is_my_turn=False)):
         assert "start" not in table.line.completions()
         assert not any("start" in line for line in table.types("help") + table.types("star"))
-    lobby = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(is_interactive=True)))
+    lobby, paper = on_paper()
     assert "start" in lobby.completions()
     lobby.obey("help")
     lobby.obey("star")
-    paper = cast("Paper", lobby.face)
     assert any(line.startswith("    start") for line in paper.said)
     assert paper.said[-1] == "I don't know 'star'. Did you mean start?"
 
@@ -281,7 +276,7 @@ def test_without_a_name_a_word_about_seats_concerns_only_who_asks_for_one(word: 
     acts = dict.fromkeys(("seat", "let_watch", "refuse", "remove"), done.append)
     asking = [node.SeatAsked(node.PlayerInfo("Zoe", "ZZZZ-2222"), namesake=False)]
     host = SimpleNamespace(asked=asking, kept_out=(), coins=None, pledge="", **acts)
-    table = PlayerTable(cast("Any", host), Settings(), face=cast("Face", paper := Paper(is_interactive=True)))
+    table, paper = on_paper(host)
     table.take(node.LobbyChanged((node.PlayerInfo("Ada", "DNOZ-2222", is_me=True), BEN), 3))
     table.obey(word)
     assert done == [asking[0].player]
@@ -299,9 +294,8 @@ def test_without_a_name_a_word_about_seats_concerns_only_who_asks_for_one(word: 
 
 def test_the_rules_of_a_house_are_named_by_what_they_change() -> None:
     house = PRESETS["joker"].with_options({"dice": "2"})
-    guest = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(is_interactive=True)))
+    guest, paper = on_paper()
     guest.take(node.TableJoined("Friday", BEN, house, 2))
-    paper = cast("Paper", guest.face)
     assert ", playing house rules (joker with dice=2)." in paper.said[0]
     guest.obey("rules")
     assert paper.said[-1].startswith("Joker with dice=2\n=================\n\nThe aim. 2 to 10 players have two")
@@ -455,9 +449,7 @@ def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_g
         assert world.step()
     match = world.machines[0].match
     mine = frozenset(player.fingerprint for player in match.info[1 : bots + 1])
-    table = PlayerTable(
-        cast("Any", SimpleNamespace(match=match)), Settings(), face=cast("Face", Paper(is_interactive=False)), bots=mine
-    )
+    table, _ = on_paper(SimpleNamespace(match=match), is_interactive=False, bots=mine)
     table.take(node.MatchFormed("ab" * 32))
     assert table.way_back() == f"{LEFT_WITH[bots]}{word} Come back with:\n    p2pdice resume abababab"
 
@@ -490,12 +482,7 @@ def test_completion_offers_the_legal_moves_and_the_words() -> None:
 
 
 def test_before_the_match_words_say_so() -> None:
-    table = PlayerTable(
-        cast("Any", SimpleNamespace(start_match=Table._start.__get__(0))),
-        Settings(),
-        face=cast("Face", Paper(is_interactive=True)),
-    )
-    paper = cast("Paper", table.face)
+    table, paper = on_paper(SimpleNamespace(start_match=Table._start.__get__(0)))
     for word in ("dice", "odds", "players", "concede", "start", "3x3", "quit"):
         table.obey(word)
     assert paper.said == [
@@ -510,8 +497,7 @@ def test_before_the_match_words_say_so() -> None:
 
 
 def test_only_a_host_has_a_line_to_draw_and_gets_it_as_a_qr_code() -> None:
-    paper = Paper(is_interactive=True)
-    table = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", paper))
+    table, paper = on_paper()
     table.obey("qr")
     assert paper.said == ["There is no long line to draw: only the host of an open table has one."]
     line = f"192.0.2.7:7000/{FINGERPRINT}"
@@ -531,12 +517,8 @@ def test_only_a_host_has_a_line_to_draw_and_gets_it_as_a_qr_code() -> None:
 def test_a_table_of_a_proposal_says_so_and_names_those_who_are_awaited() -> None:
     """It said that nobody is here, and nothing else."""
     match = SimpleNamespace(info=(), is_formed=False, unheard=())
-    table = PlayerTable(
-        cast("Any", SimpleNamespace(match=match, can_claim=False)),
-        Settings(Path("home")),
-        face=cast("Face", Paper(is_interactive=True)),
-    )
-    paper, me = cast("Paper", table.face), node.PlayerInfo("Ada", "DNOZ-2222", is_me=True)
+    table, paper = on_paper(SimpleNamespace(match=match, can_claim=False), home=Path("home"))
+    me = node.PlayerInfo("Ada", "DNOZ-2222", is_me=True)
     table.take(node.AwaitingPlayers("ab" * 32, "Friday", (me, BEN), (BEN,)))
     assert paper.said == [
         "Match abababab was proposed, and this program has not seen it begin. It waits for Ben.",

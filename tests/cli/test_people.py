@@ -8,17 +8,13 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import cast
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cli.exits import ExitCode
-from cli.settings import Settings
 from cli.table.picture import picture
-from cli.table.player_table import PlayerTable
 from cli.table.scene import Scene
-from cli.table.table import Face
 from cli.table.theme import Theme
 from cli.text.narrate import unfamiliar
 from p2pdice.rulesets import PRESETS
@@ -33,7 +29,7 @@ from protocol.storage.people import Mismatch
 from protocol.storage.store import Store
 from protocol.wire.genesis import Genesis
 from tests.cli.conftest import Run
-from tests.cli.paper import Paper
+from tests.cli.paper import on_paper
 from tests.cli.seat import seated
 from tests.network.company import CLASSIC, Company
 from tests.simulation.world import join_record
@@ -382,8 +378,7 @@ async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company
     """The home is in use then, so 'people trust' in another terminal could not do it."""
     (ada, ben), _ = await people.table(3, ["Ada", "Ben"])
     await ada.until(LobbyChanged, lambda event: len(event.players) == 2)
-    paper = Paper(is_interactive=True)
-    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", paper))
+    table, paper = on_paper(ada.node, home=ada.node.home.path)
     table.take(ada.told(LobbyChanged)[-1])
     table.obey("trust")
     table.obey("trust ben")
@@ -399,9 +394,8 @@ async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company
 async def test_no_bot_is_trusted_at_the_table(people: Company) -> None:
     """Its key is for one evening. A person with the same name is meant instead."""
     (ada, bot, _), _ = await people.table(5, ["Ada", "Ben", "Cleo (odds bot)"])
-    paper = Paper(is_interactive=True)
     bots = frozenset({bot.node.identity.fingerprint})
-    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", paper), bots=bots)
+    table, paper = on_paper(ada.node, home=ada.node.home.path, bots=bots)
     await ada.until(LobbyChanged, lambda event: len(event.players) == 3)
     table.take(ada.told(LobbyChanged)[-1])
     for named, bot_name in (("ben", "Ben"), ("cleo", "Cleo (odds bot)")):
@@ -421,7 +415,7 @@ async def test_a_lobby_with_motes_shows_ones_own_pledge_and_coins(people: Compan
     ada = await people.sit("Ada")
     ada.node.pledge = "cursed"
     await ada.node.host(TableSettings("Mischief", PRESETS["motes"], 3))
-    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", Paper(is_interactive=True)))
+    table, _ = on_paper(ada.node, home=ada.node.home.path)
     await ada.until(LobbyChanged, lambda event: True)
     for event in ada.events:
         table.take(event)
@@ -492,8 +486,7 @@ async def test_who_is_asked_about_is_told_from_a_player_of_the_same_name_and_the
 ) -> None:
     ada = await people.sit("Ada")
     await ada.node.host(TableSettings("Friday", CLASSIC, 4, asks="always"))
-    paper = Paper(is_interactive=True)
-    table = PlayerTable(ada.node, Settings(ada.node.home.path), face=cast("Face", paper))
+    table, paper = on_paper(ada.node, home=ada.node.home.path)
     place = f"127.0.0.1:{ada.node.port}"
     for number in range(2):
         ben = await people.sit("Ben", home=tmp_path / f"Ben {number}")

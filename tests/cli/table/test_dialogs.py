@@ -6,14 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.settings import Settings
 from cli.table import answers
 from cli.table.canvas import Area, Canvas, broken, width
 from cli.table.dialogs import draw_dialog, draw_page, page_rows, page_size
@@ -32,7 +31,7 @@ from protocol.events import (
     Suspended,
 )
 from protocol.match.waiting import Clock
-from tests.cli.paper import Paper
+from tests.cli.paper import on_paper
 from tests.cli.table.boards import Sample, people
 
 MALLORY = PlayerInfo("Mallory", "MQ4X-81RR-7DLQ-44XA-M2ZC")
@@ -121,7 +120,7 @@ def silent(monkeypatch: pytest.MonkeyPatch, *, can_claim: bool = False) -> tuple
     """Return the table of Ada, who waits for Ben and Cleo; both have been away for a minute."""
     sample = table()
     node = SimpleNamespace(clock=lambda: None, can_claim=can_claim, match=None, coins=None, pledge="")
-    player = PlayerTable(cast("Any", node), Settings(), face=cast("Any", Paper(is_interactive=True)))
+    player, _ = on_paper(node)
     player.board = sample.board
     for lost in sample.players[1:]:
         player.take(PeerLost(lost))
@@ -271,14 +270,10 @@ class Owner(SimpleNamespace):
         """No exchange goes on."""
 
 
-def seated(owner: Owner) -> PlayerTable:
-    return PlayerTable(cast("Any", owner), Settings(), face=cast("Any", Paper(is_interactive=True)))
-
-
 def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    line, sample = seated(owner := Owner()), table()
+    (line, _), sample = on_paper(owner := Owner()), table()
     line.board = sample.board
     ben = sample.players[1]
     owner.awaited = Clock((ben,), 50.0, 120.0, True)
@@ -311,7 +306,7 @@ def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeyp
 
 
 def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
-    line = seated(owner := Owner())
+    line, _ = on_paper(owner := Owner())
     line.take(LobbyChanged(people(("Ada", "Ben")), 4))
     assert line.dialog() is None
     owner.asked.append(SeatAsked(MALLORY, namesake=False, came_by="code"))
@@ -336,7 +331,7 @@ def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
     ],
 )
 def test_odds_are_given_where_all_have_them_and_among_bots(custom: int, others: tuple[str, ...], gives: bool) -> None:
-    line = seated(Owner())
+    line, _ = on_paper(Owner())
     line.take(LobbyChanged(people(("Ada", *others)), 4))
     line.board.odds = custom
     assert line.gives_odds is gives
