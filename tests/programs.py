@@ -27,6 +27,7 @@ from unittest.mock import patch
 import psutil
 
 from cli import boundary
+from tests.zygote import Popen
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PATIENCE: Final = 120.0
@@ -64,16 +65,21 @@ def environment(home: Path) -> dict[str, str]:
 
 def run(*arguments: str, home: Path, given: str = "", variables: Mapping[str, str] = {}) -> Done:
     """Run Python with these arguments to its end, with ``given`` on standard input."""
-    return subprocess.run(
-        [sys.executable, *arguments],
+    command = [sys.executable, *arguments]
+    with Popen(
+        command,
         env=environment(home) | dict(variables),
-        input=given,
-        capture_output=True,
-        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
+    ) as process:
+        try:
+            output, errors = process.communicate(given, timeout=PATIENCE)
+        except BaseException:
+            process.kill()
+            raise
+    return Done(command, process.returncode, output, errors)
 
 
 class _TerminalText(io.TextIOWrapper):
@@ -148,7 +154,7 @@ class Program:
     # What kinds of programs do differently
 
     def _start(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[Any]:
-        return subprocess.Popen(
+        return Popen(
             command,
             env=variables,
             stdin=subprocess.PIPE,

@@ -19,6 +19,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from tests.cli.seat import OVER, TURN, bold
 from tests.programs import MODULE, Program
+from tests.zygote import Popen
 
 if sys.platform != "win32":
     import fcntl
@@ -95,7 +96,7 @@ class Terminal(Program):
         self._fd, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", self._lines, self._columns, 0, 0))
         env = {key: value for key, value in variables.items() if key != "COLUMNS"}
-        process = subprocess.Popen(command, env=env, stdin=child, stdout=child, stderr=child, start_new_session=True)
+        process = Popen(command, env=env, stdin=child, stdout=child, stderr=child, start_new_session=True)
         os.close(child)
         return process
 
