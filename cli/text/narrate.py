@@ -55,26 +55,48 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return "\n".join(["All dice of this round:", *lines, *([powers] if powers else [])])
         case node.YourTurn():
             return your_turn(event.view, seating)
-        case node.MatchStarted() | node.MatchResult() | node.MatchFormed() | node.ConcedeAccepted():
-            return _match(event, seating)
-        case (
-            node.TableOpened()
-            | node.CodeMade()
-            | node.CodeTried()
-            | node.TableMoved()
-            | node.TableJoined()
-            | node.TableWatched()
-        ):
-            told = _table(event)
-            if isinstance(event, node.TableOpened | node.TableJoined | node.TableWatched):
-                told = "\n".join(filter(None, (told, customs(event.odds, event.talk))))
-            return told
+        case node.MatchFormed():
+            return "Everybody has signed in. Seats are drawn."
+        case node.MatchStarted():
+            order = f"In order: {', '.join(map(seating.who, range(len(seating.names))))}."
+            if event.resumed:
+                role = "You watch" if event.my_seat is None else "You are back in"
+                table = f' at the table "{escape(event.table)}",' if event.table else ""
+                match = f"{role} match {event.match_id[:8]}{table} playing {_rules(event)}. {order}"
+                mine = event.my_seat is not None and event.state.turn == event.my_seat
+                return (
+                    f"{match} {standing(event.state, seating, ' as soon as the others have answered' if mine else '')}"
+                )
+            return f"Playing {_rules(event)}. {order}"
+        case node.ConcedeAccepted():
+            if not event.awaited:
+                return "You concede. You'll be out as soon as the others have heard of it."
+            back = "is back" if len(event.awaited) == 1 else "are back"
+            return f"You concede. You'll be out as soon as {seating.named(event.awaited)} {back}."
+        case node.MatchResult():
+            return result(event)
+        case node.TableOpened():
+            return _with_customs(_opened(event), event)
+        case node.TableJoined() | node.TableWatched():
+            return _with_customs(_entered(event), event)
+        case node.CodeMade():
+            return f"A new code. Your friends type:\n    {command_line('join', event.code)}"
+        case node.CodeTried():
+            if event.tries_left:
+                tries = "try closes" if event.tries_left == 1 else "tries close"
+                return f"Somebody typed a wrong code. {number(event.tries_left).capitalize()} more wrong {tries} it."
+            return "Too many wrong tries: the code is closed. Type code for a new one."
+        case node.TableMoved():
+            return moved(event, has_code=False)
         case node.LobbyChanged():
             return _sitting(event)
         case node.SeatAsked():
             return seat_asked(event, seating.players)
-        case node.SeatPending() | node.Watching():
-            return _newcomers(event)
+        case node.SeatPending():
+            return "The host is being asked whether you may sit down."
+        case node.Watching():
+            verb = "is" if len(event.names) < 2 else "are"
+            return f"{capital(listing([escape(name) for name in event.names]) or 'nobody')} {verb} watching."
         case node.TableClosed(code=RefuseCode.CLOSED):
             return f"The table is closed: {clause(escape(event.reason))}"
         case node.TableClosed():
@@ -94,10 +116,34 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return f"You trust the key of {who}." if event.is_trusted else met or f"{who} is new to you."
         case node.Unfamiliar():
             return unfamiliar(event.player, event.known_as, event.namesakes, event.trusted)
-        case node.PeerLost() | node.PeerBack() | node.Misbehaved():
-            return _peers(event, seating)
-        case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
-            return _course(event, seating)
+        case node.PeerLost():
+            who = seating.named([event.player])
+            if event.left_on_purpose:
+                return f"{who} left, and can still come back."
+            return f"{who} isn't answering."
+        case node.PeerBack():
+            return f"{seating.named([event.player])} is back."
+        case node.Misbehaved():
+            who = seating.named([event.player])
+            proves = f"{who}'s program broke the rules, and its own signature proves it"
+            told = f"{proves}: {clause(escape(event.reason))}"
+            if event.proof is None:
+                return told
+            command = command_line("verify", *words_for(event.proof, event.proof.stem))
+            return f"{told} The proof is {event.proof}\nVerify it with:\n    {command}"
+        case node.Suspended():
+            return suspended(event, seating, plays=seating.me is not None)
+        case node.Continued():
+            return "The match goes on."
+        case node.Overdue():
+            if any(player.is_me for player in event.awaited):
+                return f"{_time(event.seconds)} left. Then the others can go on without you."
+            names = seating.named(event.awaited)
+            them = names if len(event.awaited) == 1 else "them"
+            others = "The others" if seating.me is None else "You"
+            return f"Waiting for {names}. {others} can go on without {them} in {time_left(event.seconds)}."
+        case node.TakenBack():
+            return f"The last moves are taken back: the others had already gone on. {standing(event.state, seating)}"
         case node.Claimed():
             return _claimed(event)
         case node.Said():
@@ -111,15 +157,6 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return sentence(escape(event.text))
         case _:
             assert_never(event)
-
-
-def _newcomers(event: node.SeatPending | node.Watching) -> str:
-    match event:
-        case node.SeatPending():
-            return "The host is being asked whether you may sit down."
-        case node.Watching():
-            verb = "is" if len(event.names) < 2 else "are"
-            return f"{capital(listing([escape(name) for name in event.names]) or 'nobody')} {verb} watching."
 
 
 def seat_asked(event: node.SeatAsked, players: Sequence[node.PlayerInfo]) -> str:
@@ -177,43 +214,30 @@ def _know(player: node.PlayerInfo, trusted: Collection[str]) -> str:
     return "trust" if player.fingerprint in trusted else "have met"
 
 
-def _table(
-    event: node.TableOpened | node.CodeMade | node.CodeTried | node.TableMoved | node.TableJoined | node.TableWatched,
-) -> str:
-    match event:
-        case node.TableOpened():
-            command = f"    {command_line('join', event.join_line)}"
-            if not event.is_reachable:
-                opened = (
-                    f'The table "{escape(event.name)}" is open to this laptop only: it has no address on a network.'
-                )
-                elsewhere = command_line("join", event.join_line, "--home", "DIR")
-                return f"{opened} In another terminal, with another folder DIR as its home, type:\n    {elsewhere}"
-            lines = ["Tell your friends. They type:"]
-            if event.code:
-                lines += [f"    {command_line('join', event.code)}", "Not found? This long line always works:"]
-            lines.append(command)
-            if event.advertised:
-                lines.append("On most networks p2pdice join alone finds it too.")
-            elif event.problem:
-                lines.append(f"p2pdice join alone does not find it: {escape(event.problem)}.")
-            return "\n".join(lines)
-        case node.CodeMade():
-            return f"A new code. Your friends type:\n    {command_line('join', event.code)}"
-        case node.CodeTried():
-            if event.tries_left:
-                tries = "try closes" if event.tries_left == 1 else "tries close"
-                return f"Somebody typed a wrong code. {number(event.tries_left).capitalize()} more wrong {tries} it."
-            return "Too many wrong tries: the code is closed. Type code for a new one."
-        case node.TableMoved():
-            return moved(event, has_code=False)
-        case node.TableJoined() | node.TableWatched():
-            host = escape(event.host.name)
-            name = "" if event.name == f"{event.host.name}'s table" else f' "{escape(event.name)}"'
-            at = f"at {host}'s table{name}, playing {_rules(event)}"
-            if isinstance(event, node.TableJoined):
-                return f"You are {at}."
-            return f"You are watching {at}. The match is shown as soon as it begins."
+def _opened(event: node.TableOpened) -> str:
+    command = f"    {command_line('join', event.join_line)}"
+    if not event.is_reachable:
+        opened = f'The table "{escape(event.name)}" is open to this laptop only: it has no address on a network.'
+        elsewhere = command_line("join", event.join_line, "--home", "DIR")
+        return f"{opened} In another terminal, with another folder DIR as its home, type:\n    {elsewhere}"
+    lines = ["Tell your friends. They type:"]
+    if event.code:
+        lines += [f"    {command_line('join', event.code)}", "Not found? This long line always works:"]
+    lines.append(command)
+    if event.advertised:
+        lines.append("On most networks p2pdice join alone finds it too.")
+    elif event.problem:
+        lines.append(f"p2pdice join alone does not find it: {escape(event.problem)}.")
+    return "\n".join(lines)
+
+
+def _entered(event: node.TableJoined | node.TableWatched) -> str:
+    host = escape(event.host.name)
+    name = "" if event.name == f"{event.host.name}'s table" else f' "{escape(event.name)}"'
+    at = f"at {host}'s table{name}, playing {_rules(event)}"
+    if isinstance(event, node.TableJoined):
+        return f"You are {at}."
+    return f"You are watching {at}. The match is shown as soon as it begins."
 
 
 def moved(event: node.TableMoved, *, has_code: bool) -> str:
@@ -249,32 +273,6 @@ def _sitting(event: node.LobbyChanged) -> str:
     has = "has a seat" if len(shown) == 1 and shown != ["you"] else "have a seat" if len(shown) == 1 else "have seats"
     left = f"{number(free).capitalize()} {'is' if free == 1 else 'are'} free."
     return f"{capital(listing(shown))} {has}. {left if free else 'All seats are taken.'}"
-
-
-def _match(
-    event: node.MatchStarted | node.MatchResult | node.MatchFormed | node.ConcedeAccepted, seating: Seating
-) -> str:
-    match event:
-        case node.MatchFormed():
-            return "Everybody has signed in. Seats are drawn."
-        case node.MatchStarted():
-            order = f"In order: {', '.join(map(seating.who, range(len(seating.names))))}."
-            if event.resumed:
-                role = "You watch" if event.my_seat is None else "You are back in"
-                table = f' at the table "{escape(event.table)}",' if event.table else ""
-                match = f"{role} match {event.match_id[:8]}{table} playing {_rules(event)}. {order}"
-                mine = event.my_seat is not None and event.state.turn == event.my_seat
-                return (
-                    f"{match} {standing(event.state, seating, ' as soon as the others have answered' if mine else '')}"
-                )
-            return f"Playing {_rules(event)}. {order}"
-        case node.ConcedeAccepted():
-            if not event.awaited:
-                return "You concede. You'll be out as soon as the others have heard of it."
-            back = "is back" if len(event.awaited) == 1 else "are back"
-            return f"You concede. You'll be out as soon as {seating.named(event.awaited)} {back}."
-        case node.MatchResult():
-            return result(event)
 
 
 def result(over: node.MatchResult, *, has_leavers: bool = False) -> str:
@@ -321,25 +319,6 @@ def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
             return f"{capital(host)} is playing with others. {look_on}"
 
 
-def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seating) -> str:
-    match event:
-        case node.PeerLost():
-            who = seating.named([event.player])
-            if event.left_on_purpose:
-                return f"{who} left, and can still come back."
-            return f"{who} isn't answering."
-        case node.PeerBack():
-            return f"{seating.named([event.player])} is back."
-        case node.Misbehaved():
-            who = seating.named([event.player])
-            proves = f"{who}'s program broke the rules, and its own signature proves it"
-            told = f"{proves}: {clause(escape(event.reason))}"
-            if event.proof is None:
-                return told
-            command = command_line("verify", *words_for(event.proof, event.proof.stem))
-            return f"{told} The proof is {event.proof}\nVerify it with:\n    {command}"
-
-
 def suspended(event: node.Suspended, seating: Seating, *, plays: bool) -> str:
     """Return the sentences for a match that waits.
 
@@ -347,23 +326,6 @@ def suspended(event: node.Suspended, seating: Seating, *, plays: bool) -> str:
     """
     leave = "leave and resume another day" if plays else "leave"
     return f"The match waits for {seating.named(event.awaited)}. Wait, or {leave}."
-
-
-def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:
-    match event:
-        case node.Suspended():
-            return suspended(event, seating, plays=seating.me is not None)
-        case node.Continued():
-            return "The match goes on."
-        case node.Overdue():
-            if any(player.is_me for player in event.awaited):
-                return f"{_time(event.seconds)} left. Then the others can go on without you."
-            names = seating.named(event.awaited)
-            them = names if len(event.awaited) == 1 else "them"
-            others = "The others" if seating.me is None else "You"
-            return f"Waiting for {names}. {others} can go on without {them} in {time_left(event.seconds)}."
-        case node.TakenBack():
-            return f"The last moves are taken back: the others had already gone on. {standing(event.state, seating)}"
 
 
 def time_left(seconds: int) -> str:
@@ -417,16 +379,10 @@ _SHOWN: Final = 6
 """The most moves in a sentence. The tab key shows all of them."""
 
 
-def customs(odds: int, talk: int) -> str:
-    """Return the customs that are not the usual ones, as sentences; empty if there are none.
-
-    :param odds: 0 off, 1 on, 2 each player decides.
-    :param talk: 0 players only, 1 spectators as well.
-
-    >>> customs(0, 1), customs(2, 0)
-    ('Nobody is shown odds here. Spectators may talk.', '')
-    """
-    return " ".join(filter(None, (_ODDS[odds], _TALK[talk])))
+def _with_customs(told: str, event: node.TableOpened | node.TableJoined | node.TableWatched) -> str:
+    """Add who sees the odds of bids, and who may talk, where that is not as usual."""
+    customs = " ".join(filter(None, (_ODDS[event.odds], _TALK[event.talk])))
+    return "\n".join(filter(None, (told, customs)))
 
 
 def words_for(path: Path, name: str) -> tuple[str | Path, ...]:

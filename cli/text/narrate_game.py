@@ -84,14 +84,61 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
             return f"{seating.does(event.seat, 'starts', 'start')} the next round."
         case game.PalificoBegins():
             return f"{seating.does(event.seat, 'is', 'are')} down to one die: a special round follows."
-        case game.Pledged() | game.StakesOpened() | game.PrizeDrawn():
-            return narrate_opening(event, seating)
-        case game.TwinSoulJoined() | game.TicketsEarned() | game.StakesPaid():
-            return narrate_ending(event, state, seating)
+        case game.Pledged():
+            groups = {group: [s for s, pledge in enumerate(event.pledges) if pledge == group] for group in _GROUPS}
+            (first, group), *rest = [(seats, _GROUPS[group]) for group, seats in groups.items() if seats]
+            are = "is" if len(first) == 1 and first[0] != seating.me else "are"
+            pledged = [f"{seating.everyone(first)} {are} pledged to {group}"]
+            pledged += [f"{seating.everyone(seats)} to {group}" for seats, group in rest]
+            return f"{capital(listing(pledged))}."
+        case game.StakesOpened():
+            stakes = [
+                f"{seating.who(seat)} {bet:,} of {_coins(funds)}" + (f" and {_tickets(staked)}" if staked else "")
+                for seat, (bet, funds, staked, _) in enumerate(event.stakes)
+            ]
+            return f"The stakes are open: {'; '.join(stakes)}."
+        case game.PrizeDrawn():
+            whose = "the dice" if seating.me is None else "your dice"
+            return f"The prize is {event.mote.capitalize()}; {whose} are the other five."
+        case game.TwinSoulJoined():
+            crowns = f"{seating.does(event.seat, 'crowns', 'crown')} {seating.die(event.die, event.seat)}"
+            return f"{crowns}. With the prize, {event.prize.capitalize()}, it is the Twin Soul {event.name}."
+        case game.TicketsEarned():
+            group = _GROUPS[event.group]
+            if not event.seats:
+                return f"Nobody was pledged to {group}, so nobody earns a run ticket."
+            each = " each" if len(event.seats) > 1 else ""
+            verb = "earns" if len(event.seats) == 1 and event.seats[0] != seating.me else "earn"
+            return f"Pledged to {group}, {seating.everyone(event.seats)} {verb} a run ticket{each}."
+        case game.StakesPaid():
+            paid = []
+            for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
+                received = f"paid {coins:,}" if coins else ""
+                # There are no wagers if the match ended before the stakes were opened.
+                added = bonus(state.wagers[seat]) if state.wagers and seat in state.winners else 0
+                of_it = f"with a bonus of {added:,}" if added else ""
+                tickets = ticket_change(event.ticket_delta[seat])
+                beside = ", ".join(filter(None, (received, of_it, tickets)))
+                paid.append(f"{seating.who(seat)} {delta:+,d}" + (f" ({beside})" if beside else ""))
+            return f"Coins won and lost: {', '.join(paid)}."
         case game.MatchOver():
             return _result(event, seating)
+        case game.PhaseBegun():
+            return PHASES[event.phase]
+        case game.PowerPlayed():
+            die = seating.die(event.die, event.seat)
+            return f"{seating.does(event.seat, 'plays', 'play')} {die}{_purpose(event, seating)}."
+        case game.Passed():
+            return f"{seating.does(event.seat, 'passes', 'pass')}."
+        case game.AccusationVoid():
+            shield = f"{capital(seating.whose(event.bidder))} shield holds"
+            return f"{shield}: the call doesn't count. {seating.does(event.seat, 'must', 'must')} raise."
+        case game.PowerFailed():
+            return f"{capital(played(event.die, event.seat, seating))} does nothing: its target is gone."
+        case game.PowerEvent():
+            return capital(event.sentence(seating))
         case _:
-            return narrate_playing(event, seating)
+            assert_never(event)
 
 
 def _cups(state: State) -> str:
@@ -238,10 +285,6 @@ def _result(event: game.MatchOver, seating: Seating) -> str:
     return " ".join([*said, *([f"Then {seating.everyone(alone)}."] if alone else [])])
 
 
-Opening = game.Pledged | game.StakesOpened | game.PrizeDrawn
-Playing = game.PhaseBegun | game.PowerPlayed | game.Passed | game.AccusationVoid | game.PowerFailed | game.PowerEvent
-Ending = game.TwinSoulJoined | game.TicketsEarned | game.StakesPaid
-
 ANSWERS: Final = listing([power.one for power in POWERS.values() if power.is_answer], "or")
 """The dice that answer the top of the stack, such as ``a Blue``."""
 _STOPPERS: Final = [power for power in POWERS.values() if power.is_answer]
@@ -262,51 +305,7 @@ DILEMMAS: Final = {"discard": "choosing a die to lose", "crown": "choosing a die
 """By phase: what the player on turn does, where it is not just to choose a move."""
 
 
-def narrate_opening(event: Opening, seating: Seating) -> str:
-    """Return the sentence for an event before the first round."""
-    match event:
-        case game.Pledged():
-            groups = {group: [s for s, pledge in enumerate(event.pledges) if pledge == group] for group in _GROUPS}
-            (first, group), *rest = [(seats, _GROUPS[group]) for group, seats in groups.items() if seats]
-            are = "is" if len(first) == 1 and first[0] != seating.me else "are"
-            pledged = [f"{seating.everyone(first)} {are} pledged to {group}"]
-            pledged += [f"{seating.everyone(seats)} to {group}" for seats, group in rest]
-            return f"{capital(listing(pledged))}."
-        case game.StakesOpened():
-            stakes = [
-                f"{seating.who(seat)} {bet:,} of {_coins(funds)}" + (f" and {_tickets(staked)}" if staked else "")
-                for seat, (bet, funds, staked, _) in enumerate(event.stakes)
-            ]
-            return f"The stakes are open: {'; '.join(stakes)}."
-        case game.PrizeDrawn():
-            whose = "the dice" if seating.me is None else "your dice"
-            return f"The prize is {event.mote.capitalize()}; {whose} are the other five."
-        case _:
-            assert_never(event)
-
-
 _GROUPS: Final = {"redeemed": "Redeemed", "cursed": "Cursed"}
-
-
-def narrate_playing(event: Playing, seating: Seating) -> str:
-    """Return the sentence for an event about dice of the graveyard."""
-    match event:
-        case game.PhaseBegun():
-            return PHASES[event.phase]
-        case game.PowerPlayed():
-            die = seating.die(event.die, event.seat)
-            return f"{seating.does(event.seat, 'plays', 'play')} {die}{_purpose(event, seating)}."
-        case game.Passed():
-            return f"{seating.does(event.seat, 'passes', 'pass')}."
-        case game.AccusationVoid():
-            shield = f"{capital(seating.whose(event.bidder))} shield holds"
-            return f"{shield}: the call doesn't count. {seating.does(event.seat, 'must', 'must')} raise."
-        case game.PowerFailed():
-            return f"{capital(played(event.die, event.seat, seating))} does nothing: its target is gone."
-        case game.PowerEvent():
-            return capital(event.sentence(seating))
-        case _:
-            assert_never(event)
 
 
 def _purpose(event: game.PowerPlayed, seating: Seating) -> str:
@@ -325,37 +324,6 @@ def played(die: Die, by: int, seating: Seating) -> str:
     if die.seat == by:
         return f"{seating.whose(by)} {die.mote.capitalize()}"
     return f"{seating.die(die, by)}, played by {seating.who(by)},"
-
-
-def narrate_ending(event: Ending, state: State, seating: Seating) -> str:
-    """Return the sentence for an event at the end of the match.
-
-    :param state: after the event.
-    """
-    match event:
-        case game.TwinSoulJoined():
-            crowns = f"{seating.does(event.seat, 'crowns', 'crown')} {seating.die(event.die, event.seat)}"
-            return f"{crowns}. With the prize, {event.prize.capitalize()}, it is the Twin Soul {event.name}."
-        case game.TicketsEarned():
-            group = _GROUPS[event.group]
-            if not event.seats:
-                return f"Nobody was pledged to {group}, so nobody earns a run ticket."
-            each = " each" if len(event.seats) > 1 else ""
-            verb = "earns" if len(event.seats) == 1 and event.seats[0] != seating.me else "earn"
-            return f"Pledged to {group}, {seating.everyone(event.seats)} {verb} a run ticket{each}."
-        case game.StakesPaid():
-            paid = []
-            for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
-                received = f"paid {coins:,}" if coins else ""
-                # There are no wagers if the match ended before the stakes were opened.
-                added = bonus(state.wagers[seat]) if state.wagers and seat in state.winners else 0
-                of_it = f"with a bonus of {added:,}" if added else ""
-                tickets = ticket_change(event.ticket_delta[seat])
-                beside = ", ".join(filter(None, (received, of_it, tickets)))
-                paid.append(f"{seating.who(seat)} {delta:+,d}" + (f" ({beside})" if beside else ""))
-            return f"Coins won and lost: {', '.join(paid)}."
-        case _:
-            assert_never(event)
 
 
 def question(view: View, seating: Seating) -> str:
