@@ -17,7 +17,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from cli.settings import Settings
+from cli.render import command_line
+from cli.settings import Settings, home_words
 from p2pdice.version import VERSION
 
 
@@ -88,6 +89,22 @@ def gc_paused() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def stands_alone(ctx: typer.Context, as_json: bool, *words: str) -> bool:
+    """Tell whether a family such as ``p2pdice matches`` is run without a subcommand.
+
+    :param words: the command that prints JSON.
+    :raises typer.BadParameter: if ``--json`` stands in front of a subcommand.
+    """
+    if ctx.invoked_subcommand is not None and as_json:
+        instead = command_line(*words, *home_words(ctx.ensure_object(Settings).home_if_any))
+        raise typer.BadParameter(f"it does not go with a subcommand. Perhaps: {instead}", param_hint="--json")
+    return ctx.invoked_subcommand is None
 
 
 class PanelCommand(TyperCommand):

@@ -14,10 +14,12 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final
 
+import typer
+
 from cli.exits import ExitCode, Failure
 from cli.output import complain
 from cli.render import escape, harmless, shown_path
-from cli.settings import LOCK_VARIABLE, UNLOCK_VARIABLE, given_passphrases
+from cli.settings import LOCK_VARIABLE, UNLOCK_VARIABLE, Settings, given_passphrases
 from protocol.crypto.keys import Identity, WrongPassphraseError, is_protected, read_private
 from protocol.files import check_own, own_opener
 from protocol.limits import LOG_BYTES
@@ -60,6 +62,14 @@ class PrivateFileHandler(RotatingFileHandler):
         """Say nothing of a disk that is full or read-only: the player has heard of it by other ways."""
         if not isinstance(sys.exception(), OSError):
             super().handleError(record)
+
+
+def home_of(ctx: typer.Context) -> Home:
+    """Return the home that a command acts on, closed to other accounts of this machine.
+
+    :raises NoHomeError: as :attr:`cli.settings.Settings.home` does.
+    """
+    return Home(ctx.ensure_object(Settings).private_home())
 
 
 def log_path(home: Path) -> Path:

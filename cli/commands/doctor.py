@@ -10,7 +10,7 @@ import typer
 from cli.commands.network import InterfaceOption, place_in
 from cli.doctor import PEER, Finding, Severity, firewall, machine, network
 from cli.exits import ExitCode, Failure
-from cli.front import application
+from cli.front import JsonOption, application
 from cli.output import complain, say
 from cli.settings import Settings
 from cli.table.play import run
@@ -46,7 +46,7 @@ def doctor(
         int, typer.Option("--port", min=0, max=65535, metavar="P", help="See whether you can host on this port.")
     ] = 0,
     interface: InterfaceOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Find out what keeps you from playing on this network, and what to do about it.
 

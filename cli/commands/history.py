@@ -12,11 +12,11 @@ import typer
 
 from cli.commands.judging import on_all_cores, progress_over, read_transcript
 from cli.commands.matches import read
-from cli.front import application
+from cli.front import JsonOption, application
 from cli.history import LEGEND, WARNING, data, dice_lines, figures, heading, records, table
+from cli.home import home_of
 from cli.output import say
 from cli.render import command_line, counted, escape, listing
-from cli.settings import Settings
 from cli.text.match_list import ListedMatch, listed_with_files
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement, examine
@@ -87,7 +87,6 @@ UntilOption = Annotated[
     datetime | None,
     typer.Option("--until", metavar="DAY", parser=_day, show_default=False, help="Up to the end of this day."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -190,7 +189,7 @@ def _chosen(
 
     :raises typer.BadParameter: if there are no such rules.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     finished = _finished(home)
     names = tuple(dict.fromkeys((*PRESETS, HOUSE, *(each.rules_name for each in finished if each.rules_name))))
     if rules is not None and rules.casefold() not in map(str.casefold, names):

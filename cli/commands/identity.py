@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.exits import Failure
-from cli.front import application
-from cli.home import new_passphrase, unlocked
+from cli.front import JsonOption, YesOption, application, stands_alone
+from cli.home import home_of, new_passphrase, unlocked
 from cli.output import confirm, say
 from cli.preferences import NameOption, nickname
 from cli.render import command_line, counted, shown_path, stated
@@ -52,9 +52,6 @@ P2PDICE_NEW_PASSPHRASE.
 
 app = application()
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
 def identity(ctx: typer.Context, as_json: JsonOption = False) -> None:
@@ -62,11 +59,8 @@ def identity(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     Others know you by your key. Without a subcommand, it is shown.
     """
-    if ctx.invoked_subcommand is None:
+    if stands_alone(ctx, as_json, "identity", "show", "--json"):
         show(ctx, None, as_json)
-    elif as_json:
-        instead = command_line("identity", "show", "--json")
-        raise typer.BadParameter(f"it only shows the key, as in: {instead}", param_hint="--json")
 
 
 @app.command(epilog=EPILOG)
@@ -118,7 +112,7 @@ def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
     The present key is kept in a file beside the new one, so that you can go back to it with restore. Matches that are
     not over belong to the key with which they were begun.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     with closing(archive.open_store(home)) as store:
         if unfinished := len(archive.unfinished(store.matches())):
             say(f"You cannot return to {counted(unfinished, 'unfinished match', 'unfinished matches')} with a new key.")
@@ -150,7 +144,7 @@ def backup(
     contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in the folder
     matches of your home.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     if not home.identity.exists():
         raise Failure(f"There is no key in {shown_path(home.path)} yet.", hint="It is made when you first play.")
     try:
@@ -185,7 +179,7 @@ def restore(
     matches that were not over when the backup was made: they are not in it, and their seats are lost if the home in
     which they were begun is lost.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     try:
         found = backups.look(file)
     except backups.BackupError as error:
@@ -301,7 +295,7 @@ def passphrase(
     recover it for you. It protects the key alone: anybody with a copy of the whole folder has the seeds of your
     unfinished matches. Backups and copies that were made before stay as they are.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     with closing(archive.open_store(home)) as store:
         had = unlocked(home.path)
         me = had or archive.unlock(home, store)[0]

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.bots.crew import tidy
-from cli.exits import ExitCode, Failure
-from cli.front import application
-from cli.output import agrees, complain, is_interactive, say
+from cli.exits import Failure
+from cli.front import JsonOption, YesOption, application, stands_alone
+from cli.home import home_of
+from cli.output import complain, confirm, say
 from cli.render import command_line, counted, sentence, shown_path, stated
-from cli.settings import Settings, home_words
+from cli.settings import home_words
 from cli.text.match_list import ListedMatch, listed, listed_with_files, show
 from protocol.errors import BEGIN, NodeError
 from protocol.files import write_own, write_whole
@@ -47,7 +48,6 @@ QUIT_FIRST: Final = "Quit the match that is played there first. To return to it:
 
 app = application()
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", show_default=False)]
 
 
@@ -57,11 +57,8 @@ def matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     Without a subcommand, it lists them.
     """
-    if ctx.invoked_subcommand is None:
+    if stands_alone(ctx, as_json, "matches", "list", "--json"):
         list_matches(ctx, as_json)
-    elif as_json:
-        instead = command_line("matches", "list", "--json")
-        raise typer.BadParameter(f"it is only for the list, as in: {instead}", param_hint="--json")
 
 
 @app.command("list")
@@ -74,7 +71,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     The list shows what transcripts say. Whether their players have signed that, p2pdice verify tells.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     if not home.has_store:
         kept: Sequence[StoredMatch] = ()
     else:
@@ -107,7 +104,7 @@ def save(
     The transcript of an unfinished match holds everything that was signed so far: verify calls it incomplete, and says
     where the match stopped and who is awaited. Without -o it is written beside those of finished matches.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     with read(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         data = archive.transcript(store, stored)
@@ -127,24 +124,20 @@ def save(
 def forget(
     ctx: typer.Context,
     match: MatchArgument,
-    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    is_sure: YesOption = False,
 ) -> None:
     """Forget a match, finished or not. You can never return to an unfinished match that you have forgotten.
 
     The bots that you seated in it are forgotten, too. Transcripts and proofs are separate files, and stay.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         name = archive.name_of(stored, stored_matches)
-        if not is_sure and is_staked(store, stored.match):
-            say(
-                "Your purse is busy with it. Once the match is forgotten, it stays so until another"
-                " player shows you how the match ended, or you give your stake up."
-            )
-        if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0], home):
-            print(f"{name} is kept.")
-            return
+        if not is_sure:
+            _tell_of(listed(home, [stored], stored_matches)[0], home, is_staked=is_staked(store, stored.match))
+        words = ("matches", "forget", match, "--yes", *home_words(home.path))
+        confirm("Forget it?", is_sure, command_line(*words))
         store.forget(stored.match)
         tidy(home, archive.unfinished(store.matches()))
     print(f"{name} is forgotten.")
@@ -155,21 +148,18 @@ def forget(
             print(f"    {shown_path(path)}")
 
 
-def _wants_to_forget(match: ListedMatch, home: Home) -> bool:
-    """Ask the owner whether to forget a match.
-
-    :raises Failure: if nobody can be asked.
-    """
-    if not is_interactive():
-        choices = ((command_line("matches", "forget", match.name, "--yes"), "If you are sure"),)
-        what = f"{match.name} was not forgotten: there is no terminal to ask at."
-        raise Failure(what, code=ExitCode.USAGE, choices=choices)
+def _tell_of(match: ListedMatch, home: Home, *, is_staked: bool) -> None:
+    """Say what is lost with a match that is forgotten."""
     say(match.line())
     if match.can_go_on:
         say("This match is unfinished. If you forget it, you cannot return: the others wait, or go on without you.")
         words = command_line("matches", "save", match.name, *home_words(home.path))
         print(f"To keep its transcript so far: {words}")
-    return agrees("Forget it?")
+    if is_staked:
+        say(
+            "Your purse is busy with it. Once the match is forgotten, it stays so until another player shows you how"
+            " the match ended, or you give your stake up."
+        )
 
 
 @contextmanager

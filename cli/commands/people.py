@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from cli.exits import ExitCode, Failure
-from cli.front import application
+from cli.front import JsonOption, application, stands_alone
+from cli.home import home_of
 from cli.output import say
 from cli.render import command_line, counted, escape, sentence
-from cli.settings import Settings, home_words
+from cli.settings import home_words
 from protocol.crypto.keys import FINGERPRINT_CHARACTERS
 from protocol.crypto.words import fingerprint_words, parse_typed_fingerprint
 from protocol.limits import NICKNAME_CHARACTERS
@@ -46,7 +47,6 @@ with a short name, and a name that is misspelled must mean nobody."""
 
 app = application()
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 WhoArgument = Annotated[list[str], typer.Argument(metavar="NAME|FINGERPRINT", show_default=False)]
 
 
@@ -58,12 +58,9 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
     fingerprint, how many matches you have played together, when you last met, and whether you trust the key. Bots whose
     names mark them as bots are left out. If you forget a match, you forget the people whom you met only there.
     """
-    if ctx.invoked_subcommand is not None:
-        if as_json:
-            instead = command_line("people", "--json", *home_words(ctx.ensure_object(Settings).private_home()))
-            raise typer.BadParameter(f"it is only for the list, as in: {instead}", param_hint="--json")
+    if not stands_alone(ctx, as_json, "people", "--json"):
         return
-    known = _known(Home(ctx.ensure_object(Settings).private_home()))
+    known = _known(home_of(ctx))
     if as_json:
         print(json.dumps({"people": [_json(person) for person in known]}))
         return
@@ -124,7 +121,7 @@ def untrust(ctx: typer.Context, who: WhoArgument) -> None:
 
 
 def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     person, name = find(_known(home), who, home)  # before a store is made: a name that nobody has leaves nothing behind
     if not (is_trusted or person.is_trusted):
         raise Failure(f"You do not trust {_called(person, name)}.")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from cli.bots.crew import at_home
-from cli.commands.matches import JsonOption, MatchArgument
+from cli.commands.matches import MatchArgument
 from cli.commands.people import WhoArgument, find
 from cli.exits import ExitCode, Failure
-from cli.front import application
+from cli.front import JsonOption, YesOption, application, stands_alone
+from cli.home import home_of
 from cli.output import complain, confirm, say
 from cli.render import command_line, counted, escape, listing, sentence, shown
-from cli.settings import Settings, home_words
+from cli.settings import home_words
 from p2pdice.motes import TWIN_SOULS
 from p2pdice.moves import Stake, parse_move
 from p2pdice.plurals import plural
@@ -56,8 +57,6 @@ WORTH: Final = (
 
 app = application()
 
-SureOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-
 
 class _Account(NamedTuple):
     """What there is to show of a purse."""
@@ -92,12 +91,9 @@ def purse(
     when you next sit down with them. If you stake something before that, your purse contradicts itself, and you begin
     another one without coins.
     """
-    if ctx.invoked_subcommand is not None:
-        if as_json:
-            instead = command_line("purse", "--json", *home_words(ctx.ensure_object(Settings).private_home()))
-            raise typer.BadParameter(f"here it is only for the purse itself, as in: {instead}", param_hint="--json")
+    if not stands_alone(ctx, as_json, "purse", "--json"):
         return
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     account = _read(home)
     if as_json:
         print(json.dumps(_json(account)))
@@ -196,12 +192,12 @@ def _json(account: _Account | None) -> dict[str, Any]:
 
 
 @app.command(epilog=EPILOG)
-def forfeit(ctx: typer.Context, is_sure: SureOption = False, as_json: JsonOption = False) -> None:
+def forfeit(ctx: typer.Context, is_sure: YesOption = False, as_json: JsonOption = False) -> None:
     """Give up what you have staked in the match that your purse is busy with. It cannot be taken back.
 
     If the match goes on after all, its end brings nothing into your purse, even if you win.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     with _opened(home) as store:
         keeper = _keeper(home, store)
         _, _, busy, stake = keeper.own
@@ -226,7 +222,7 @@ def void(
         list[str] | None,
         typer.Argument(metavar="[LINE]...", help="What the other players sent you.", show_default=False),
     ] = None,
-    is_sure: SureOption = False,
+    is_sure: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Take back what is staked in a match that nobody will finish. All its players have to agree.
@@ -238,7 +234,7 @@ def void(
 
     Once you have signed, you cannot play on in that match. If the others finish it instead, they win your stake.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     with _opened(home) as store:
         played = with_stakes(store, match)
         if played is None:
@@ -299,13 +295,13 @@ def _signed_by_bots(home: Home, store: Store, match: bytes) -> dict[str, str]:
 
 
 @app.command(epilog=EPILOG)
-def forget(ctx: typer.Context, who: WhoArgument, is_sure: SureOption = False) -> None:
+def forget(ctx: typer.Context, who: WhoArgument, is_sure: YesOption = False) -> None:
     """Forget the purse of somebody, as you knew it from matches with them.
 
     A purse is refused if it no longer shows any record that you know, as after five hundred matches with others. If
     you believe its owner all the same, forget it: then you take it as a stranger's.
     """
-    home = Home(ctx.ensure_object(Settings).private_home())
+    home = home_of(ctx)
     with _opened(home) as store:
         person, name = find(store.people.everybody(), " ".join(who), home)
         called = escape(name) or person.fingerprint

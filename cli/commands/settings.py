@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from cli.exits import ExitCode, Failure
-from cli.front import application
+from cli.front import JsonOption, application, stands_alone
 from cli.output import COLOR_VARIABLE, say, unguarded
 from cli.preferences import SETTINGS, File, Settled, file_path, login_name, settled, typed, unknown_setting
 from cli.render import command_line, escape, sentence, shown_path
@@ -46,15 +46,13 @@ KeyArgument = Annotated[str, typer.Argument(metavar="KEY", show_default=False)]
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
-def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
+def show(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Show or change your settings: name, screen, pace, bell, motion, colours, tables.
 
     They are kept in a text file, config.toml, that you can also edit. A command's own options and NO_COLOR take
     precedence over it. P2PDICE_CONFIG names another file.
     """
-    if ctx.invoked_subcommand is not None:
-        if as_json:
-            raise typer.BadParameter(f"it is only for {command_line('settings', '--json')}.", param_hint="--json")
+    if not stands_alone(ctx, as_json, "settings", "--json"):
         return
     found = settled(ctx.ensure_object(Settings))
     try:
