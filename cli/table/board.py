@@ -181,6 +181,12 @@ class Board:
         """The last one, with what it was made of."""
 
     @property
+    def begun(self) -> State:
+        """The state of a match that has begun."""
+        assert self.state is not None
+        return self.state
+
+    @property
     def call(self) -> game.ChallengeCalled | None:
         """The call of this round."""
         return self.rounds[-1].call if self.rounds else None

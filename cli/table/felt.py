@@ -71,8 +71,7 @@ def is_staking(board: Board) -> bool:
 
 def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
     """Return how likely a bid is, and a note on the dice in view: the reader's, or in a replay the bidder's."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     if board.me is not None:
         mine, wanted = count((board.hand,), bid.face, state.ones_wild), bid.quantity
         held = f"you hold {mine} of {wanted}"
@@ -86,8 +85,7 @@ def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
 
 def truth(board: Board, bid: StandingBid) -> str:
     """Return whether a bid is true, where the reader sees all dice; else which dice are wild."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     if board.me is not None or any(dice and not board.hands.get(seat) for seat, dice in enumerate(state.dice)):
         return wild(state)
     there = count(board.hands.values(), bid.face, state.ones_wild)
@@ -109,8 +107,7 @@ def on_the_table(state: State) -> str:
 
 def left_behind(board: Board) -> list[str]:
     """Return whose dice still count although they are out: they have been bid on, so they stay until the round ends."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     gone = [seat for seat, left in enumerate(state.dice) if left and seat not in state.live]
     return [f"{number(state.dice[seat])} under {board.seating.whose(seat)} cup, which may stay down" for seat in gone]
 
@@ -120,8 +117,7 @@ def _bid(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
     :param area: the felt within its edges, or one or two rows.
     """
-    state = board.state
-    assert state is not None
+    state = board.begun
     if state.bid is None:
         _no_bid(canvas, board, state, area)
     elif area.height < 3:
@@ -186,8 +182,6 @@ def _quantity(scene: Scene, bid: StandingBid) -> int:
 
 def _medium(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
     x, y, columns, rows = area
-    state = board.state
-    assert state is not None
     quantity = _quantity(scene, bid)
     wide = canvas.number_width(bid.quantity) + 5 + DIE_WIDTH["L"]
     is_narrow = columns < 72
@@ -233,8 +227,7 @@ def _weigh(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
 
 def _large(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
     x, y, columns, rows = area
-    state = board.state
-    assert state is not None
+    state = board.begun
     theme = canvas.theme
     size: Size = "XL" if canvas.number_width(bid.quantity, "XL") + 20 <= columns else "L"
     height = DIE_HEIGHT[size]
@@ -265,8 +258,7 @@ def _large(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
 
 def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: int) -> None:
     """Draw the bids of the round in a row, the latest that fit."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     bids = state.bids if scene.motion.stage(game.BidMade) > 1 else state.bids[:-1]
     chips = [
         f"{canvas.theme.mark(bid.seat)} {capital(board.seating.who(bid.seat))} {bid.quantity}×{bid.face}"
@@ -289,8 +281,7 @@ def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: 
 
 def bids_so_far(canvas: Canvas, board: Board, scene: Scene, area: Area) -> int:
     """Draw the bids of the round as a list, the latest that fit, and return the row behind it."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     # Once a call is judged, the state has no bids any more.
     made = [bid for each in board.rounds[-1:] for bid in each.bids] if board.call is not None else state.bids
     bids = made if scene.motion.stage(game.BidMade) > 1 else made[:-1]
@@ -469,8 +460,7 @@ def _powers(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
     :param area: it without its edges.
     """
-    state = board.state
-    assert state is not None
+    state = board.begun
     motes = state.motes
     assert motes is not None
     x, y, columns, rows = area
@@ -579,7 +569,7 @@ def _windows(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: 
         top = top if is_beside else at + (rows >= _TALL)
     elif is_beside:
         right = x + 24
-    canvas.put(right, top, "GRAVEYARD", "quiet", bold=True)
+    canvas.put(canvas.put(right, top, "GRAVEYARD", "quiet", bold=True), top, "  who lost which dice", "quiet")
     room = x + columns - 1 - right
     if not buried:
         canvas.put(right, top + 1, "is empty", "quiet")
@@ -600,7 +590,7 @@ def _windows(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: 
             at += 1
         at += gap
     if buried and gap and rows >= _TALL:
-        canvas.centre(x, end - 1, columns, "whoever sent a die here may play it", "quiet")
+        canvas.centre(x, end - 1, columns, "Players may play the dice that they lost.", "quiet")
 
 
 def _in_words(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: Sequence[_Buried]) -> None:
@@ -618,15 +608,16 @@ def _in_words(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried:
 
 
 def _crown(canvas: Canvas, board: Board, motes: Mischief, area: Area) -> None:
-    state = board.state
-    assert state is not None
+    state = board.begun
     x, y, columns, rows = area
     who = "You win. Which die do you crown?" if state.turn == board.me else "The winner crowns a die."
     if state.turn >= 0 and state.turn != board.me:
         who = f"{board.seating.who(state.turn)} wins, and crowns a die."
-    prize = "" if motes.prize is None else f"It makes a Twin Soul with the prize, {motes.prize.capitalize()}."
+    whose = "your" if state.turn == board.me else "the winner's"
+    prize = f"With the prize, {(motes.prize or '').capitalize()}, it is a Twin Soul, kept in {whose} purse."
     canvas.centre(x, y + (rows - 1) // 2, columns, who, "counts", bold=True)
-    canvas.centre(x, y + (rows - 1) // 2 + 2, columns, prize, "quiet")
+    for row, line in enumerate(broken(prize, columns - 2), y + (rows - 1) // 2 + 2):
+        canvas.centre(x, row, columns, line, "quiet")
 
 
 # Stakes

@@ -151,8 +151,7 @@ def _tiles(canvas: Canvas, own: Sequence[int], kinds: Sequence[Kind], area: Area
 
 def draw_chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     """Draw the bids, or the other moves, that the reader can choose from; else the next turns."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     if board.turn is None:
         _next_turns(canvas, board, state, area)
         return
@@ -168,8 +167,7 @@ def draw_chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None
 def _ladder(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], area: Area) -> None:
     """Draw a row for each number of dice and a column for each face. Higher numbers are further up, where the arrow for
     more leads; the rows move along only as far as the bid in the line needs it."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     x, y, _, rows = area
     here = scene.typed if isinstance(scene.typed, Bid) else None
     legal = {(bid.quantity, bid.face) for bid in bids}

@@ -79,6 +79,8 @@ class LiveTable(Table):
         self._again = again
         self._had_match = False
         """A match has ended here. The evening goes on."""
+        self._began: float | None = None
+        """When the match began, by the monotonic clock; None if it is a resumed one."""
         self._since: dict[str, float] = {}
         """When players were lost who are not back, or began to hold up the match, by this machine's clock."""
         self._wish: str | None = None
@@ -126,9 +128,12 @@ class LiveTable(Table):
     def _before_telling(self, event: Told) -> None:
         match event:
             case MatchStarted():
+                self._began = None if event.resumed else time.monotonic()
                 if not event.resumed:  # all are here: who was lost had left an earlier match
                     self._since.clear()
                 self.pace.longest = self.longest_lag()
+            case MatchResult() if self._began is not None:
+                self.minutes = max(round((time.monotonic() - self._began) / 60), 1)
             case PeerLost():
                 self._since.setdefault(event.player.fingerprint, time.monotonic())
             case PeerBack():

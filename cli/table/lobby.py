@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, counted, escape, listing, number, qr_code, shown_path
+from cli.render import capital, command_line, counted, escape, listing, number, qr_code, sentence, shown_path
 from cli.rulesets import described
 from cli.table.canvas import Area, broken, cut, width
 from cli.text.explain import SHORT, summary
@@ -41,6 +41,8 @@ _BADGE: Final = 21
 _PODIUM: Final = 4
 """Places that stand on it."""
 _Line = tuple[str, int | None, str, str]
+_LEFT: Final = {"conceded": "conceded", "evicted": "ran out of time"}
+"""By the reason of an exit that dice do not tell."""
 _TIMES: Final = {1: "once", 2: "twice"}
 
 
@@ -370,10 +372,17 @@ def _story(
     if rest:
         others = ", ".join(f"{place}. {names[seat]}" for place, seat in rest)
         lines += [("Then" if not row else " ", None, "", part) for row, part in enumerate(broken(others, columns - 15))]
-    played = f"{counted(board.rounds[-1].number, 'round')}." if board.rounds else ""
-    evening = "  ".join(filter(None, (f"{scene.score}." if scene.score else "", played[:1].upper() + played[1:])))
+    played = [counted(board.rounds[-1].number, "round")] if board.rounds else []
+    played += [counted(scene.minutes, "minute")] if scene.minutes else []
+    evening = [f"{scene.score}."] if scene.score else []
+    evening += [sentence(", ".join(played))] if played else []
     if evening:
-        lines.append(("The evening", None, "", evening))
+        lines.append(("The evening", None, "", "  ".join(evening)))
+    early = [f"{names[seat]} {why}" for seat, why in _exits(board)]
+    lines += [
+        ("Out early" if not row else " ", None, "", part)
+        for row, part in enumerate(broken(f"{listing(early)}.", columns - 15) if early else ())
+    ]
     if board.state is not None and (gains := _gains(board.state)):
         won = "  ".join(f"{names[seat]} {gain}" for seat, gain in enumerate(gains) if gain)
         lines += [("Coins" if not row else " ", None, "", part) for row, part in enumerate(broken(won, columns - 15))]
@@ -389,6 +398,16 @@ def _story(
         text, *more = broken(row.text, max(columns - 17 - width(row.who), columns // 2))
         lines += [(row.title, row.seat, row.who, text), *((" ", None, "", part.strip()) for part in more)]
     return lines, first, kept
+
+
+def _exits(board: Board) -> list[tuple[int, str]]:
+    """Return who left before the end, and why."""
+    left = [(seat, gone.reason) for gone in board.state.exits for seat in gone.seats] if board.state else []
+    return [
+        (seat, "broke the rules" if board.players[seat].fingerprint in board.cheats else _LEFT[reason])
+        for seat, reason in left
+        if reason in _LEFT
+    ]
 
 
 def _gains(state: State) -> list[str]:

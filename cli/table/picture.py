@@ -315,8 +315,7 @@ def _smallest_grid(board: Board, area: Area) -> _Grid:
 
 def _tiny(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     """Draw what there must be: the bid, the reader's dice, how many the others have; then the talk."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     y, end = 0, area.y + area.height
     felt = Area(0, y, canvas.width, 1 if end < 6 else 2)
     draw_felt(canvas, board, scene, felt)
@@ -409,8 +408,7 @@ def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     x, y, columns, height = area
     for row in range(1, y + height):
         canvas.put(x - 2, row, "│", "faint")
-    state = board.state
-    assert state is not None
+    state = board.begun
     is_showdown = showdown.is_on(board)
     if state.bids or is_showdown:
         number = board.round
@@ -477,11 +475,14 @@ def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
         for row, text in enumerate(scene.reply[:2]):
             canvas.put(1, y + row, cut(text, canvas.width - 2))
         return
-    x = 1
-    for key, text in scene.keys:
-        name = _KEY_NAMES.get(key, key) if canvas.theme.is_ascii else key
-        shown = f"[{name}]" if canvas.theme.is_ascii else f" {name} " if size != "XS" else name
-        if x + width(shown) + 1 + width(text) > canvas.width:
-            continue
-        x = canvas.put(x, y, shown, on="" if canvas.theme.is_ascii or size == "XS" else "key", bold=True)
-        x = canvas.put(x, y, f" {text}" if text else "") + 2
+    is_plain = canvas.theme.is_ascii or size == "XS"
+    names = [_KEY_NAMES.get(key, key) if canvas.theme.is_ascii else key for key, _ in scene.keys]
+    form = "[{}]" if canvas.theme.is_ascii else "{}" if is_plain else " {} "
+    bar = [(form.format(name), f" {text}" if text else "") for name, (_, text) in zip(names, scene.keys, strict=True)]
+    x, way = 1, 2 + width(bar[-1][0]) if scene.keys and scene.keys[-1][0] == "?" else 0
+    for place, (name, text) in enumerate(bar):
+        is_last = place == len(bar) - 1
+        if is_last and way and x + width(name + text) > canvas.width:
+            text = ""  # the way to all other keys always has room
+        if x + width(name + text) + (0 if is_last else way) <= canvas.width:
+            x = canvas.put(canvas.put(x, y, name, on="" if is_plain else "key", bold=True), y, text) + 2

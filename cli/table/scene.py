@@ -221,6 +221,8 @@ class Scene:
     """The legal moves as they are typed, if no bid is among them: a list to pick from."""
     score: str = ""
     """The score of the evening; empty before its second match."""
+    minutes: int = 0
+    """That the match took, once it is over; 0 if that is not known."""
     verdict: str = ""
     """Of the judgement on the file of a replay: ``fair``, ``misconduct`` …; empty elsewhere. No text of the file."""
     strip: ReplayStrip | WatchStrip | None = None

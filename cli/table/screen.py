@@ -424,6 +424,7 @@ class Screen:
             picked=self._pick() if not moves else moves.index(typed) if typed in moves else None,
             moves=moves,
             score=answers.score(table.wins, board.players) if sum(table.wins.values()) > 1 else "",
+            minutes=table.minutes,
             verdict=table.verdict,
             strip=strip,
         )

@@ -54,8 +54,7 @@ def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area]
 
 def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") -> None:
     """Draw the name of a player, with a mark and, at the right end, a tag. On turn it is filled with their colour."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     role, x, y = f"seat{seat}", area.x, area.y
     is_turn = seat == state.turn and board.over is None
     you = " (you)" if seat == board.me else ""
@@ -76,8 +75,7 @@ def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") 
 
 def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
     """Return whether a player is a bot, their pledge and their stake; for the reader, who has no note, also effects."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     parts = [_BOT] if seat < len(board.players) and is_marked_as_bot(board.players[seat].name) else []
     if state.motes is not None and seat == board.me:
         lasting = [each.mark for each in state.motes.lasting if each.seat == seat]
@@ -111,8 +109,7 @@ def last_bid(state: State, seat: int) -> StandingBid | None:
 
 
 def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup: Cup) -> None:
-    state = board.state
-    assert state is not None
+    state = board.begun
     x, y, columns, height = area
     short = tag(board, seat, is_short=True)
     tags = (tag(board, seat), short, short.removeprefix(f"{_BOT} "))
@@ -180,8 +177,7 @@ def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, Kind]]) -> int:
 
 def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
     """Draw the dice of a cup by the first letters of their motes. A die of another player bears their mark."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     assert state.motes is not None
     dice = state.motes.cups[seat]
     is_wide = len(dice) * 4 - 1 <= area.width
@@ -201,8 +197,7 @@ def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
 
 def _rows(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup: Cup) -> None:
     """Draw a player in two rows: the plate with the number of dice, and below it the last bid."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     x, y, columns, _ = area
     dice = state.dice[seat]
     is_long = columns < 18 or width(board.seating.names[seat]) > columns - 11
@@ -231,8 +226,7 @@ _FEW: Final = 5
 
 def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) -> None:
     """Draw a player in a few cells: mark, name, number of dice."""
-    state = board.state
-    assert state is not None
+    state = board.begun
     x, y, columns, _ = area
     is_turn = seat == state.turn and board.over is None
     left = str(state.dice[seat])
@@ -267,8 +261,7 @@ def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str
     def fit(*forms: str) -> str:
         return next((form for form in forms if width(form) <= columns), forms[-1])
 
-    state = board.state
-    assert state is not None
+    state = board.begun
     fingerprint = board.players[seat].fingerprint if seat < len(board.players) else ""
     if fingerprint in board.cheats:
         return fit("broke the rules, proven", "broke the rules"), "bad", True

@@ -188,6 +188,8 @@ class Table(ABC):
         self.showing = showing
         self.pace = Pace(showing.pace, showing.motion)
         """Holds events back until a person can follow."""
+        self.minutes = 0
+        """That the last match took from its first message to its last; 0 if it began elsewhere."""
         self.wins: dict[str, int] = {}
         """Matches won in this evening, by fingerprint."""
         self.last_words: list[str] = []

@@ -18,6 +18,7 @@ from cli.table.theme import Theme
 from cli.text.rounds import Round, Row, recap
 from cli.text.seating import Seating
 from p2pdice.rulesets import PRESETS
+from p2pdice.state import Exit
 from protocol.events import (
     AwaitingPlayers,
     Claimed,
@@ -352,3 +353,18 @@ def test_a_claim_is_explained_where_the_match_was(size: tuple[int, int]) -> None
     assert "claimed, not confirmed" in " ".join(shown.split())
     assert "Tell your friends" not in shown, "that table is closed"
     assert board.state is None, "the table is free"
+
+
+def test_an_end_card_says_how_long_it_took_and_why_somebody_left_early() -> None:
+    board = finished()
+    state, over = board.begun, board.over
+    assert over is not None
+    gone = [seat for seat in range(len(over.players)) if seat not in over.places[0]]
+    board.state = state._replace(exits=(Exit((gone[0],), "conceded"), Exit((gone[1],), "evicted")))
+    card = drawn(board, (120, 40), scene=Scene(minutes=12))
+    names = board.seating.names
+    assert f"Out early      {names[gone[0]]} conceded and {names[gone[1]]} ran out of time." in card
+    assert "rounds, 12 minutes." in card
+    board.cheats = frozenset({board.players[gone[1]].fingerprint})
+    assert f"{names[gone[1]]} broke the rules." in drawn(board, (120, 40))
+    assert "minute" not in drawn(board, (120, 40))

@@ -77,7 +77,7 @@ def test_the_last_of_many_moves_is_reached_in_the_smallest_window() -> None:
 def test_a_night_on_a_usual_terminal() -> None:
     shown = drawn(at_night()).split("\n")
     assert shown[6].strip() == "○ sunset ─ ● night ─ ○ bidding ─ ○ sunrise"
-    assert shown[8] == "   ON THE STACK                             GRAVEYARD"
+    assert shown[8] == "   ON THE STACK                             GRAVEYARD  who lost which dice"
     assert shown[9].startswith("   ■ Cleo plays Dark to destroy your Light")
     graveyard = " ".join(row[44:] for row in shown[9:11])
     for needed in ("● you Light, Blue (yours to play)", "▲ Ben Dark", "■ Cleo Dan's Red"):
@@ -120,7 +120,7 @@ def test_a_wide_table_has_a_row_for_each_player_in_the_graveyard() -> None:
     shown = drawn(at_night(), (120, 40))
     for row in (r"● you  +Light, Blue \(yours to play\)", r"▲ Ben  +Dark", r"■ Cleo +Dan's Red"):
         assert re.search(row, shown)
-    assert "whoever sent a die here may play it" in shown
+    assert "Players may play the dice that they lost." in shown
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -600,3 +600,11 @@ def test_who_watches_is_counted_in_the_title_where_there_is_room() -> None:
     for size, count in (((80, 24), "1 watching"), ((120, 40), "1 watching")):
         shown = picture(my_turn(), replace(MY_TURN, watchers=("Eve",)), *size, DARK).text()
         assert count in shown.split("\n")[0]
+
+
+@pytest.mark.parametrize("theme", [DARK, ASCII])
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_the_key_bar_always_has_the_way_to_all_other_keys(columns: int, theme: Theme) -> None:
+    for board in (my_turn(), others_turn()):
+        bar = picture(board, scene_of(board, "8x5" if board.turn else ""), columns, 24, theme).text().split("\n")[-3]
+        assert bar.removesuffix("help").rstrip(" ]").endswith("?"), bar
