@@ -114,7 +114,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             min(1.0, bid.quantity / max(1, dice)) if bid else 0.0,
             *(float(bid is not None and bid.face == face) for face in FACES),
             *(float(bid is not None and bid.seat == each) for each in order),
-            float(state.ones_wild),
+            float(state.counting.ones_wild),
             float(state.palifico),
         ]
         mask = [0] * self._moves

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, fields
 from typing import ClassVar, Protocol
 
+from p2pdice.counting import Counting
 from p2pdice.motes import Die, Group, Mote, Target
 from p2pdice.moves import Hand, Wager
 from p2pdice.state import Call, Mischief, Phase, Reason, State
@@ -26,7 +27,11 @@ class _Event:
         """Return the event as JSON-able data, ``type`` first."""
         data: dict[str, object] = {"type": self.type}
         for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            data[field.name] = _json(getattr(self, field.name))
+            value = getattr(self, field.name)
+            if isinstance(value, Counting):
+                data["ones_wild"] = value.ones_wild
+            else:
+                data[field.name] = _json(value)
         return data
 
 
@@ -124,7 +129,8 @@ class HandsShown(_Event):
     """By seat; None for a cup that was never opened."""
     quantity: int
     face: int
-    ones_wild: bool
+    counting: Counting
+    """How dice counted; in JSON, ``ones_wild``."""
     count: int
     """Among the open cups."""
     unopened: int

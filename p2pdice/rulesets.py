@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from p2pdice.counting import COUNTINGS
 from p2pdice.errors import RulesetError
 
 MAX_CUP: Final = 99
@@ -82,7 +83,7 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
             Option("siding", "siding", _NO_YES),
             Option("stakes", "stakes", _NO_YES),
             Option("verdict", "verdict", ("loser-loses-die", "right-side-discards")),
-            Option("wild", "wild", ("ones", "never", "unless-opened")),
+            Option("wild", "wild", tuple(COUNTINGS)),
         )
     }
 )
@@ -102,9 +103,9 @@ class Ruleset:
     raise_: str = "strict"
     """What counts as a raise: see :mod:`p2pdice.bidding`."""
     wild: str = "ones"
-    """Whether ones count for every face: ``ones``, ``never``, or ``unless-opened`` with a bid on ones.
+    """How dice count: whether ones are wild always (``ones``), ``never``, or ``unless-opened`` with a bid on ones.
 
-    :attr:`p2pdice.state.State.ones_wild` says it of a round.
+    :attr:`p2pdice.state.State.counting` says it of a round.
     """
     ones_bid: str = "free"
     """When ones may be bid: ``free``, ``opening-only`` (only in a round opened on ones), ``not-opening``."""
@@ -125,7 +126,7 @@ class Ruleset:
     palifico: bool = False
     """Whether the round after a player first drops to one die is special.
 
-    In it ones are not wild (:attr:`p2pdice.state.State.ones_wild`), and only a player with one die may change the face
+    In it ones are not wild (:attr:`p2pdice.state.State.counting`), and only a player with one die may change the face
     (:func:`p2pdice.bidding.faces`).
     """
     motes: bool = False

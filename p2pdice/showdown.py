@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Final
 
 from p2pdice.bidding import exact_refused, lowest_raise
-from p2pdice.counting import count
 from p2pdice.errors import IllegalMove, UnexpectedInput
 from p2pdice.events import (
     AccusationVoid,
@@ -85,17 +84,18 @@ def hands_opened(state: State, item: Hands) -> Transition:
     challenge = state.challenge
     _check(state, hands)
     assert challenge is not None
-    standing, ones_wild = state.bids[-1], state.ones_wild
+    standing, counting = state.bids[-1], state.counting
     quantity, face = standing.quantity, standing.face
     if None in hands:
         unopened = tuple(seat for seat, hand in enumerate(hands) if hand is None)
-        counted = count([hand for hand in hands if hand is not None], face, ones_wild)
-        hidden = sum(state.dice[seat] for seat in unopened)
+        opened_hands = [hand for hand in hands if hand is not None]
+        counted, hidden = counting.count(opened_hands, face), sum(state.dice[seat] for seat in unopened)
+        least, most = counting.bounds(opened_hands, hidden, face)
     else:
         unopened, hidden = (), 0
-        counted = count(hands, face, ones_wild)  # type: ignore[arg-type]  # none of them is None
-    shown = HandsShown(hands, quantity, face, ones_wild, counted, hidden)
-    bid_true, call_right = verdict(challenge.call, quantity, counted, hidden)
+        least = most = counted = counting.count(hands, face)  # type: ignore[arg-type]  # none of them is None
+    shown = HandsShown(hands, quantity, face, counting, counted, hidden)
+    bid_true, call_right = verdict(challenge.call, quantity, least, most)
     if call_right is not None:
         settled, events = _settle(state, hands, counted, bid_true, call_right)
         return settled, (shown, *events)
@@ -107,17 +107,17 @@ def hands_opened(state: State, item: Hands) -> Transition:
     return settled, (shown, RoundVoid(state.round, unopened), *events)
 
 
-def verdict(call: Call, quantity: int, counted: int, hidden: int) -> tuple[bool, bool | None]:
+def verdict(call: Call, quantity: int, least: int, most: int) -> tuple[bool, bool | None]:
     """Return whether a bid of ``quantity`` dice is certainly true, and whether a call on it is right.
 
-    :param counted: the dice of the open cups that stand for the bid.
-    :param hidden: the dice in cups that were never opened: each may or may not stand for it.
+    :param least: the fewest dice that stand for the bid, whatever the cups that were never opened hide.
+    :param most: the most that can stand for it.
     :return: the second is None if the hidden dice decide it.
     """
-    bid_true = counted >= quantity
-    possible = counted <= quantity <= counted + hidden
+    bid_true = least >= quantity
+    possible = least <= quantity <= most
     if call == "exact":
-        return bid_true, None if possible and hidden else possible
+        return bid_true, None if possible and least < most else possible
     return bid_true, None if possible and not bid_true else not bid_true
 
 

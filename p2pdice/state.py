@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, Literal, NamedTuple
 
+from p2pdice.counting import COUNTINGS, PLAIN, Counting
 from p2pdice.motes import MOTES, NOTATION, Die, Group, Mote, TwinSoul, twin_soul
 from p2pdice.moves import Hand, Wager
 from p2pdice.rulesets import Ruleset
@@ -255,7 +256,7 @@ class State(NamedTuple):
     round: int
     """From 1; a settled round is followed by the next number, also when it was void."""
     palifico: bool
-    """Whether this is the special round after a first drop to one die: see :attr:`ones_wild`."""
+    """Whether this is the special round after a first drop to one die: see :attr:`counting`."""
     dropped: tuple[int, ...]
     """Seats that have dropped to one die before, ascending; each has had its palifico. Kept if the ruleset has it."""
     hands: tuple[Hand | None, ...]
@@ -307,12 +308,11 @@ class State(NamedTuple):
         return self.places[0] if self.awaits is Expect.OVER else ()
 
     @property
-    def ones_wild(self) -> bool:
-        """Whether a one counts for every face in this round, as far as its bids go; in palifico it never does."""
-        wild = self.ruleset.wild
-        if self.palifico or wild == "never":
-            return False
-        return wild == "ones" or not self.bids or self.bids[0].face != 1
+    def counting(self) -> Counting:
+        """How dice count in this round, as far as its bids go; in palifico each face counts for itself alone."""
+        if self.palifico:
+            return PLAIN
+        return COUNTINGS[self.ruleset.wild].opened(self.bids[0].face if self.bids else 0)
 
 
 _MOVE_OF: Final = tuple(Expectation(Expect.MOVE, (seat,)) for seat in range(MAX_PLAYERS))

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from p2pdice.bidding import LAST_EXACT_ROUND, raises
+from p2pdice.counting import COUNTINGS, PLAIN
 from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
 from p2pdice.moves import EXACT, FACES, LIAR, MAX_QUANTITY, Bid, Move
 from p2pdice.rulesets import MAX_CUP, PRESETS, Ruleset
@@ -131,6 +132,11 @@ class Matches:
         """Seats that have come down to one die before: palifico is once for each player."""
         self._live: Ints = np.full(count, (1 << players) - 1, np.int16)
         """The seats with dice, a bit for each."""
+        counting = COUNTINGS[ruleset.wild]
+        self._countings = (counting.opened(2), counting.opened(1), PLAIN)
+        """How dice count in a round that was opened on another face than ones, in one opened on ones, in palifico."""
+        self._weights = np.array([[(0, *weights) for weights in each.weights] for each in self._countings], np.int16)
+        """The same by face of the bid and of the die; 0 where there is none."""
         self._order = _bounds(ruleset.raise_)
         self._next = _next_live(players)
         self._seats = np.arange(players, dtype=np.int16)
@@ -144,11 +150,12 @@ class Matches:
     @property
     def ones_wild(self) -> Flags:
         """Whether a one counts for every face, as far as the bids of the round go."""
-        if self.ruleset.wild == "never":
-            return np.zeros_like(self.palifico)
-        if self.ruleset.wild == "ones":
-            return ~self.palifico
-        return ~(self.palifico | self.opened_on_ones)
+        wild: Flags = np.array([each.ones_wild for each in self._countings])
+        return wild.take(self._counting(self._every))
+
+    def _counting(self, match: NDArray[np.intp]) -> NDArray[np.integer[Any]]:
+        """Return how dice count in some matches: the index in ``_countings``."""
+        return np.where(self.palifico[match], 2, self.opened_on_ones[match])
 
     @property
     def places(self) -> Ints:
@@ -274,8 +281,8 @@ class Matches:
             return
         rules, each = self.ruleset, np.arange(called.size)
         hands, face, exact = self.hands[called], self.face[called], is_exact[called]
-        wild = (self.ones_wild[called] & (face != 1))[:, None, None]
-        counted = ((hands == face[:, None, None]) | (wild & (hands == 1))).sum(axis=(1, 2))
+        counted = self._weights[self._counting(called)[:, None, None], face[:, None, None], hands].sum(axis=(1, 2))
+        counted = np.maximum(counted, 0)
         quantity, caller, bidder = self.quantity[called], self.turn[called], self.bidder[called]
         is_right = np.where(exact, counted == quantity, counted < quantity)
         loser = np.where(is_right, bidder, caller)

@@ -83,7 +83,7 @@ def state_json(state: State) -> dict[str, object]:
         "dice": list(state.dice),
         "bid": bids[-1] if bids else None,
         "bids": bids,
-        "ones_wild": state.ones_wild,
+        "ones_wild": state.counting.ones_wild,
         "palifico": state.palifico,
         "must_raise": motes is not None and motes.must_raise,
         "challenge": challenge

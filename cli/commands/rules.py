@@ -169,14 +169,14 @@ def _chances(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[B
     """Return three chances: of the standing bid, of the same bid being exactly true, and of each listed raise."""
     standing = state.bid
     assert standing is not None
-    unknown, wild = sum(state.dice) - len(hand), state.ones_wild
+    unknown, counting = sum(state.dice) - len(hand), state.counting
     raises = [
-        (move, at_least(move.quantity, move.face, hand, unknown, wild))
+        (move, at_least(move.quantity, move.face, hand, unknown, counting))
         for move in legal_moves(state)
         if isinstance(move, Bid)
     ]
     quantity, face = standing.quantity, standing.face
-    return at_least(quantity, face, hand, unknown, wild), exactly(quantity, face, hand, unknown, wild), raises
+    return at_least(quantity, face, hand, unknown, counting), exactly(quantity, face, hand, unknown, counting), raises
 
 
 def _odds_data(state: State, hand: Hand) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _odds_data(state: State, hand: Hand) -> dict[str, Any]:
         "rules": state.ruleset.name,
         "dice": sum(state.dice),
         "hand": list(hand),
-        "ones_wild": state.ones_wild,
+        "ones_wild": state.counting.ones_wild,
         "true": _chance(true),
         "exact": _chance(exact),
         "raises": [{"bid": str(bid), **_chance(chance)} for bid, chance in raises],
@@ -203,8 +203,8 @@ def _print_odds(state: State, hand: Hand) -> None:
     assert state.bid is not None
     hidden = sum(state.dice) - len(hand)
     held = f"you hold {' '.join(map(str, hand))}, " if hand else ""
-    wild = "ones are wild" if state.ones_wild else "ones are not wild"
-    print(f"{in_words(state.bid.quantity, state.bid.face).capitalize()}: {held}{dice_count(hidden)} hidden, {wild}.\n")
+    bid = in_words(state.bid.quantity, state.bid.face).capitalize()
+    print(f"{bid}: {held}{dice_count(hidden)} hidden, {state.counting.note}.\n")
     for what, chance in (("true", true), ("exactly true", exact), ("a lie", 1 - true)):
         print(f"  {what:16}{percent(chance):>9}")
     if not raises:

@@ -78,7 +78,7 @@ def chance(board: Board, quantity: int, face: int) -> Fraction:
 
     state = board.state
     assert state is not None
-    return at_least(quantity, face, board.hand, sum(state.dice) - len(board.hand), state.ones_wild)
+    return at_least(quantity, face, board.hand, sum(state.dice) - len(board.hand), state.counting)
 
 
 def odds(board: Board, asked: str = "") -> str:
@@ -103,7 +103,7 @@ def _chances(board: Board, state: State, quantity: int, face: int) -> str:
 
     unknown = sum(state.dice) - len(board.hand)
     true = percent(chance(board, quantity, face))
-    exact = percent(exactly(quantity, face, board.hand, unknown, state.ones_wild))
+    exact = percent(exactly(quantity, face, board.hand, unknown, state.counting))
     known = f"judging by your own dice, with {dice_count(unknown)} hidden from you"
     if not board.hand:
         known = f"with {dice_count(unknown)} hidden"

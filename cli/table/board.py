@@ -369,7 +369,7 @@ class Board:
 
 
 def _counts(shown: game.HandsShown, face: int) -> bool:
-    return face == shown.face or (face == 1 and shown.ones_wild)
+    return shown.counting.weight(face, shown.face) != 0
 
 
 def cups_in_order(shown: game.HandsShown, call: game.ChallengeCalled | None) -> list[int]:

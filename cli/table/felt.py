@@ -14,9 +14,9 @@ from cli.table.answers import chance
 from cli.table.canvas import DIE_HEIGHT, DIE_WIDTH, Area, broken, cut, width
 from cli.table.seats import count_of_dice
 from cli.table.theme import heat
-from cli.text.narrate_game import WINDOWS, what_counts, window
+from cli.text.narrate_game import WINDOWS, window
 from p2pdice import events as game
-from p2pdice.counting import at_least, count
+from p2pdice.counting import at_least
 from p2pdice.moves import Bid, Power, Stake, Wager
 from p2pdice.plurals import plural
 from p2pdice.powers import POWERS
@@ -73,13 +73,13 @@ def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
     """Return how likely a bid is, and a note on the dice in view: the reader's, or in a replay the bidder's."""
     state = board.begun
     if board.me is not None:
-        mine, wanted = count((board.hand,), bid.face, state.ones_wild), bid.quantity
+        mine, wanted = state.counting.count((board.hand,), bid.face), bid.quantity
         held = f"you hold {mine} of {wanted}"
         if mine > wanted:
             held = f"you hold {mine}, {wanted} {'is' if wanted == 1 else 'are'} bid"
         return chance(board, bid.quantity, bid.face), held if board.hand else ""
     hand = board.hands.get(bid.seat, ())
-    odds = at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.ones_wild)
+    odds = at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.counting)
     return odds, f"with {board.seating.whose(bid.seat)} dice" if hand else "all dice hidden"
 
 
@@ -88,16 +88,14 @@ def truth(board: Board, bid: StandingBid) -> str:
     state = board.begun
     if board.me is not None or any(dice and not board.hands.get(seat) for seat, dice in enumerate(state.dice)):
         return wild(state)
-    there = count(board.hands.values(), bid.face, state.ones_wild)
+    there = state.counting.count(board.hands.values(), bid.face)
     are = "is" if there == 1 else "are"
     return f"{'true' if there >= bid.quantity else 'false'}: there {are} {number(there) if there else 'none'}"
 
 
 def wild(state: State) -> str:
     """Return which dice are wild in this round."""
-    if state.palifico:
-        return "special round: ones aren't wild"
-    return "ones are wild" if state.ones_wild else "ones aren't wild"
+    return f"{'special round: ' * state.palifico}{state.counting.note}"
 
 
 def on_the_table(state: State) -> str:
@@ -344,7 +342,7 @@ def _count(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
         end = canvas.number(start, top + 3, len(hits), "counts", size="XL")
         canvas.put(end + 2, top + 6, of, bold=True)
         _slots(canvas, x + 2, top + 11, columns - 4, hits, call.quantity, is_centred=True)
-        canvas.centre(x, top + 13, columns, what_counts(call.face, ones_wild=state.ones_wild), "quiet")
+        canvas.centre(x, top + 13, columns, state.counting.what_counts(call.face), "quiet")
         return
     left = 3 if columns >= 72 else 2
     middle = x + (26 if columns >= 72 else 19)
@@ -357,7 +355,7 @@ def _count(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     end = canvas.put(end + 2, y + 1, f"of {call.quantity}", bold=True)
     right = x + columns - left
     start = max(min(x + columns - 34, right - 4 * max(len(hits), call.quantity)), end + 2)
-    which = what_counts(call.face, ones_wild=state.ones_wild)
+    which = state.counting.what_counts(call.face)
     canvas.put(start, y, cut(which, right - start), "quiet")
     _slots(canvas, start, y + (2 if rows >= 5 else 1), right - start, hits, call.quantity)
 

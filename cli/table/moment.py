@@ -262,9 +262,9 @@ def _call_odds(showdown: Showdown, me: int | None) -> str:
     mine = shown.hands[me] or ()
     unknown = sum(len(hand or ()) for hand in shown.hands) + shown.unopened - len(mine)
     if call.call == "exact":
-        chance = exactly(call.quantity, call.face, mine, unknown, shown.ones_wild)
+        chance = exactly(call.quantity, call.face, mine, unknown, shown.counting)
     else:
-        chance = 1 - at_least(call.quantity, call.face, mine, unknown, shown.ones_wild)
+        chance = 1 - at_least(call.quantity, call.face, mine, unknown, shown.counting)
     return f"a {percent(chance)} call"
 
 

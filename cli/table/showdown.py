@@ -159,7 +159,8 @@ def words(board: Board) -> Words | None:
     shown, verdict = showdown.shown, showdown.played.verdict
     count, bid = shown.count, shown.quantity
     if verdict is None:
-        if judge(call.call, bid, count, shown.unopened)[1] is not None:
+        bounds = shown.counting.bounds(filter(None, shown.hands), shown.unopened, shown.face)
+        if judge(call.call, bid, *bounds)[1] is not None:
             return None
         down = [board.seating.whose(seat) for seat, hand in enumerate(shown.hands) if hand is None]
         cups = "cup" if len(down) == 1 else "cups"

@@ -11,6 +11,7 @@ from cli.render import Paragraphs, dice_count, listing, wrapped
 from cli.text.narrate_game import ANSWERS, narrate_game
 from cli.text.seating import Seating
 from p2pdice.bidding import RAISES_IN_WORDS
+from p2pdice.counting import COUNTINGS
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.events import Event, HandsShown, LeadPassed, RoundStarted
 from p2pdice.motes import GROUP_OF, MOTES, NOTATION, TWIN_SOULS, Die, Group
@@ -69,14 +70,6 @@ RAISES: Final = {
         "A bid weighs as much as its number of dice, and one on ones twice as much. A raise weighs more, or it weighs"
         " the same and names a higher face. Over three fours that is four twos, three fives or two ones; over two"
         " ones, which weigh four, it is four twos."
-    ),
-}
-WILDS: Final = {
-    "ones": "Ones are wild: they count for every face. Only a bid on ones counts the ones alone.",
-    "never": "Nothing is wild: a one is a one.",
-    "unless-opened": (
-        "Ones are wild: they count for every face. But if the first bid of a round is on ones, they are a face like"
-        " any other until the round is over."
     ),
 }
 ONES_BIDS: Final = {
@@ -174,7 +167,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield (
         "Ones.",
         (
-            WILDS[rules.wild],
+            COUNTINGS[rules.wild].rule,
             ONES_BIDS[rules.ones_bid],
             palifico if rules.palifico and rules.dice > 1 and rules.ones_bid == "not-opening" else "",
         ),
@@ -230,7 +223,7 @@ def typed_moves(rules: Ruleset) -> str:
 
 SHORT: Final = {
     "raise": RAISES_IN_WORDS,
-    "wild": {"ones": "ones wild", "never": "nothing wild", "unless-opened": "ones wild unless opened"},
+    "wild": {name: counting.brief for name, counting in COUNTINGS.items()},
     "exact": {"none": "", "gain": "exact gains a die", "others-lose": "exact costs the others a die"},
     "verdict": {"loser-loses-die": "", "right-side-discards": "players who are right put a die away"},
     "goal": {"last-standing": "last with dice wins", "first-out": "first without dice wins"},

@@ -10,7 +10,7 @@ from cli.text.move_forms import is_stake
 from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.motes import Die
-from p2pdice.moves import FACE_NAMES, Hand, Power, Stake
+from p2pdice.moves import Hand, Power, Stake
 from p2pdice.plurals import plural
 from p2pdice.powers import POWERS
 from p2pdice.stakes import bonus
@@ -168,7 +168,7 @@ def counted_cup(seat: int, shown: game.HandsShown, seating: Seating) -> str:
     line = cup_line(seat, cup, seating)
     if cup is None:
         return line
-    count = sum(face == shown.face or (face == 1 and shown.ones_wild) for face in cup)
+    count = shown.counting.count((cup,), shown.face)
     return f"{line} {'No die' if not count else initial(number(count))} {'counts' if count < 2 else 'count'}."
 
 
@@ -180,11 +180,6 @@ def tally(shown: game.HandsShown) -> str:
     over = shown.count - shown.quantity
     measure = f"{number(-over)} short" if over < 0 else f"{number(over)} to spare" if over else "just enough"
     return f"{there}, {measure}."
-
-
-def what_counts(face: int, *, ones_wild: bool) -> str:
-    """Return the faces that count for a bid: ``sixes and wild ones``."""
-    return f"{FACE_NAMES[face - 1]}{' and wild ones' if ones_wild and face != 1 else ''}"
 
 
 def verdict_in_letters(event: game.Judged) -> str:

@@ -12,15 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import comb
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
 from typing import Any, NamedTuple
 
 from cli.render import columns, dice_count, faces, likely, number, percent
 from cli.text.seating import Seating
 from p2pdice import events as game
-from p2pdice.counting import at_least, count, exactly
+from p2pdice.counting import ONES_WILD, PLAIN, Counting, at_least, exactly
 from p2pdice.events import Event
-from p2pdice.moves import Hand
+from p2pdice.moves import FACES, Hand
 from p2pdice.state import Expect, State
 from protocol.events import Happened, MatchStarted, NodeEvent, TakenBack
 
@@ -50,7 +51,7 @@ class Round(NamedTuple):
         """Return how likely a bid was by the dice of one player; None if their cup stayed down."""
         if self.shown is None or (hand := self.shown.hands[seat]) is None:
             return None
-        return at_least(quantity, face, hand, self.dice - len(hand), self.shown.ones_wild)
+        return at_least(quantity, face, hand, self.dice - len(hand), self.shown.counting)
 
     def line(self, seating: Seating, *, keeps_wrong: bool) -> str:
         """Return a finished round: ``Round 3: Cleo called Ben's six fours, there were seven; Cleo lost a die.``
@@ -164,10 +165,9 @@ def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator
     hands = [*filter(None, shown.hands)]
     for bid in played.bids[:-1]:  # the last one was not raised
         chance = played.chance(bid.seat, bid.quantity, bid.face)
-        there = count(hands, bid.face, shown.ones_wild)
-        if chance is None or there + shown.unopened >= bid.quantity:
+        if chance is None or shown.counting.bounds(hands, shown.unopened, bid.face)[1] >= bid.quantity:
             continue
-        held = number(count((shown.hands[bid.seat] or (),), bid.face, shown.ones_wild)).replace("no", "none")
+        held = number(shown.counting.count((shown.hands[bid.seat] or (),), bid.face)).replace("no", "none")
         text = f"bid {faces(bid.quantity, bid.face)} holding {held}: {likely(chance)}, and nobody called."
         yield chance, _row("Best bluff", bid.seat, text, seating)
 
@@ -188,11 +188,10 @@ def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
     for seat, hand in enumerate(shown.hands):
         if not hand:
             continue
-        wild = shown.ones_wild
         # A hand of ones alone is a number of ones; else wild ones count with the others.
-        counts = [(count((hand,), face, wild and set(hand) != {1}), face) for face in range(1, 7)]
-        most, face = max(counts)
-        chance = roll_chance(most, len(hand), wild)
+        counting = PLAIN if set(hand) == {1} else shown.counting
+        most, face = max((counting.count((hand,), face), face) for face in FACES)
+        chance = roll_chance(most, len(hand), shown.counting)
         if chance <= Fraction(1, 2):
             text = f"rolled {' '.join(map(str, hand))} in round {played.number}: {faces(most, face)}, one roll in "
             yield chance, _row("Luckiest roll", seat, f"{text}{round(1 / chance):,}.", seating)
@@ -203,16 +202,26 @@ def _row(title: str, seat: int, text: str, seating: Seating) -> Row:
 
 
 @lru_cache(maxsize=256)
-def roll_chance(most: int, dice: int, ones_wild: bool) -> Fraction:
+def roll_chance(most: int, dice: int, counting: Counting) -> Fraction:
     """Return the chance that a roll has at least ``most`` dice of some face, with wild ones added to each other face.
 
-    >>> roll_chance(5, 5, ones_wild=True), roll_chance(2, 2, ones_wild=False)
+    >>> roll_chance(5, 5, ONES_WILD), roll_chance(2, 2, PLAIN)
     (Fraction(13, 648), Fraction(1, 6))
     """
-    if not ones_wild:
+    if counting not in (ONES_WILD, PLAIN):
+        return _share(most, dice, counting)
+    if counting is PLAIN:
         return 1 - Fraction(_ways(dice, 6, most - 1), 6**dice)
     fewer = sum(comb(dice, ones) * _ways(dice - ones, 5, most - 1 - ones) for ones in range(min(most, dice + 1)))
     return 1 - Fraction(fewer, 6**dice)
+
+
+def _share(most: int, dice: int, counting: Counting) -> Fraction:
+    """Return the same for any way to count, from all hands. More than ten dice would take long."""
+    hands = combinations_with_replacement(FACES, dice)
+    likely = (hand for hand in hands if max(counting.count((hand,), face) for face in FACES) >= most)
+    rolls = (factorial(dice) // prod(factorial(hand.count(face)) for face in FACES) for hand in likely)
+    return Fraction(sum(rolls), 6**dice)
 
 
 def _ways(dice: int, faces: int, most: int) -> int:
@@ -264,17 +273,25 @@ def weigh(event: Event, state: State, hands: Mapping[int, Hand], eyes: int | Non
     call = event.call if isinstance(event, game.ChallengeCalled) else None
     by = event.seat if eyes is None else eyes
     hand = hands.get(by, ())
-    quantity, face, wild = event.quantity, event.face, state.ones_wild
+    quantity, face, counting = event.quantity, event.face, state.counting
     hidden = sum(state.dice) - len(hand)
-    true = at_least(quantity, face, hand, hidden, wild)
-    chance = exactly(quantity, face, hand, hidden, wild) if call == "exact" else 1 - true if call == "liar" else true
+    true = at_least(quantity, face, hand, hidden, counting)
+    chance = 1 - true if call == "liar" else true
+    if call == "exact":
+        chance = exactly(quantity, face, hand, hidden, counting)
     seen_by = by if hand else None
     if eyes is not None:
         return Weighed(call is not None, face, seen_by, chance)
-    there = count(hands.values(), face, wild)
+    there = counting.count(hands.values(), face)
     unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
     return Weighed(
-        call is not None, face, seen_by, chance, there, unknown, _is_right(call, quantity, there, there + unknown)
+        call is not None,
+        face,
+        seen_by,
+        chance,
+        there,
+        unknown,
+        _is_right(call, quantity, *counting.bounds(hands.values(), unknown, face)),
     )
 
 
@@ -328,15 +345,15 @@ def in_short(weighed: Weighed, seating: Seating) -> str:
 
 def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:
     """Yield how likely a bid is for each player whose dice are known, and whether it is true."""
-    there = count(hands.values(), face, state.ones_wild)
+    there = state.counting.count(hands.values(), face)
     unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
-    is_true = _is_right(None, quantity, there, there + unknown)
+    is_true = _is_right(None, quantity, *state.counting.bounds(hands.values(), unknown, face))
     known = _known(there, face, unknown)
     said = "nobody can tell" if is_true is None else f"it is {'true' if is_true else 'false'}"
     yield f"{faces(quantity, face).capitalize()}: {known} {said}. How likely it is, by each player's own dice:"
     width = max((columns(seating.who(seat)) for seat in hands), default=0)
     for seat, hand in sorted(hands.items()):
-        chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.ones_wild)
+        chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.counting)
         name = seating.who(seat)
         yield f"    {name}{' ' * (width - columns(name))}  {percent(chance)}"
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from p2pdice import bidding, showdown
 from p2pdice.bidding import raises
-from p2pdice.counting import count, row
+from p2pdice.counting import Counting, row
 from p2pdice.engine import new_match
 from p2pdice.moves import FACES, Hand
 from p2pdice.players.house import OddsPlayer, PressPlayer
@@ -83,7 +83,12 @@ class ImaginedRound:
         )
         self.following = {seat: next_live(live, seat) for seat in live}
         self._turns: dict[tuple[int, Action, int, bool], Turn] = {}
-        self._wild: dict[int, bool] = {}
+        self._countings: dict[int, Counting] = {}
+
+    @cached_property
+    def _openings(self) -> tuple[int, ...]:
+        kinds = [(self.counting(face), bidding.faces(self._at(self.live[0], 6 * 8 + 6, face))) for face in (0, *FACES)]
+        return tuple(kinds.index(kind) for kind in kinds)
 
     @cached_property
     def forbids_repeats(self) -> bool:
@@ -92,19 +97,18 @@ class ImaginedRound:
 
     def opening(self, first_face: int) -> int:
         """Return the same number for opening faces after which the same moves are allowed, and the same dice count."""
-        is_asked = self.ruleset.wild == "unless-opened" or self.ruleset.ones_bid == "opening-only"
-        return int(is_asked and first_face == 1)
+        return self._openings[first_face]
 
     def made(self, bids: Sequence[StandingBid]) -> Made:
         """Return the bids that may not be made again."""
         return sum(1 << bid.quantity * 8 + bid.face for bid in bids) if self.forbids_repeats else 0
 
-    def ones_wild(self, first_face: int) -> bool:
-        """Return whether ones are wild in a round that was opened on a face; 0 stands for not opened yet."""
-        wild = self._wild.get(first_face)
-        if wild is None:
-            wild = self._wild[first_face] = self._at(NOBODY, 0, first_face).ones_wild
-        return wild
+    def counting(self, first_face: int) -> Counting:
+        """Return how dice count in a round that was opened on a face; 0 stands for not opened yet."""
+        counting = self._countings.get(first_face)
+        if counting is None:
+            counting = self._countings[first_face] = self._at(NOBODY, 0, first_face).counting
+        return counting
 
     def turn(self, seat: int, standing: Action, first_face: int, made: Made = 0, may_call: bool = True) -> Turn:
         """Return a seat's possible answers to a bid in a round that was opened on a face.
@@ -141,7 +145,7 @@ class ImaginedRound:
 
     def is_right(self, call: Action, quantity: int, counted: int) -> bool:
         """Return whether a call on a bid of this quantity is right."""
-        return bool(showdown.verdict(_CALLS[call], quantity, counted, 0)[1])
+        return bool(showdown.verdict(_CALLS[call], quantity, counted, counted)[1])
 
     def dice_after(self, call: Action, caller: int, bidder: int, is_right: bool, sided: Sequence[int]) -> list[int]:
         """Return the dice by seat after a call.
@@ -195,21 +199,21 @@ _NO_FACE: Final = Chances((), (), ())
 
 
 @lru_cache(maxsize=20_000)
-def held(hand: Hand, dice: int, ones_wild: bool) -> Held:
+def held(hand: Hand, dice: int, counting: Counting) -> Held:
     """Return a hand with the chances of bids where ``dice`` are in play."""
     unknown = dice - len(hand)
-    counts = [count((hand,), face, ones_wild) for face in FACES]
-    known = [_chances(counts[face - 1], unknown, face, ones_wild, dice) for face in FACES]
+    counts = [counting.tally(hand, face) for face in FACES]
+    known = [_chances(counts[face - 1], unknown, face, counting, dice) for face in FACES]
     trusting = known
     if unknown:
-        trusting = [_chances(counts[face - 1] + 1, unknown - 1, face, ones_wild, dice) for face in FACES]
+        trusting = [_chances(counts[face - 1] + 1, unknown - 1, face, counting, dice) for face in FACES]
     rows, negated, pull = zip(_NO_FACE, *known, strict=True)
     return Held(hand, rows, negated, pull, ((), *(each.row for each in trusting)), (0, *counts))
 
 
 @lru_cache(maxsize=20_000)
-def _chances(counted: int, unknown: int, face: int, ones_wild: bool, dice: int) -> Chances:
-    chances = (row(counted, unknown, face, ones_wild) + (0.0,) * (dice + 3))[: dice + 3]
+def _chances(counted: int, unknown: int, face: int, counting: Counting, dice: int) -> Chances:
+    chances = (row(counted, unknown, face, counting) + (0.0,) * (dice + 3))[: dice + 3]
     return Chances(chances, tuple(-chance for chance in chances), tuple(exp(chance / PULL) for chance in chances))
 
 

@@ -66,8 +66,8 @@ def weigh(
     """
     state, hand = view.state, view.hand
     unknown = sum(state.dice) - len(hand)
-    wild = state.ones_wild
-    table = rows(hand, unknown, wild)
+    counting = state.counting
+    table = rows(hand, unknown, counting)
     try:
         bidding = [table[bid.face][bid.quantity] for bid in bids]
     except IndexError:  # bids of more dice than there are, where one has to be made
@@ -78,7 +78,7 @@ def weigh(
         stands = in_row(table[face], quantity)
         believed = stands
         if trust and unknown and bidder != view.seat:
-            likely = in_row(rows(hand, unknown - 1, wild)[face], quantity - 1)
+            likely = in_row(rows(hand, unknown - 1, counting)[face], quantity - 1)
             believed += trust * (likely - stands)
         for call in calls:
             if type(call) is Exact:

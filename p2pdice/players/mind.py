@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final
 
+from p2pdice.counting import Counting
 from p2pdice.events import AccusationVoid, BidMade, ChallengeCalled, Event, HandsShown, RoundStarted
 from p2pdice.moves import Bid, Exact, Liar, Move, Pass, Power, Side
 from p2pdice.players.bidders import EXACT, LIAR, Action, Held, ImaginedRound, Turn, held
@@ -56,7 +57,7 @@ class MindPlayer(HousePlayer):
         self._bids: list[StandingBid] = []
         self._call: tuple[int, Action] | None = None
         self._believed: tuple[object, int, Mapping[int, Belief]] = (None, 0, {})
-        self._wild = False
+        self._counting: Counting | None = None
         self._round: ImaginedRound | None = None
         self._ruleset: Ruleset | None = None
         self._me = NOBODY
@@ -98,9 +99,9 @@ class MindPlayer(HousePlayer):
             hand = shown.hands[seat]
             turn = round_.turn(seat, standing, first, round_.made(self._bids[:index]))
             first = first or action % 8
-            wild = round_.ones_wild(first)
+            counting = round_.counting(first)
             if hand and seat != self._me:
-                decisions[seat].append((held(hand, round_.total, wild), turn, action))
+                decisions[seat].append((held(hand, round_.total, counting), turn, action))
             standing = action
         for seat, own in decisions.items():
             self.habits[seat].learn(own)
@@ -145,15 +146,15 @@ class MindPlayer(HousePlayer):
     def _beliefs(self, view: View, round_: ImaginedRound) -> Mapping[int, Belief]:
         """Return the hands that the others may hold after all bids so far."""
         state = view.state
-        wild = round_.ones_wild(state.bids[0].face if state.bids else 0)
+        counting = round_.counting(state.bids[0].face if state.bids else 0)
         key = (state.round, state.dice, state.live, view.hand)
         known, taken, beliefs = self._believed
-        if known != key or taken > len(state.bids) or wild != self._wild:
+        if known != key or taken > len(state.bids) or counting is not self._counting:
             taken = 0
             others = [seat for seat, number in enumerate(state.dice) if number and seat != view.seat]
             hands = min(self.HANDS, self.HANDS_IN_ALL // len(others)) if others else 0
             beliefs = {
-                seat: Belief(state.dice[seat], round_.total, wild, self.habits[seat], hands, self._rng)
+                seat: Belief(state.dice[seat], round_.total, counting, self.habits[seat], hands, self._rng)
                 for seat in others
             }
         standing = first = 0
@@ -164,5 +165,5 @@ class MindPlayer(HousePlayer):
             first = first or face
             standing = action
         self._believed = (key, len(state.bids), beliefs)
-        self._wild = wild
+        self._counting = counting
         return beliefs

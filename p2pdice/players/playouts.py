@@ -18,6 +18,7 @@ from math import exp, log
 from random import Random
 from typing import Final, NamedTuple
 
+from p2pdice.counting import Counting
 from p2pdice.moves import Hand
 from p2pdice.players.bidders import (
     ANYHOW,
@@ -76,12 +77,12 @@ class Belief:
 
     :param number: dice of this seat.
     :param dice: dice in play.
-    :param wild: whether ones are wild.
+    :param counting: how dice count.
     :param hands: how many hands are drawn, for its bids to weight them.
     """
 
-    def __init__(self, number: int, dice: int, wild: bool, habits: Habits, hands: int, rng: Random) -> None:
-        self._number, self._dice, self._wild, self._rng = number, dice, wild, rng
+    def __init__(self, number: int, dice: int, counting: Counting, habits: Habits, hands: int, rng: Random) -> None:
+        self._number, self._dice, self._counting, self._rng = number, dice, counting, rng
         self._hands = hands
         self._bidders = [bidder for bidder, _ in habits.likely]
         self._chances = [weight for _, weight in habits.likely]
@@ -91,7 +92,7 @@ class Belief:
     def _hand(self) -> Held:
         rng = self._rng.random
         hand: Hand = tuple(sorted([int(rng() * 6) + 1 for _ in range(self._number)]))
-        return held(hand, self._dice, self._wild)
+        return held(hand, self._dice, self._counting)
 
     def bid(self, turn: Turn, action: Action) -> None:
         """Take a bid of this seat into account."""
@@ -158,7 +159,7 @@ class Thought:
         state = view.state
         self.me = view.seat
         self.first = state.bids[0].face if state.bids else 0
-        self.own = held(view.hand, round_.total, round_.ones_wild(self.first))
+        self.own = held(view.hand, round_.total, round_.counting(self.first))
         self.made = round_.made(state.bids)
         self.tracks = round_.forbids_repeats
         self.raises: dict[tuple[int, Playout], set[Action]] = {}

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from p2pdice.counting import count
+from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply
 from p2pdice.moves import LIAR, Bid, Hand, Liar, Play
 from p2pdice.showdown import verdict
@@ -86,13 +86,8 @@ class Solver:
 
     def _truth(self, bid: Bid) -> Floats:
         opener, responder = self._hands
-        true = [
-            [
-                verdict("liar", bid.quantity, count((mine, theirs), bid.face, ones_wild=True), 0)[0]
-                for theirs in responder
-            ]
-            for mine in opener
-        ]
+        counts = [[ONES_WILD.count((mine, theirs), bid.face) for theirs in responder] for mine in opener]
+        true = [[verdict("liar", bid.quantity, count, count)[0] for count in row] for row in counts]
         return np.where(np.array(true), 1.0, -1.0)
 
     def _raises(self) -> list[Floats]:

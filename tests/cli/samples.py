@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from p2pdice import events
+from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply, new_match
 from p2pdice.events import Event
 from p2pdice.motes import NOTATION, Die
@@ -63,7 +64,7 @@ GAME: tuple[Event, ...] = (
     events.ChallengeCalled(1, "liar", 0, 2, 3),
     events.ChallengeCalled(1, "exact", 0, 2, 3),
     events.Sided(2, "accuser"),
-    events.HandsShown(((1, 3, 3), None, ()), 2, 3, ones_wild=True, count=3, unopened=4),
+    events.HandsShown(((1, 3, 3), None, ()), 2, 3, counting=ONES_WILD, count=3, unopened=4),
     events.Judged(1, "liar", 0, bid_true=True, call_right=False, right=(0,), wrong=(1, 2)),
     events.Judged(1, "exact", 0, bid_true=True, call_right=True, right=(1,), wrong=()),
     events.RoundVoid(3, (1,)),

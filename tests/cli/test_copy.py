@@ -29,6 +29,7 @@ from cli.text.narrate_game import narrate_game, verdict
 from cli.text.rounds import Round
 from cli.text.seating import Seating
 from p2pdice import events
+from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply, new_match
 from p2pdice.motes import Die
 from p2pdice.moves import Bid, Concede, Hands, Liar, Play, Rolled, Side
@@ -82,7 +83,7 @@ def judged(call: str, count: int, quantity: int, face: int, caller: int = 0, bid
     is_true, is_right = count >= quantity, count == quantity if call == "exact" else count < quantity
     sides = ((caller,), (bidder,)) if is_right else ((bidder,), (caller,))
     verdict_ = events.Judged(caller, cast("Any", call), bidder, is_true, is_right, *sides)
-    return verdict_, events.HandsShown(((), (), (), ()), quantity, face, ones_wild=True, count=count, unopened=0)
+    return verdict_, events.HandsShown(((), (), (), ()), quantity, face, counting=ONES_WILD, count=count, unopened=0)
 
 
 def said(call: str, count: int, quantity: int, face: int) -> str:
@@ -357,7 +358,7 @@ def showdown(count: int, quantity: int, face: int, call: str = "liar") -> Board:
     hands = tuple(tuple(sorted(dice[seat::4])) for seat in range(4))
     for event in (
         events.ChallengeCalled(0, cast("Any", call), 3, quantity, face),
-        events.HandsShown(hands, quantity, face, ones_wild=True, count=count, unopened=0),
+        events.HandsShown(hands, quantity, face, counting=ONES_WILD, count=count, unopened=0),
         verdict_,
     ):
         board.take(node.Happened(event, STATE))
@@ -374,12 +375,12 @@ def opening(line: str) -> str:
 
 def shown_cups() -> str:
     hands = ((1, 3, 4, 5, 6), None, (1, 2, 4, 6, 6), ())
-    return game(events.HandsShown(hands, 4, 6, ones_wild=True, count=5, unopened=5))
+    return game(events.HandsShown(hands, 4, 6, counting=ONES_WILD, count=5, unopened=5))
 
 
 def summed_up() -> str:
     call = events.ChallengeCalled(2, "liar", 1, 6, 4)
-    shown = events.HandsShown(((4,) * 5, (4, 4), (2,), (3,)), 6, 4, ones_wild=True, count=7, unopened=0)
+    shown = events.HandsShown(((4,) * 5, (4, 4), (2,), (3,)), 6, 4, counting=ONES_WILD, count=7, unopened=0)
     played = Round(3, call=call, shown=shown, changes=(events.DieLost(2, 4),))
     return played.line(Seating(NAMES), keeps_wrong=False)
 

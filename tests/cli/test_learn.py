@@ -12,7 +12,7 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.text.coach import HANDS, LESSONS, spoken
-from p2pdice.counting import at_least
+from p2pdice.counting import ONES_WILD, at_least
 from p2pdice.engine import apply, new_match
 from p2pdice.events import Judged
 from p2pdice.moves import Bid, Hands, Play, Rolled
@@ -27,7 +27,7 @@ def test_what_coach_says_of_the_dice_and_chances_is_true() -> None:
     known = sum(face in (1, 4) for face in MINE)
     assert known == 2, "You have a 4 and a wild 1: two already"
     assert Bid(known, 4) == Bid(2, 4), "so two fours are certain"
-    chance = at_least(4, 4, MINE, len(COACHS), True)
+    chance = at_least(4, 4, MINE, len(COACHS), ONES_WILD)
     assert chance == Fraction(7, 27)
     assert f"{round(100 * chance)}%" in LESSONS[2].words
     assert sum(face in (1, 4) for face in (*MINE, *COACHS)) == 2, "both cups together had two"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cli.render import wrapped
 from p2pdice import events
+from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove
 from p2pdice.moves import Bid, Concede, Liar, Move, Play, Rolled
@@ -307,7 +308,9 @@ def test_between_two_rounds_dice_wait_for_the_next_roll() -> None:
     assert state is not None
     told(
         table,
-        node.Happened(events.HandsShown(((1, 2, 3, 3, 6), (1,) * 5), 2, 3, ones_wild=True, count=9, unopened=0), state),
+        node.Happened(
+            events.HandsShown(((1, 2, 3, 3, 6), (1,) * 5), 2, 3, counting=ONES_WILD, count=9, unopened=0), state
+        ),
     )
     assert table.types("dice") == ["Your dice wait for the next roll. Dice: you five, Ben five; ten in all."]
 

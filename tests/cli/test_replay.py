@@ -179,7 +179,7 @@ def test_hindsight_knows_what_the_bidder_knew_and_what_the_showdown_shows(name: 
 
 
 def true_to(bid: BidMade, state: State, hand: Hand) -> Fraction:
-    return at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.ones_wild)
+    return at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.counting)
 
 
 SEATING = Seating(("Ada", "Ben"))

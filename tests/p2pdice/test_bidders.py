@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.moves import Bid, Hand, Liar, Move, Rolled
 from p2pdice.players import CautiousPlayer, OddsPlayer, PressPlayer
@@ -31,7 +32,7 @@ def turns(ruleset: Ruleset, seed: int) -> list[tuple[State, Hand, Turn, Held]]:
             standing = state.bids[-1].quantity * 8 + state.bids[-1].face if state.bids else 0
             turn = round_.turn(state.turn, standing, first, round_.made(state.bids))
             hand = roll(state.dice, rng)[state.turn]
-            found.append((state, hand, turn, held(hand, round_.total, state.ones_wild)))
+            found.append((state, hand, turn, held(hand, round_.total, state.counting)))
     return found
 
 
@@ -44,10 +45,10 @@ def actions(turn: Turn) -> set[int]:
     return bids | ({LIAR} if turn.may_call else set()) | ({EXACT} if turn.may_exact else set())
 
 
-PLAIN = [name for name, rules in PRESETS.items() if not rules.motes]
+WITHOUT_MOTES = [name for name, rules in PRESETS.items() if not rules.motes]
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", WITHOUT_MOTES)
 def test_a_turn_has_the_legal_moves(name: str) -> None:
     for state, _, turn, _ in turns(PRESETS[name], 1):
         legal = {action(move) for move in legal_moves(state)}
@@ -84,14 +85,14 @@ def test_the_models_of_cautious_odds_and_press_have_their_figures() -> None:
     assert (PRESS.opening, PRESS.raising) == (PressPlayer.OPENING, PressPlayer.RAISE)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", WITHOUT_MOTES)
 def test_a_round_leads_where_the_engine_leads(name: str) -> None:
-    """The dice after each call of a match at random, and whether ones were wild."""
+    """The dice after each call of a match at random, and how dice counted."""
     before: State | None = None
     for state, _, _ in random_play(PRESETS[name], 3, Random(3)):
         if before is not None and before.challenge is not None and before.awaits is Expect.HANDS:
             round_ = ImaginedRound(before.ruleset, before.dice, before.live, before.palifico, before.round)
-            assert round_.ones_wild(before.bids[0].face) == before.ones_wild
+            assert round_.counting(before.bids[0].face) is before.counting
             caller, call, sides = before.challenge
             assert state.count is not None
             action = LIAR if call == "liar" else EXACT
@@ -119,7 +120,7 @@ def test_a_reply_is_not_taken_into_a_round_that_was_opened_on_another_face() -> 
     state, _ = apply(new_match(PRESETS["spot-on"], 2), Rolled())  # ones may be bid only if the round was opened on them
     hand = (2, 2, 3, 4, 5)
     round_ = ImaginedRound(state.ruleset, state.dice, state.live, state.palifico, state.round)
-    had = held(hand, round_.total, True)
+    had = held(hand, round_.total, ONES_WILD)
 
     def replies(*openings: int) -> list[Action]:
         """What the other player replies to one bid after each of these openings, in one world."""

@@ -213,7 +213,7 @@ def test_palifico_of_several_is_led_by_the_first_clockwise_from_the_caller() -> 
 
 def test_palifico_has_no_wild_ones() -> None:
     state = play(rolled(PALIFICO, (1, 4, 4), palifico=True), "1x3", "liar")
-    assert not state.ones_wild
+    assert not state.counting.ones_wild
     assert show(state, "1", "1222", "1223")[0].count == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice.counting import at_least
+from p2pdice.counting import ONES_WILD, at_least
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove
 from p2pdice.moves import Bid, Input, Liar, Move, Play, Power, Rolled, Stake
@@ -130,7 +130,7 @@ def test_press_makes_the_highest_bid_that_is_still_likely() -> None:
     hand = (1, 3, 3, 5, 6)
     bid = PressPlayer(Random(1)).choose(view(state, 0, hand))
     assert bid == Bid(4, 3)
-    assert at_least(4, 3, hand, 5, ones_wild=True) >= Fraction(3, 4) > at_least(5, 3, hand, 5, ones_wild=True)
+    assert at_least(4, 3, hand, 5, ONES_WILD) >= Fraction(3, 4) > at_least(5, 3, hand, 5, ONES_WILD)
     assert PressPlayer(Random(1)).choose(view(play(state, "7x6"), 1, hand)) == Liar()
 
 
@@ -159,7 +159,7 @@ def test_it_plays_to_be_wrong_if_the_rules_reward_that() -> None:
         state, _ = apply(new_match(PRESETS["classic"].with_options({"goal": goal}), 3), Rolled())
         openings = [OddsPlayer(Random(seed)).choose(view(state, 0, hand)) for seed in range(40)]
         bids = [move for move in openings if isinstance(move, Bid)]
-        return sum(at_least(bid.quantity, bid.face, hand, 10, ones_wild=True) > Fraction(1, 2) for bid in bids)
+        return sum(at_least(bid.quantity, bid.face, hand, 10, ONES_WILD) > Fraction(1, 2) for bid in bids)
 
     assert sound_openings("last-standing") > 30
     assert sound_openings("first-out") < 10

@@ -61,7 +61,7 @@ def agree(matches: Matches, match: int, state: State) -> None:
     assert matches.awaits_dice[match] == (state.awaits is Expect.ROLLED)
     assert (matches.round[match], matches.leader[match]) == (state.round, state.leader)
     assert bool(matches.palifico[match]) == state.palifico
-    assert bool(matches.ones_wild[match]) == state.ones_wild
+    assert bool(matches.ones_wild[match]) == state.counting.ones_wild
     if state.awaits is Expect.MOVE:
         assert matches.turn[match] == state.turn
 

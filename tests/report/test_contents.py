@@ -43,15 +43,15 @@ def test_each_bid_and_call_has_its_own_chance_and_outcome(told: list[tuple[Repla
             if not isinstance(event, Happened) or not isinstance(event.event, BidMade | ChallengeCalled):
                 continue
             said, state = event.event, event.state
-            faces = {said.face, 1} if state.ones_wild else {said.face}
+            faces = {said.face, 1} if state.counting.ones_wild else {said.face}
             own = hands[said.seat] or ()
             hidden = sum(state.dice) - len(own)
             there = sum(die in faces for hand in hands for die in hand or ())
-            likely = at_least(said.quantity, said.face, own, hidden, state.ones_wild)
+            likely = at_least(said.quantity, said.face, own, hidden, state.counting)
             if isinstance(said, BidMade):
                 chance, outcome = likely, "true" if there >= said.quantity else "false"
             elif said.call == "exact":
-                chance = exactly(said.quantity, said.face, own, hidden, state.ones_wild)
+                chance = exactly(said.quantity, said.face, own, hidden, state.counting)
                 outcome = "right" if there == said.quantity else "wrong"
             else:
                 chance, outcome = 1 - likely, "right" if there < said.quantity else "wrong"

@@ -13,6 +13,7 @@ from cli.table.board import Board, CupOpened, Told
 from cli.table.pace import Pace
 from cli.table.scene import Motion, spans
 from p2pdice import events as game
+from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply, new_match
 from p2pdice.moves import Hand, Rolled
 from p2pdice.rulesets import PRESETS
@@ -95,7 +96,7 @@ def showdown(
         STARTED,
         bid(bidder, quantity),
         happened(game.ChallengeCalled(caller, call, bidder, quantity, 3)),
-        happened(game.HandsShown(tuple(hands), quantity, 3, ones_wild=True, count=count, unopened=0)),
+        happened(game.HandsShown(tuple(hands), quantity, 3, counting=ONES_WILD, count=count, unopened=0)),
         happened(game.Judged(caller, call, bidder, not right, right, (bidder,), (caller,))),
         happened(game.DieLost(loser, 4)),
         happened(game.RoundStarted(2, loser, (5, 5, 5), False)),
@@ -178,7 +179,7 @@ def test_a_verdict_is_decided_by_the_dice_that_are_still_down(
         STARTED,
         bid(2, quantity),
         happened(game.ChallengeCalled(0, "liar", 2, quantity, 3)),
-        happened(game.HandsShown(hands, quantity, 3, ones_wild=True, count=count, unopened=unopened)),
+        happened(game.HandsShown(hands, quantity, 3, counting=ONES_WILD, count=count, unopened=unopened)),
     ]
     assert [cup.is_decided for cup in opened(shown(Pace(1.0), events))] == decided
 
@@ -236,7 +237,7 @@ def test_only_full_motion_moves_and_without_any_a_showdown_is_one_picture(motion
 
 
 def test_a_cup_goes_up_and_then_its_dice_turn_gold_one_by_one() -> None:
-    shown_ = game.HandsShown(HANDS, 3, 2, ones_wild=True, count=7, unopened=0)
+    shown_ = game.HandsShown(HANDS, 3, 2, counting=ONES_WILD, count=7, unopened=0)
     cup = CupOpened(2, shown_)
     stages = [Motion({CupOpened: (cup, age)}).stage(CupOpened) for age in (0, 89, 91, 351, 461, 899, 901)]
     assert stages == [0, 0, 1, 2, 3, 6, 1000]
