@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from ipaddress import ip_address
 from itertools import islice
 from types import FrameType
+from typing import NoReturn
 from unittest.mock import Mock
 
 import pytest
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from zeroconf import DNSIncoming, DNSOutgoing, DNSQuestionType, DNSRecord
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
+from cli.table.play import loop_factory
 from protocol.limits import (
     ADDRESSES_PER_PEER,
     DATAGRAM,
@@ -35,7 +37,7 @@ from protocol.limits import (
 from protocol.net.addresses import format_address, parse_address
 from protocol.net.discovery import LOBBY, PLAYING, SERVICE_TYPE, TEXT, Advertisement, Sighting
 from protocol.net.interfaces import hosts_to_tell, interface_addresses, interfaces
-from protocol.net.mdns import Datagram, Discovery, DiscoveryUnavailable, _records
+from protocol.net.mdns import Datagram, Discovery, DiscoveryUnavailable, _records, receive_from
 from tests.network import forger
 from tests.programs import PATIENCE
 
@@ -649,3 +651,45 @@ def test_loopback_comes_last_among_the_own_addresses() -> None:
     assert interface_addresses()[-1].is_loopback
     assert hosts_to_tell(["0.0.0.0"])[-1] == LOOPBACK
     assert hosts_to_tell([LOOPBACK]) == (LOOPBACK,)
+
+
+def test_asyncios_own_loop_is_taken_where_uvloop_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert loop_factory() is None
+
+
+class LoopWithoutTheCall(asyncio.SelectorEventLoop):
+    """Has no ``sock_recvfrom``, like uvloop's."""
+
+    async def sock_recvfrom(self, sock: socket.socket, bufsize: int) -> NoReturn:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "factory", [None, LoopWithoutTheCall, loop_factory()], ids=["asyncio", "without", "taken here"]
+)
+def test_a_packet_is_waited_for_and_one_that_is_there_is_taken(
+    factory: Callable[[], asyncio.AbstractEventLoop] | None,
+) -> None:
+    async def receive() -> list[bytes]:
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ears,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,
+        ):
+            ears.bind(("127.0.0.1", 0))
+            ears.setblocking(False)
+            waiting = asyncio.ensure_future(receive_from(ears, 100))
+            await asyncio.sleep(0)
+            mouth.sendto(b"first", ears.getsockname())
+            heard = [await waiting]
+            mouth.sendto(b"second", ears.getsockname())
+            heard.append(await receive_from(ears, 100))
+            waiting = asyncio.ensure_future(receive_from(ears, 100))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            mouth.sendto(b"third", ears.getsockname())
+            heard.append(await receive_from(ears, 100))
+            return [data for data, _ in heard]
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        assert runner.run(receive()) == [b"first", b"second", b"third"]
