@@ -92,6 +92,14 @@ async def all_play(*people: Person) -> None:
     assert set(session(people[0]).authors) | {people[0].key} == {person.key for person in people}
 
 
+async def held_up(room: Room, what: Kind) -> tuple[Person, Person, Person]:
+    """Return a host whose match is proposed, and two guests: Ada, and Eve who withholds what she should sign."""
+    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
+    bend(eve, withholds(what))
+    host.node.start_match()
+    return host, ada, eve
+
+
 # An honest host
 
 
@@ -120,10 +128,8 @@ async def test_a_guest_who_takes_the_last_seat_and_leaves_is_not_in_the_match(ro
 
 def silent(what: Kind) -> Scene:
     async def scene(room: Room) -> None:
-        host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
-        bend(eve, withholds(what))
         begun = room.now
-        host.node.start_match()
+        host, ada, eve = await held_up(room, what)
         await all_play(host, ada)
         assert limits.UNSIGNED <= room.now - begun < limits.UNSIGNED + 3
         assert [event.code for event in eve.told(TableClosed)] == ["closed"]
@@ -220,9 +226,7 @@ async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Ro
 
 @in_room
 async def test_only_the_host_resigns_before_the_match_is_formed(room: Room) -> None:
-    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
-    bend(eve, withholds(Kind.COMMIT))
-    host.node.start_match()
+    host, ada, eve = await held_up(room, Kind.COMMIT)
     await until(lambda: is_bound(eve))
     match = session(eve).match
     step = match.history.position
@@ -236,9 +240,7 @@ async def test_only_the_host_resigns_before_the_match_is_formed(room: Room) -> N
 
 @in_room
 async def test_a_host_who_leaves_while_the_match_forms_sets_its_guests_free(room: Room) -> None:
-    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
-    bend(eve, withholds(Kind.COMMIT))
-    host.node.start_match()
+    host, ada, _ = await held_up(room, Kind.COMMIT)
     await until(lambda: is_bound(ada))
     await host.node.close()
     host.is_running = False
@@ -248,9 +250,7 @@ async def test_a_host_who_leaves_while_the_match_forms_sets_its_guests_free(room
 
 @in_room
 async def test_a_host_that_crashes_holds_its_guests_for_thirty_seconds(room: Room) -> None:
-    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
-    bend(eve, withholds(Kind.COMMIT))
-    host.node.start_match()
+    host, ada, _ = await held_up(room, Kind.COMMIT)
     await until(lambda: is_bound(ada))
     begun = room.now
     await host.die()
@@ -286,9 +286,7 @@ async def test_a_guest_that_crashes_while_it_is_bound_returns_to_the_formed_matc
 
 @in_room
 async def test_what_a_guest_has_not_committed_to_is_stored_nowhere(room: Room) -> None:
-    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
-    bend(eve, withholds(Kind.LOCK))
-    host.node.start_match()
+    host, ada, _ = await held_up(room, Kind.LOCK)
     await until(lambda: ada.node.match is not None)
     await asyncio.sleep(3)
     assert ada.node._store.matches() == host.node._store.matches() == ()
@@ -443,12 +441,18 @@ class Proposal:
         return found
 
 
+async def bound(room: Room, *names: str) -> tuple[Liar, Proposal, list[Person]]:
+    """Return a liar, a match that it has proposed, and guests who have signed COMMIT in it."""
+    liar = Liar(room)
+    people = await liar.seat(*names)
+    proposal = liar.propose(*people)
+    await proposal.bind(*people)
+    return liar, proposal, people
+
+
 @in_room
 async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_withdrawing(room: Room) -> None:
-    liar = Liar(room)
-    (ada,) = await liar.seat("Ada")
-    first = liar.propose(ada)
-    await first.bind(ada)
+    liar, _, (ada,) = await bound(room, "Ada")
     second = liar.propose(ada, number=1)
     await until(lambda: ada.told(TableClosed))
     assert views.proposals(ada).find(second.history.match) is None
@@ -460,10 +464,7 @@ async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_wi
 
 @in_room
 async def test_the_host_s_resign_for_the_last_proposal_lets_a_guest_go_to_the_next(room: Room) -> None:
-    liar = Liar(room)
-    (ada,) = await liar.seat("Ada")
-    first = liar.propose(ada)
-    await first.bind(ada)
+    liar, first, (ada,) = await bound(room, "Ada")
     second = liar.propose(ada, number=1, former=first)
     await second.bind(ada)
     assert first.known_to(ada).is_given_up
@@ -473,10 +474,7 @@ async def test_the_host_s_resign_for_the_last_proposal_lets_a_guest_go_to_the_ne
 @in_room
 async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_its_own_table(room: Room) -> None:
     """The one shown the RESIGN signs LOCK and resigns; the other sees who lied, and all know the same."""
-    liar = Liar(room)
-    ada, ben, coy = await liar.seat("Ada", "Ben", "Coy")
-    proposal = liar.propose(ada, ben, coy)
-    await proposal.bind(ada, ben, coy)
+    liar, proposal, (ada, ben, coy) = await bound(room, "Ada", "Ben", "Coy")
     commits = await proposal.step(Kind.COMMIT)
     proposal.show(ada, proposal.resign())
     await until(lambda: not is_bound(ada))
@@ -494,10 +492,7 @@ async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_it
 @in_room
 async def test_a_match_that_was_formed_without_a_guest_is_never_played_by_it(room: Room) -> None:
     """It plays elsewhere by then; it must not play two."""
-    liar = Liar(room)
-    ada, ben = await liar.seat("Ada", "Ben")
-    proposal = liar.propose(ada, ben)
-    await proposal.bind(ada, ben)
+    _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     commits = await proposal.step(Kind.COMMIT)
     proposal.show(ada, proposal.resign())
     await until(lambda: not is_bound(ada))
@@ -515,10 +510,7 @@ async def test_a_match_that_was_formed_without_a_guest_is_never_played_by_it(roo
 
 @in_room
 async def test_who_sees_a_match_formed_shows_it_to_a_guest_who_was_cut_off_and_has_given_up(room: Room) -> None:
-    liar = Liar(room)
-    ada, ben = await liar.seat("Ada", "Ben")
-    proposal = liar.propose(ada, ben)
-    await proposal.bind(ada, ben)
+    _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     room.cut(ada.key, ben.key)
     proposal.show(ben, *await proposal.step(Kind.COMMIT))
     await until(lambda: ben.plays)
@@ -532,10 +524,7 @@ async def test_who_sees_a_match_formed_shows_it_to_a_guest_who_was_cut_off_and_h
 
 @in_room
 async def test_a_guest_that_was_restarted_resigns_from_what_was_formed_without_it(room: Room) -> None:
-    liar = Liar(room)
-    ada, ben = await liar.seat("Ada", "Ben")
-    proposal = liar.propose(ada, ben)
-    await proposal.bind(ada, ben)
+    _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     commits = await proposal.step(Kind.COMMIT)
     await ada.die()
     proposal.show(ben, *commits)
