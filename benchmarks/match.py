@@ -32,8 +32,9 @@ from p2pdice.moves import Bid
 from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS
 from protocol.events import Happened, MatchResult, MatchStarted, TableOpened, YourTurn
+from protocol.match.lobby import TableSettings
 from protocol.net.link import Link
-from protocol.node.node import Node, TableSettings
+from protocol.node.node import Node
 from protocol.wire.messages import MESSAGE_TAG
 
 

@@ -637,6 +637,3 @@ def _typed_code(target: str | Sequence[Sighting]) -> ShortCode | None:
         return parse_short_code(target) if isinstance(target, str) else None
     except UnknownWordError as error:
         raise NodeError(ErrorCode.NOT_FOUND, str(error)) from None
-
-
-__all__ = ["Node", "NodeError", "TableSettings"]

@@ -19,9 +19,8 @@ import protocol
 from cli.boundary import _misused, as_failure, report
 from cli.exits import ExitCode, Failure
 from protocol.crypto.keys import KeyFileError
-from protocol.errors import ErrorCode, PeerError, ProtocolError, RefuseCode
+from protocol.errors import ErrorCode, NodeError, PeerError, ProtocolError, RefuseCode
 from protocol.events import PlayerInfo
-from protocol.node.node import NodeError
 from protocol.storage.archive import find
 from protocol.storage.database import StoreError
 from protocol.storage.store import StoredMatch

@@ -20,9 +20,8 @@ from p2pdice.moves import Bid, Concede, Liar, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol import events as node
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, NodeError
 from protocol.match.waiting import Clock
-from protocol.node.node import NodeError
 from tests.cli.paper import on_paper
 from tests.cli.samples import FINGERPRINT, node_events
 from tests.simulation.world import World

@@ -20,8 +20,8 @@ from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.verifier import verify
 from protocol.events import Happened, MatchResult, Misbehaved, NodeEvent, TableOpened, YourTurn
 from protocol.limits import Limits
+from protocol.match.lobby import TableSettings as Settings
 from protocol.node.node import Node
-from protocol.node.node import TableSettings as Settings
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Patience
 from tests.network import views

@@ -23,6 +23,7 @@ from pathlib import Path
 from p2pdice.events import BidMade, ChallengeCalled, PlayerOut
 from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS
+from protocol.errors import NodeError
 from protocol.events import (
     Continued,
     Happened,
@@ -39,7 +40,8 @@ from protocol.events import (
     YourTurn,
 )
 from protocol.limits import RATE, Limits
-from protocol.node.node import Node, NodeError, TableSettings
+from protocol.match.lobby import TableSettings
+from protocol.node.node import Node
 from protocol.wire.genesis import Patience
 from tests.network import arrivals
 from tests.network.journal import write_down

@@ -32,9 +32,9 @@ from protocol.events import (
 )
 from protocol.limits import Limits
 from protocol.match.effects import CalledOff, Show, WriteTranscript
+from protocol.match.lobby import TableSettings
 from protocol.match.waiting import Party
 from protocol.node.activities import Doing
-from protocol.node.node import TableSettings
 from protocol.storage.archive import roster_index
 from protocol.wire.frames import Carried, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
 from protocol.wire.genesis import parse_genesis

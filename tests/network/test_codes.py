@@ -20,9 +20,10 @@ from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import CodeExchange, ShortCode, parse_short_code
 from protocol.crypto.tls import credentials
 from protocol.crypto.words import word_list
-from protocol.errors import LOOK_ON, RefuseCode
+from protocol.errors import LOOK_ON, NodeError, RefuseCode
 from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
 from protocol.limits import Limits
+from protocol.match.lobby import TableSettings
 from protocol.net.addresses import Address, parse_join_line
 from protocol.net.dialer import Dialer
 from protocol.net.discovery import LOBBY, PLAYING, PRIVATE, Advertisement, Sighting
@@ -30,7 +31,6 @@ from protocol.net.link import Link
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.node import door
 from protocol.node.inquiry import Inquiry
-from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome, decode_frame
 from tests.network import views

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from protocol.events import MatchResult, MatchStarted, TableJoined, TableWatched
+from protocol.match.lobby import TableSettings
 from protocol.net.discovery import LOBBY, Advertisement, Sighting
 from protocol.net.mdns import Discovery
-from protocol.node.node import TableSettings
 from protocol.storage.store import Store
 from protocol.wire.names import ruleset_hash, ruleset_label
 from tests.network.company import CLASSIC, HOST, Company

@@ -19,11 +19,11 @@ from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import CodeExchange, ShortCode
 from protocol.crypto.tls import credentials
 from protocol.events import CodeTried, Notice
+from protocol.match.lobby import TableSettings
 from protocol.net.addresses import Address
 from protocol.net.dialer import Dialer
 from protocol.net.discovery import LOBBY, Advertisement, Sighting
 from protocol.node.inquiry import Inquiry
-from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
     Aim,

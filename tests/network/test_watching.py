@@ -14,6 +14,7 @@ from protocol import limits
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
+from protocol.errors import NodeError
 from protocol.events import (
     DiceRolled,
     Happened,
@@ -31,10 +32,10 @@ from protocol.events import (
 )
 from protocol.limits import Limits
 from protocol.match.effects import FrameReceived, MatchInput
+from protocol.match.lobby import TableSettings
 from protocol.net.addresses import parse_join_line
 from protocol.net.mesh import Mesh
 from protocol.node.locator import Target
-from protocol.node.node import NodeError, TableSettings
 from protocol.wire.frames import (
     Aim,
     Carried,

@@ -10,8 +10,8 @@ import pytest
 from protocol import limits
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, PeerLost, Said
+from protocol.match.lobby import TableSettings
 from protocol.match.words import Word, sign_word
-from protocol.node.node import TableSettings
 from protocol.wire.frames import Customs, Say, encode_frame
 from tests.network import views
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match

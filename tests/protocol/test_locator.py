@@ -15,12 +15,12 @@ from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.errors import NodeError
 from protocol.events import MatchStarted
+from protocol.match.lobby import TableSettings
 from protocol.match.match import Match
 from protocol.match.waiting import Party
 from protocol.net.discovery import LOBBY, PLAYING, SERVICE_TYPE, Advertisement, Sighting
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.node.locator import A_CODE, SETTLING, Locator, running_match, tables_called
-from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import Genesis, JoinRecord, Patience, private_table_id
 from tests.network.company import CLASSIC, HOST, company

@@ -12,14 +12,15 @@ from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
+from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, TableJoined
 from protocol.limits import ADDRESSES_PER_NAME, ADDRESSES_PER_PEER, Limits
+from protocol.match.lobby import TableSettings
 from protocol.net.addresses import JoinLine, format_address, parse_join_line
 from protocol.net.discovery import SERVICE_TYPE, Advertisement, Sighting
 from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
-from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
     Carried,

@@ -13,6 +13,7 @@ from p2pdice.moves import Liar
 from protocol import limits
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.verifier import verify
+from protocol.errors import NodeError
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -28,7 +29,8 @@ from protocol.events import (
     TableClosed,
     YourTurn,
 )
-from protocol.node.node import Node, NodeError, TableSettings
+from protocol.match.lobby import TableSettings
+from protocol.node.node import Node
 from protocol.storage import archive
 from protocol.storage.database import StoreError
 from protocol.wire.frames import Carried, Frame, Page

@@ -18,11 +18,11 @@ from cli.exits import ExitCode, Failure
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice.players import OddsPlayer
-from protocol.errors import LOOK_ON
+from protocol.errors import LOOK_ON, NodeError
 from protocol.events import MatchStarted, TableClosed
 from protocol.limits import Limits
+from protocol.match.lobby import TableSettings
 from protocol.net.link import _how_it_ended
-from protocol.node.node import NodeError, TableSettings
 from protocol.wire.frames import Frame, Leave, MatchAim, Refuse, Seat, Table, TableAim, Welcome, encode_frame
 from tests.network.company import CLASSIC, HOST, Company
 from tests.protocol.test_node import FakeHost

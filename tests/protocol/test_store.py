@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import MatchKey
-from protocol.node.node import Node, NodeError
+from protocol.errors import NodeError
+from protocol.node.node import Node
 from protocol.storage.database import HomeInUseError, StoreError
 from protocol.storage.home import Home
 from protocol.storage.match_names import LATEST

@@ -7,9 +7,9 @@ import asyncio
 from cli.boundary import as_failure
 from protocol.crypto.keys import parse_fingerprint
 from protocol.crypto.short_code import UnknownWordError, parse_short_code
+from protocol.errors import NodeError
 from protocol.net.addresses import format_address, parse_address, parse_join_line
 from protocol.node.locator import Locator
-from protocol.node.node import NodeError
 from tests.fuzz.target import Target
 
 NOWHERE = Locator(None, is_enabled=False)
