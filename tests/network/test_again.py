@@ -406,7 +406,7 @@ async def test_a_player_restarted_in_a_match_returns_without_knowing_the_host(ev
 
 
 async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evening: Evening) -> None:
-    """The others have left that match behind, and still show its end to whoever comes back for it."""
+    """The others have left that match behind, and still show its end to a player who comes back for it."""
     opened, (host, late) = await evening.begin(friday(2, dice="5"))
     await in_mid_match(host)
     playing = late.node.match
@@ -661,7 +661,7 @@ async def test_words_reach_everybody_once_while_the_table_fills_again(evening: E
         assert sorted(said.text for said in player.told(Said)) == ["another one?", "yes"]
 
 
-async def test_a_guest_who_waited_in_vain_opens_a_table_with_the_same_rules(evening: Evening) -> None:
+async def test_a_guest_who_gave_up_waiting_opens_a_table_with_the_same_rules(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await host.node.close()

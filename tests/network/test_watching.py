@@ -514,7 +514,7 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
 
 
 class FakePlayer:
-    """Somebody who shows a match to whoever asks."""
+    """A peer that shows a match to all who ask."""
 
     def __init__(self, genesis: bytes, aim: Aim) -> None:
         self.identity = Identity.generate()

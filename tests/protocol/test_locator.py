@@ -203,7 +203,7 @@ async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
 
 
 @pytest.mark.parametrize("typed", ["792", "792-", "792-tiger", "792 tiger", "792tiger-olive", "792-tigerolive"])
-async def test_whoever_types_a_part_of_a_code_is_told_what_a_code_is(
+async def test_a_part_of_a_code_is_answered_with_what_a_code_is(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement, typed: str
 ) -> None:
     """Unless a table is called like that, or nearly; and codes are not for watching."""
