@@ -33,7 +33,7 @@ WATCHER: Final = -1
 """In place of a seat: the view of a spectator, who sees no dice before their cup is opened."""
 
 
-class Scene(NamedTuple):
+class Taped(NamedTuple):
     """The events of one step of the history, or the end of the match."""
 
     place: Place
@@ -67,7 +67,7 @@ class Tape:
         self._ahead = self._scenes(0)
         self._next = next(self._ahead, None)
 
-    def _scenes(self, round_: int) -> Iterator[Scene]:
+    def _scenes(self, round_: int) -> Iterator[Taped]:
         number = 0
         sees_none = self.eyes == WATCHER
         told = self.replay.tell(None if sees_none else self.eyes, self._starts[round_])
@@ -85,7 +85,7 @@ class Tape:
             if round_ + 1 < len(self._starts) and step >= self._starts[round_ + 1]:
                 round_, number = round_ + 1, 0
             number += 1
-            yield Scene(Place(round_, number), step, events, following is None)
+            yield Taped(Place(round_, number), step, events, following is None)
 
     @property
     def rounds(self) -> int:

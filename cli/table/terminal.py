@@ -101,7 +101,7 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
             if not (more := os.read(fd, 1024)):
                 break
             read += more
-    except OSError:  # the terminal is gone: whoever reads next learns it
+    except OSError:  # the terminal is gone, as the next read will tell
         pass
     finally:
         termios.tcsetattr(fd, termios.TCSANOW, before)

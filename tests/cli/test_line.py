@@ -456,7 +456,7 @@ def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_g
     assert table.way_back() == f"{LEFT_WITH[bots]}{word} Come back with:\n    p2pdice resume abababab"
 
 
-def test_whoever_is_out_is_not_told_that_the_others_wait() -> None:
+def test_a_player_who_is_out_is_not_told_that_the_others_wait() -> None:
     table = Table(is_my_turn=False)
     table.line.board.state, _ = apply(table._state, Play(0, Concede()))
     assert table.line.way_back() == (

@@ -158,7 +158,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     assert "still there" not in host.shown()
     watcher.type("players\r")
     watcher.until("choosing", "you wait for a seat]")
-    guest.type("1x2\r")  # if it is their turn: whoever gives up does so with the next message
+    guest.type("1x2\r")  # if it is their turn: giving up goes with the next message
     host.type("concede\r")
     host.until_last_line("concede? yes or no>")
     host.type("yes\r")

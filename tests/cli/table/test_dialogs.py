@@ -70,7 +70,7 @@ def test_leaving_is_asked_about_with_its_consequences() -> None:
     )
 
 
-def test_conceding_is_picked_for_whoever_asked_for_it_and_says_when_it_counts() -> None:
+def test_conceding_is_picked_if_it_was_asked_for_and_says_when_it_counts() -> None:
     sample = table(("Ada", "Ben"), "1x2")
     dialog = answers.leaving_box(sample.board, None, is_conceding=True, goes_on=False)
     assert dialog.choices[dialog.picked].line == "concede yes"
@@ -182,7 +182,7 @@ def test_every_choice_begins_with_a_capital() -> None:
     assert [choice.text for dialog in dialogs for choice in dialog.choices if not choice.text[0].isupper()] == []
 
 
-def test_whoever_left_on_purpose_is_not_called_silent() -> None:
+def test_a_player_who_left_on_purpose_is_not_called_silent() -> None:
     sample = table()
     sample.board.gone.add(sample.players[1].fingerprint)
     dialog = answers.absence_box(sample.board, None, sample.players[1], 360, can_wait=False, can_claim=False)
