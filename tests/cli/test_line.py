@@ -516,6 +516,16 @@ def test_only_a_host_has_a_line_to_draw_and_gets_it_as_a_qr_code() -> None:
         assert "give your friend the long line instead." in paper.said[-1]
 
 
+def test_a_host_gets_code_and_long_line_to_copy_in_two_rows() -> None:
+    table, paper = on_paper()
+    table.obey("link")
+    assert paper.said == ["Only the host of an open table has a long line."]
+    line = f"192.0.2.7:7000/{FINGERPRINT}"
+    table.take(node.TableOpened("Friday", line, (), False, code="4-a-b", seats=2, ruleset=PRESETS["classic"]))
+    table.obey("link")  # on a screen, a third row would open a page
+    assert paper.said[-1] == (f"To copy: p2pdice join 4-a-b. This line always works:\n    p2pdice join {line}")
+
+
 def test_a_table_of_a_proposal_says_so_and_names_those_who_are_awaited() -> None:
     """It said that nobody is here, and nothing else."""
     match = SimpleNamespace(info=(), is_formed=False, unheard=())

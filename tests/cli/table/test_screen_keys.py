@@ -102,3 +102,13 @@ async def test_in_a_match_the_beginning_of_quit_asks_whether_to_leave() -> None:
         player.table.obey(line)
         assert not player.table._has_left
         assert player.table._is_leaving
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+async def test_the_page_of_talk_says_after_a_return_what_is_not_kept(is_back: bool) -> None:
+    async with lobby(BEN) as host:
+        host.table.board.is_back = is_back
+        await host.types("\x1b[5~")
+        page = host.screen._scene(80).page
+        assert page is not None
+        assert any("Talk is not kept" in line for line in page.lines) == is_back
