@@ -92,7 +92,7 @@ class MatchOfMotes:
         self.cup = len(MOTES) - 1
         """The number of Ada's dice."""
         self.buried: dict[str, Terminal] = {}
-        """Who has sent each die to the graveyard, by the name of the die: that of its first owner, and its mote."""
+        """The sender of each die in the graveyard, by its name, such as ``your Light``."""
         self.bid = ""
         self.answered = answered
 
