@@ -69,7 +69,7 @@ def _run(settings: Settings) -> int:
     except BrokenPipeError:
         return ExitCode.FAILURE
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
-        if (code := _misused(error)) is not None:
+        if (code := tell_misuse(error)) is not None:
             return code
         if (stranded := _stranded(error)) is not None:
             report(stranded, sys.stderr)  # without the words for a home: whether they are needed nobody can tell
@@ -79,7 +79,7 @@ def _run(settings: Settings) -> int:
         return failure.code
 
 
-def _misused(error: Any) -> int | None:
+def tell_misuse(error: Any) -> int | None:
     """Print what Typer says about words that it cannot take, and return its exit code; None for any other error.
 
     Typer has a click of its own, whose classes are private.

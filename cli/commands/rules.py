@@ -135,7 +135,7 @@ def odds(
     if len(known) > in_play:
         more = f"you hold {len(known)} dice, and {in_play} {plural(in_play, 'is', 'are')} in play."
         raise typer.BadParameter(more, param_hint="--dice")
-    state = _standing(ruleset, _bid(bid), len(known), in_play)
+    state = answered_bid(ruleset, _bid(bid), len(known), in_play)
     if as_json:
         print(json.dumps(_odds_data(state, known)))
     else:
@@ -158,14 +158,14 @@ def _hand(text: str) -> Hand:
     return tuple(sorted(int(face) for face in text if face.isdigit()))
 
 
-def _standing(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
+def answered_bid(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
     """Return the state in which seat 0, with ``mine`` dice, answers a bid."""
     made = StandingBid(bid.quantity, bid.face, 1)
     dice = (mine, in_play - mine)
     return new_match(ruleset, 2)._replace(bids=(made,), turn=0, phase="bidding", awaits=Expect.MOVE, dice=dice)
 
 
-def _chances(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[Bid, Fraction]]]:
+def chances_of(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[Bid, Fraction]]]:
     """Return three chances: of the standing bid, of the same bid being exactly true, and of each listed raise."""
     standing = state.bid
     assert standing is not None
@@ -180,7 +180,7 @@ def _chances(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[B
 
 
 def _odds_data(state: State, hand: Hand) -> dict[str, Any]:
-    true, exact, raises = _chances(state, hand)
+    true, exact, raises = chances_of(state, hand)
     assert state.bid is not None
     return {
         "bid": f"{state.bid.quantity}x{state.bid.face}",
@@ -199,7 +199,7 @@ def _chance(chance: Fraction) -> dict[str, Any]:
 
 
 def _print_odds(state: State, hand: Hand) -> None:
-    true, exact, raises = _chances(state, hand)
+    true, exact, raises = chances_of(state, hand)
     assert state.bid is not None
     hidden = sum(state.dice) - len(hand)
     held = f"you hold {' '.join(map(str, hand))}, " if hand else ""

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 import protocol
-from cli.boundary import _misused, as_failure, report
+from cli.boundary import as_failure, report, tell_misuse
 from cli.exits import ExitCode, Failure
 from protocol.crypto.keys import KeyFileError
 from protocol.errors import ErrorCode, NodeError, PeerError, ProtocolError, RefuseCode
@@ -72,14 +72,14 @@ def complaints_of_typer() -> list[Exception]:
 def test_whatever_typer_complains_of_is_said_and_has_the_exit_code_of_typer(
     error: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _misused(error) == error.exit_code
+    assert tell_misuse(error) == error.exit_code
     assert error.format_message() in "".join(capsys.readouterr())
 
 
 def test_an_abort_of_typer_is_told_from_errors_of_our_own() -> None:
-    assert _misused(typer.Abort()) == ExitCode.FAILURE
-    assert _misused(Failure("It is so.")) is None
-    assert _misused(ValueError("is wrong")) is None
+    assert tell_misuse(typer.Abort()) == ExitCode.FAILURE
+    assert tell_misuse(Failure("It is so.")) is None
+    assert tell_misuse(ValueError("is wrong")) is None
 
 
 HOSTILE = "go away\x1b[2J\u202e"

@@ -13,6 +13,7 @@ from cli.front import COMMANDS
 from tests.cli.conftest import Run
 from tests.programs import environment
 
+OWN = {"cli", "protocol", "p2pdice"}
 VISIBLE = [name for name, entry in COMMANDS.items() if not entry.hidden]
 FAMILIES = [(name,) for name in COMMANDS] + [
     ("identity", "show"),
@@ -78,6 +79,23 @@ def test_verify_needs_no_network(tmp_path: Path) -> None:
     modules = imported(tmp_path, "verify", "--help") | imported(tmp_path, "rules", "classic")
     assert not modules & {"asyncio", "zeroconf", "prompt_toolkit", "tomllib", "protocol.node.node", "protocol.net.mesh"}
     assert "cli.preferences" not in modules
+
+
+def test_a_command_imports_at_its_top_all_but_what_it_may_not_need() -> None:
+    """The front imports a command when it runs: nothing else in cli/commands is to be lazy."""
+    inside = set()
+    for path in (Path(__file__).parents[2] / "cli" / "commands").glob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                imports = [node for node in ast.walk(function) if isinstance(node, ast.ImportFrom)]
+                inside |= {
+                    (path.stem, str(node.module)) for node in imports if str(node.module).partition(".")[0] in OWN
+                }
+    assert inside == {
+        ("join", "protocol.net.discovery"),  # a table that is named by its address needs no multicast
+        ("tables", "protocol.net.mdns"),
+        ("replay", "cli.report.page"),  # half of what a replay imports
+    }
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--no-color", "--version"), ("--home", "x", "--version")])

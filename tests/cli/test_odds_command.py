@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.commands.rules import answered_bid, chances_of
+from p2pdice.moves import Bid
 from p2pdice.rulesets import PRESETS
 from tests.cli.conftest import Run
 
@@ -80,13 +82,11 @@ def test_a_bid_that_nothing_tops_says_so(here: Run) -> None:
 def test_every_question_about_odds_is_answered(
     quantity: int, face: int, hand: list[int], hidden: int, preset: str
 ) -> None:
-    from cli.commands.rules import _chances, _standing
-    from p2pdice.moves import Bid
 
     if not hand and not hidden:
         return
-    state = _standing(PRESETS[preset], Bid(quantity, face), len(hand), len(hand) + hidden)
-    true, exact, raises = _chances(state, tuple(sorted(hand)))
+    state = answered_bid(PRESETS[preset], Bid(quantity, face), len(hand), len(hand) + hidden)
+    true, exact, raises = chances_of(state, tuple(sorted(hand)))
     assert 0 <= exact <= true <= 1
     assert all(0 <= chance <= 1 for _, chance in raises)
 
