@@ -183,6 +183,47 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
     assert told == [["store", "send"], ["store", "send", "tell"]]
 
 
+def rooms(calls: list[CodeType]) -> tuple[int, int]:
+    """Return in how many files how many functions were called, without expressions that Python makes a function of."""
+    named = {code for code in calls if "<" not in code.co_name}
+    return len({code.co_filename for code in named}), len(named)
+
+
+async def test_both_walks_pass_few_rooms(people: Company, tmp_path: Path) -> None:
+    """A typed bid until it is signed, and its frame until it is told; two nodes in one process do other things, too."""
+    (ada, ben), _ = await people.table(2)
+    await in_mid_match(ada)
+    await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))
+    table = PlayerTable(ada.node, Settings(tmp_path), face=Paper(is_interactive=False))
+    for event in ada.events:
+        table.take(event)
+    state = table.board.state
+    assert state is not None
+    bid = f"{state.bids[-1].quantity + 1}x{state.bids[-1].face}" if state.bids else "1x2"
+    calls = list[CodeType]()
+
+    def note(of: FrameType, what: str, _: object) -> None:
+        floor, _, _ = of.f_globals.get("__name__", "").partition(".")
+        if what == "call" and floor in ("cli", "protocol", "p2pdice"):
+            calls.append(of.f_code)
+
+    sys.setprofile(note)
+    try:
+        table.obey(bid)
+        told = len(ben.told(Happened))
+        await ben.until_true(lambda: len(ben.told(Happened)) > told)
+    finally:
+        sys.setprofile(None)
+    signed = calls.index(code_of("protocol.wire.messages.sign"))
+    came = calls.index(code_of("protocol.net.channel.Channel.buffer_updated"))
+    is_told = calls.index(code_of("protocol.node.runtime.Runtime.tell"), came)
+    typed, received = rooms(calls[: signed + 1]), rooms(calls[came : is_told + 1])
+    assert typed[0] <= 26
+    assert typed[1] <= 105
+    assert received[0] <= 36
+    assert received[1] <= 200
+
+
 def files_of(answer: str) -> set[str]:
     return set(re.findall(r"`([\w/]+\.py)`", answer))
 
