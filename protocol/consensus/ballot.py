@@ -36,7 +36,7 @@ from protocol.consensus.position import FORMED, Position
 from protocol.wire.messages import VOTES, Kind, Signed
 
 _JUDGE = -1
-"""Counts as one more author behind a step whose message convicts its author by itself."""
+"""Stands for one more author who has signed behind a step: its message alone convicts its author, so it must stay."""
 
 
 # Quorums
@@ -131,9 +131,9 @@ class Ballot:
         self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
         """By round, author and kind: two at most."""
         self._late: dict[tuple[int, bool], tuple[int, int, bool]] = {}
-        """The slot of the last vote of a round that is over, by author and kind: a decision may be shown late."""
+        """The slot of the last late vote, by author and kind: a decision may arrive after its round."""
         self._polkas: set[tuple[int, VoteValue]] = set()
-        """All that were ever found, for ABSENTs that name them."""
+        """Every polka found so far: a later ABSENT may name it."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
 

@@ -26,13 +26,13 @@ class Outcome(Enum):
     ADDED = "added"
     DUPLICATE = "duplicate"
     FUTURE = "future"
-    """Its step is not known yet. It is kept if there is room, and otherwise wanted again."""
+    """Its step is not known yet. It is kept if there is room, and otherwise asked for again."""
     LATE = "late"
     """For a step of this history that was closed without it; or a vote that later votes have overtaken."""
     FOREIGN = "foreign"
     """For this match, on another history."""
     SURPLUS = "surplus"
-    """More than two of one slot, and nobody has signed behind it. It is wanted again if somebody has."""
+    """A third message for one slot, and nobody has signed behind it. If somebody does, it is asked for again."""
 
 
 class Folding(Protocol):
@@ -69,7 +69,7 @@ class Branches:
         self._closed_with: dict[bytes, Mapping[int, Signed]] = {}
         """The messages that closed the step before a tip."""
         self._ends = {root.tip: None}
-        """The tips behind which more steps may follow: all but those that are closed in their one way."""
+        """The tips that can still grow: all but those of steps that can be closed in only one way, and are."""
         self._line = [root]
         """The line as long as nobody is convicted."""
 

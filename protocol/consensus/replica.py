@@ -87,9 +87,8 @@ class Replica:
         self._votes_ahead: dict[int, dict[tuple[int, int, bytes, int], Signed]] = {}
         """Votes on roots that are not known yet, by author and (step, round, tip, kind)."""
         self._aside: dict[tuple[int, bool], Signed] = {}
-        """The last message that has no place, by author and whether it is a vote: a LOCK of another state, a RESULT of
-        another end, a message for a step that was closed without it or of another history. Its author may contradict
-        it. The signatures are right."""
+        """The last stray message, by author and whether it is a vote: a LOCK of another state, a RESULT of another end,
+        a message that came too late or is of another history. Its author may contradict it. Signatures are checked."""
         self.news: list[News] = []
         """What has changed since the owner last looked."""
         self._stored_votes: set[bytes] = set()
@@ -138,8 +137,8 @@ class Replica:
 
     @property
     def hurried(self) -> frozenset[int]:
-        """Those for whom nobody waits in the open step: proven cheats, and behind a LOCK that votes have closed those
-        who had not signed it."""
+        """Players who get no patience in the open step: proven cheats and, right after a LOCK that votes have closed,
+        those who had not signed it."""
         is_behind = self.history.position.step == self.ballot.root.step
         return self._silent_at_lock.union(self.proven) if is_behind else frozenset(self.proven)
 
@@ -254,7 +253,7 @@ class Replica:
         return outcome
 
     def _put_aside(self, signed: Signed) -> None:
-        """Keep a message that has no place. Its signature was checked."""
+        """Keep a stray message, whose signature was checked."""
         self._aside[signed.message.author, signed.message.kind in VOTES] = signed._replace(checked=True)
 
     def store_votes(self, votes: Iterable[Signed]) -> None:

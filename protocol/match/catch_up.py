@@ -13,7 +13,7 @@ A node compares a HAVE half a second after it came, as the messages are often on
 if the HAVE is the first over a link and names a later step. So two nodes that stay linked end up with the same
 messages: the one that holds more says so, the other asks, and each page brings something new.
 
-Whatever a peer says, it causes bounded work: one course of questions a second, and pages only as answers. The more
+A peer causes bounded work: one series of requests a second, and pages only as answers. The more
 useless messages its pages hold, the more rarely it is asked (:data:`~protocol.limits.WASTE_RATE`). Requests are
 answered at :data:`~protocol.limits.NEED_RATE`.
 """
@@ -40,7 +40,7 @@ TELL: Final = 1.0
 COMPARE: Final = 0.5
 """Seconds from a HAVE until it is compared with this node's own."""
 ANEW: Final = 1.0
-"""Seconds between the starts of two courses of questions to one peer."""
+"""Seconds between two series of requests to one peer."""
 ANSWER: Final = 3.0
 """Seconds to wait for an answer."""
 PAIR: Final = 8
@@ -52,13 +52,13 @@ class _Peer:
     """What a node knows about a linked peer."""
 
     waste: Bucket
-    """Useless messages that its answers may still hold, over this link and later ones."""
+    """Budget of useless messages in its answers, over all its links."""
     have: Have | None = None
     """Its last HAVE, until that is compared."""
     has_said: bool = False
     """It has sent a HAVE over this link."""
     begun: float = -math.inf
-    """When the last course of questions began."""
+    """When the last series of requests began."""
     need: Need | None = None
     """The question to ask, or that waits for its answer."""
     asked: float = math.inf
@@ -66,7 +66,7 @@ class _Peer:
     answering: Have | None = None
     """The HAVE that led to the question; None if it is asked for everything, until it answers."""
     shown: tuple[Have, Have] | None = None
-    """Both HAVEs when it had shown everything: until one of them changes, it has nothing new."""
+    """Both HAVEs when it had shown everything: it has nothing new until one of them changes."""
 
     def due(self, now: float) -> float:
         """Return when to ask it, for the first time or again."""
@@ -232,7 +232,7 @@ class CatchUp:
         return Page(need.match, 0, tuple(messages))
 
     def _list(self, asker: int, need: Need) -> list[Signed]:
-        """Return the messages from which a question is answered. They stay the same for one course of questions."""
+        """Return the messages from which a question is answered. They stay the same for one series."""
         following, shown = self._lists.get(asker, (None, []))
         if following == need:
             return shown

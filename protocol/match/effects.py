@@ -59,7 +59,7 @@ class Conceded(NamedTuple):
 
 
 class Extended(NamedTuple):
-    """The owner waits longer for all who are missing in the open step."""
+    """The owner gives everybody who is missing in the open step more time."""
 
     seconds: float
 
@@ -98,12 +98,12 @@ class Broadcast(NamedTuple):
 
 
 class PassOn(NamedTuple):
-    """Send a message to every spectator, and to those roster members who cannot hear its author. It leaves after
-    everything that this node signs itself in the pass, and does not wait for the store."""
+    """Relay a message to all spectators, and to these roster members, who cannot hear its author. It leaves after what
+    this node itself signs in the same pass, and does not wait for the store."""
 
     signed: Signed
     authors: tuple[int, ...]
-    """These roster members, linked or not."""
+    """Linked or not."""
 
 
 class Announce(NamedTuple):

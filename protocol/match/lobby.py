@@ -1,8 +1,7 @@
 """The lobby: how players come to sign one genesis. Sans-I/O.
 
-The host keeps a :class:`HostedTable`, and in an :class:`Attendance` what keeps a match from forming. Every other player
-keeps a :class:`GuestTable`. The host decides which players may sign, and
-nothing else.
+The host keeps a :class:`HostedTable`, and in an :class:`Attendance` the guests who hold a match up. Every other player
+keeps a :class:`GuestTable`. The host decides which players may sign, and nothing else.
 """
 
 from __future__ import annotations
@@ -184,7 +183,7 @@ class HostedTable:
 
 
 class Attendance:
-    """The guests who keep a host's match from forming, and what follows for the seats.
+    """The guests who hold up a host's match, and what that does to their seats.
 
     A guest *fails* a proposal by leaving, by a wrong message, by sitting down for the second time, by
     :data:`~protocol.limits.LINK_LOST` seconds without a link, or by :data:`~protocol.limits.UNSIGNED` seconds of
@@ -199,9 +198,9 @@ class Attendance:
         self._barred: set[bytes] = set()
         self._returned: set[bytes] = set()
         self._silence: dict[bytes, float] = {}
-        """How long each guest was silent until nothing was awaited any more."""
+        """Seconds that each guest was silent in earlier waits."""
         self._asked: dict[bytes, float] = {}
-        """Since when a guest's message is awaited, as if all silence before were the beginning of this one."""
+        """Start of the wait for each guest's message, moved back by earlier silence."""
         self._lost: dict[bytes, float] = {}
         """Since when a guest has no link."""
 
@@ -251,7 +250,7 @@ class Attendance:
         return min(map(self._ends, {*self._asked, *self._lost}), default=math.inf)
 
     def late(self, now: float) -> list[bytes]:
-        """Return the guests who have failed by now."""
+        """Return the guests whose time is over."""
         return sorted(identity for identity in {*self._asked, *self._lost} if now >= self._ends(identity))
 
     def fail(self, identity: bytes, *, is_barred: bool = True) -> None:
@@ -282,7 +281,7 @@ class Lobby:
         self._pace = Bucket(limits.LOBBY_RATE, limits.LOBBY_BURST, now=0)
 
     def hear(self, now: float) -> None:
-        """Count a frame of the host: a TABLE, or a PROPOSE. Each is told here, or may be signed.
+        """Count one of the host's TABLE and PROPOSE frames, which are rate-limited.
 
         :param now: monotonic time in seconds.
         :raises MalformedGenesisError: if they come too fast.

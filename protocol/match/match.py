@@ -281,7 +281,7 @@ class Match:
         return effects
 
     def _is_calm(self) -> bool:
-        """Tell whether one more message for the open step changes nothing, unless it is the last one.
+        """Tell whether one more message for the open step needs only to be kept, unless it is the last one.
 
         That holds if no timer was due since the step was opened, nobody is missing or a proven cheat, nobody has voted
         on it, and no message is here that belongs elsewhere.

@@ -157,7 +157,7 @@ class Timeouts:
         self._extra = 0.0
         """Seconds that the owner waits longer in the open step."""
         self._hurried: frozenset[int] = frozenset()
-        """Authors for whom nobody waits."""
+        """Authors who get no patience."""
 
     def open_step(self, tip: bytes, is_choice: bool, now: float, hurried: Collection[int] = ()) -> None:
         """Start to wait for the messages of a step, unless this is already the open one.
@@ -362,7 +362,7 @@ class Waiting:
         self._heard: set[int] = set()
         """Players who have shown what they hold since the restart."""
         self._was_with_others = is_restarted
-        """The match may have gone on when this node was not linked with more than half of the base."""
+        """This node has been linked with a quorum, so the match may have gone on while it was not."""
         self._returned = -math.inf
         """When this node was last back among the others."""
         self._away: dict[int, float] = {}
@@ -371,11 +371,11 @@ class Waiting:
         self._missed_since: float | None = None
         """When the first missing player was noticed."""
         self._awaited: tuple[int, ...] = ()
-        """Those for whom the match was shown to wait without end."""
+        """Players of the last Suspended that still holds."""
         self._awaited_at = b""
         """Tip of the step that was open when that was shown."""
         self._is_cut_off = False
-        """Some of them were missing, so nobody's time ran meanwhile."""
+        """Too few were linked to go on, so nobody's time ran."""
         self._warned_at = b""
         """Tip of the step that the last warning was about."""
 
