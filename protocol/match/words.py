@@ -46,7 +46,7 @@ class UnheardWordError(PeerError, ValueError):
     """A peer's word must not be shown. The error says why, as the rest of a sentence."""
 
 
-class Word(NamedTuple):
+class SignedWord(NamedTuple):
     """A text, signed by its author."""
 
     context: bytes
@@ -83,13 +83,13 @@ def speakable(text: str) -> str:
     return spoken
 
 
-def sign_word(context: bytes, identity: Identity, number: int, text: str) -> Word:
+def sign_word(context: bytes, identity: Identity, number: int, text: str) -> SignedWord:
     """Return ``text``, which :func:`speakable` has returned, as said by ``identity``."""
     data = encode((SAY_TAG, context, identity.public, number, text))
-    return Word(context, identity.public, number, text, data, identity.private_key.sign(data))
+    return SignedWord(context, identity.public, number, text, data, identity.private_key.sign(data))
 
 
-def parse_word(data: bytes, signature: bytes) -> Word:
+def parse_word(data: bytes, signature: bytes) -> SignedWord:
     """Return the word that ``data`` spells, its form checked, its signature not.
 
     :raises MalformedWordError: for anything else.
@@ -106,7 +106,7 @@ def parse_word(data: bytes, signature: bytes) -> Word:
                 raise MalformedWordError("a word has no valid author or place")
             if not 0 <= number < NUMBERS or not _has_form(text):
                 raise MalformedWordError("a word has an invalid number or forbidden characters")
-            return Word(context, author, number, text, data, signature)
+            return SignedWord(context, author, number, text, data, signature)
     raise MalformedWordError("a word has another form")
 
 
@@ -127,7 +127,7 @@ class Hearing:
         self._floors: Buckets[bytes] = Buckets(limits.FLOOR_RATE, limits.FLOOR_BURST, limits.FLOORS)
         """By table or match: how many more words of all may come now."""
 
-    def take(self, word: Word, now: float) -> None:
+    def take(self, word: SignedWord, now: float) -> None:
         """Hear a word.
 
         :param now: monotonic time in seconds.

@@ -11,7 +11,7 @@ from protocol import limits
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, PeerLost, Said
 from protocol.match.lobby import TableSettings
-from protocol.match.words import Word, sign_word
+from protocol.match.words import SignedWord, sign_word
 from protocol.wire.frames import Customs, Say, encode_frame
 from tests.network import views
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
@@ -33,7 +33,7 @@ async def all_hear(speaker: Player, text: str, *others: Player) -> None:
         assert said.player.fingerprint == speaker.node.identity.fingerprint
 
 
-def throw(sender: Player, receiver: Player, *words: Word) -> None:
+def throw(sender: Player, receiver: Player, *words: SignedWord) -> None:
     """Send words over a player's link, whatever they are."""
     for word in words:
         sender.node._runtime.post(receiver.node.identity.public, Say(word.data, word.signature))

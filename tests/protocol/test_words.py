@@ -14,8 +14,8 @@ from protocol.match.words import (
     SAY_TAG,
     Hearing,
     MalformedWordError,
+    SignedWord,
     UnheardWordError,
-    Word,
     WordError,
     parse_word,
     sign_word,
@@ -29,11 +29,11 @@ TABLE, MATCH = b"t" * 16, b"m" * 32
 TEXT = st.text(st.characters(codec="utf-8"), max_size=limits.WORD_CHARACTERS + 5)
 
 
-def said(text: str = "well played", number: int = 1, context: bytes = TABLE, by: Identity = ADA) -> Word:
+def said(text: str = "well played", number: int = 1, context: bytes = TABLE, by: Identity = ADA) -> SignedWord:
     return sign_word(context, by, number, text)
 
 
-def heard(hearing: Hearing, word: Word, now: float = 0.0) -> str:
+def heard(hearing: Hearing, word: SignedWord, now: float = 0.0) -> str:
     """Return why a word is not heard; empty if it is."""
     try:
         hearing.take(word, now)

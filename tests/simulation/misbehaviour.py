@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from p2pdice.engine import apply
 from p2pdice.errors import RulesError
-from p2pdice.moves import Bid, Play
+from p2pdice.moves import Play, parse_move
 from p2pdice.rulesets import Ruleset
 from p2pdice.stakes import NEWCOMER_COINS
 from p2pdice.views import view
@@ -321,19 +321,10 @@ class IllegalMove(_WrongOnce):
         assert position.state is not None
         for text in ("liar", "1x2", "exact", "side accused"):
             try:
-                apply(
-                    position.state,
-                    Play(position.seats.index(self.machine.author), Bid(1, 2) if text == "1x2" else _move(text)),
-                )
+                apply(position.state, Play(position.seats.index(self.machine.author), parse_move(text)))
             except RulesError:
                 return text
         return "900x6"
-
-
-def _move(text: str) -> Any:
-    from p2pdice.moves import parse_move
-
-    return parse_move(text)
 
 
 class FalseWitness(_WrongOnce):

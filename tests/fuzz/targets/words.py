@@ -5,7 +5,15 @@ from __future__ import annotations
 from functools import cache
 
 from protocol.limits import WORD, WORD_CHARACTERS
-from protocol.match.words import Hearing, MalformedWordError, UnheardWordError, Word, parse_word, sign_word, speakable
+from protocol.match.words import (
+    Hearing,
+    MalformedWordError,
+    SignedWord,
+    UnheardWordError,
+    parse_word,
+    sign_word,
+    speakable,
+)
 from tests.fuzz.samples import IDENTITIES
 from tests.fuzz.target import Target
 
@@ -27,7 +35,7 @@ def check(data: bytes) -> None:
             assert 0 < len(word.text) <= WORD_CHARACTERS
 
 
-def is_heard(word: Word) -> bool:
+def is_heard(word: SignedWord) -> bool:
     hearing = Hearing()
     try:
         hearing.take(word, 0.0)
