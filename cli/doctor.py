@@ -229,13 +229,13 @@ def _terminal() -> Finding:
 
 _PATIENCE: Final = 3.0
 """Seconds until a tool of the system counts as silent."""
-_UFW: Final = Path("/etc/ufw/ufw.conf")
+UFW: Final = Path("/etc/ufw/ufw.conf")
 _UNSEEN: Final = {
     "linux": "neither ufw nor firewalld is on; others are not looked for",
     "darwin": "that of macOS is off; others are not looked for",
     "win32": "that of Windows does not answer; others are not looked for",
 }
-_MAC_TOOL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
+MAC_TOOL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 
 
 def firewall(port: str) -> Finding:
@@ -249,7 +249,7 @@ def firewall(port: str) -> Finding:
 
 def _linux(port: str) -> Iterator[Finding]:
     try:
-        is_on = "ENABLED=yes" in _UFW.read_text(encoding="utf-8", errors="replace")
+        is_on = "ENABLED=yes" in UFW.read_text(encoding="utf-8", errors="replace")
     except OSError:
         is_on = False
     if is_on:
@@ -259,9 +259,9 @@ def _linux(port: str) -> Iterator[Finding]:
 
 
 def _mac(port: str) -> Iterator[Finding]:
-    if "enabled" in _said(_MAC_TOOL, "--getglobalstate"):
+    if "enabled" in _said(MAC_TOOL, "--getglobalstate"):
         program = shlex.quote(sys.executable)
-        yield _blocking("the firewall of macOS", f"sudo {_MAC_TOOL} --add {program} --unblockapp {program}")
+        yield _blocking("the firewall of macOS", f"sudo {MAC_TOOL} --add {program} --unblockapp {program}")
 
 
 def _windows(port: str) -> Iterator[Finding]:

@@ -142,9 +142,9 @@ class PlayerRecord:
     bluffs: Proportion = field(default_factory=Proportion)
     """Bids that the bidder's own dice made less than half likely, out of all bids."""
     true: Proportion = field(default_factory=Proportion)
-    """Bids that were true, out of those that anybody can judge."""
+    """True bids, out of those whose dice are known."""
     calls: Proportion = field(default_factory=Proportion)
-    """Calls that were right, out of those that anybody can judge."""
+    """Right calls, out of those whose dice are known."""
     dice: list[int] = field(default_factory=lambda: [0] * 6)
     """How often each face was dealt, ones first."""
 

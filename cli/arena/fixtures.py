@@ -170,7 +170,7 @@ def _made(text: str, rng: Random) -> Player:
         maker = getattr(import_module(module), name)
         kind = UnmadeError
         made = maker(rng)
-    except (Exception, SystemExit) as error:  # the author's code: whatever it raises is theirs to read
+    except (Exception, SystemExit) as error:  # the author's code may raise anything
         raise kind(f"{text} cannot be made: {type(error).__name__}: {one_line(str(error))}") from error
     if not isinstance(made, Player):
         raise EntrantError(f"{text} is not a p2pdice.players.Player")

@@ -104,9 +104,9 @@ class TimedBot:
         self.ms: list[float] = []
         self._bot = bot
         self._faults: Counter[str] = Counter()
-        """Those that were noticed here."""
+        """Noticed by this seat."""
         self._counted: Counter[str] = Counter(_counted(bot))
-        """Those that a program had made before this game."""
+        """The program's own count before this game."""
 
     # A try in each method, and no context manager for all: this took a third of the time of a game.
 
@@ -213,9 +213,9 @@ def play_games(plan: Plan, batch: tuple[Fixture, ...]) -> list[Game]:
 
 
 def forfeited(plan: Plan, fixture: Fixture) -> Game | None:
-    """Return the game as it counts if its process died: who is no house bot has lost it, as nobody knows who did it.
+    """Return the result of a game whose process died: every player but house bots loses, as any may have killed it.
 
-    :return: None if only house bots sit there, who do no such thing.
+    :return: None at a table of house bots, which are trusted.
     """
     table = plan.tables[fixture.table]
     suspects = [plan.entrants[index].kind != "house" for index in seated(table, fixture.rotation)]
@@ -245,9 +245,9 @@ def close_programs() -> None:
 
 
 def close_all_programs() -> None:
-    """End the programs that are kept in any thread of this process, those of a game that is played when it is over.
+    """End the programs of all threads of this process; those in a game end with the game.
 
-    A worker that is to play on starts them again.
+    A worker with more games starts them again.
     """
     for worker in tuple(_workers):
         worker.end_programs()
@@ -285,7 +285,7 @@ class _Worker:
         self._is_ending = True
         if self._playing.acquire(blocking=False):
             try:
-                with ThreadPoolExecutor(1) as thread:  # this one may run an event loop: that of a node of the cluster
+                with ThreadPoolExecutor(1) as thread:  # a Dask worker calls this in its own event loop
                     thread.submit(self._end_programs).result()
             finally:
                 self._playing.release()
@@ -361,7 +361,7 @@ class _Program:
 
 
 class _Retired:
-    """Plays defaults for a bot that does not play any more: one crash a game, and no time lost."""
+    """Plays defaults for a bot that has been given up: it counts one crash a game, and takes no time."""
 
     def __init__(self, name: str) -> None:
         self.name = name

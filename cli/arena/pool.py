@@ -67,8 +67,8 @@ class WorkersDied(Failure):
 def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Iterator[Fixture]) -> Generator[list[Game]]:
     """Yield the games as they end, in any order. The caller may stop at any time.
 
-    Whoever ends the process instead of losing must not be asked twice. So when a process has died, its games are played
-    again, and from then on each game is alone in its process: if that dies, the game is forfeited.
+    A player could kill its process rather than lose. So after a death its games are played again, and from then on each
+    game is alone in its process: if that dies, the game is forfeited.
 
     :param workers: how many batches are played at a time.
     :raises EntrantError: if there is no such class of players.
@@ -162,7 +162,7 @@ class _Processes(ThreadPoolExecutor):
     def __init__(self, jobs: int, home: Path | None) -> None:
         super().__init__(jobs)
         if sys.platform != "win32":
-            # Whoever starts it lets signals through again, which a thread that starts a process must not.
+            # Starting it unblocks signals, and a thread that starts a process must keep them blocked.
             resource_tracker.ensure_running()
         self._context = get_context("spawn")
         self._ended, self._end = self._context.Pipe(duplex=False)
@@ -179,7 +179,7 @@ class _Processes(ThreadPoolExecutor):
             process.shutdown(wait)
 
     def abandon(self) -> None:
-        """End all processes, and the programs that they run, whatever they are doing."""
+        """Kill all processes and the programs that they run, even in the middle of a game."""
         self._end.close()
 
     def _process(self) -> Executor:
@@ -276,7 +276,7 @@ class _Cluster(Executor):
     def __init__(self, client: Client) -> None:
         self._client = client
         self._tasks: dict[Future[Any], Task] = {}
-        """Those that are not played yet. A task that is kept here keeps its result on the cluster."""
+        """Unfinished ones only: a task that is kept here keeps its result on the cluster."""
 
     def submit(self, work: Callable[..., T], /, *args: Any, **options: Any) -> Future[T]:
         future: Future[T] = Future()

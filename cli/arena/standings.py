@@ -171,7 +171,7 @@ class Summary:
     def __init__(self, plan: Plan, played: Sequence[tuple[Fixture, Game]], decision: Decision | None = None) -> None:
         self.plan = plan
         self.confidence = 1 - decision.error if decision else CONFIDENCE
-        """With a decision the chance that all bounds hold, else that of each."""
+        """The chance that all bounds hold together if there is a decision; else the chance of each bound."""
         scores = DealScores(plan.tables)
         for fixture, game in played:
             scores.add(fixture, game)

@@ -36,7 +36,7 @@ class ArenaProgress(NamedTuple):
     of: int
     """To be played at most."""
     resumed: int
-    """Of those that were played: taken from the file."""
+    """How many of them come from the file."""
 
 
 def run(
@@ -48,7 +48,7 @@ def run(
     decision: Decision | None,
     told: Callable[[ArenaProgress], None],
 ) -> Played:
-    """Play the games that the file does not have yet; return those that count, in the order of the fixtures.
+    """Play the games that the file lacks; return all that count, in the order of the fixtures.
 
     :param decision: stop as soon as it is made; None: play all.
         Games that were begun by then are kept in the file and do not count, so the result depends on no clock.

@@ -135,7 +135,7 @@ def house_names(number: int, others: Sequence[str]) -> list[str]:
 
 
 def program_name(command: Sequence[str]) -> str:
-    """Return a name for a program that gives none: that of its file, not of the interpreter that runs it.
+    """Return the name of a program's file, for one that gives no name; an interpreter before it is skipped.
 
     >>> program_name(["./my-bot", "--cautious"])
     'my-bot'

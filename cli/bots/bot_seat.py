@@ -152,7 +152,7 @@ class ProgramReporter:
         self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults)
 
     def failed(self, failure: Failure) -> None:
-        """Tell a supervisor why the program does not play; anybody else is told when the command ends."""
+        """Tell a supervising program why this one does not play. A person reads it when the command ends."""
         if self._as_json:
             self._say(BOT_FAILED, failure.what)
 
@@ -209,7 +209,7 @@ async def reported(
 
 
 async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
-    """Start a program once before it sits down; return the name that it gives itself, else that of its file.
+    """Start a program once before it sits down; return its own name, or its file's.
 
     :raises Failure: if it cannot be started, or says no hello.
     """

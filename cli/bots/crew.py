@@ -1,4 +1,4 @@
-"""Bots as processes: those that a host seats, and those of a demo. None is left behind.
+"""Bots as processes, seated by a host or by a demo. None outlives the process that started it.
 
 Each bot that a host seats has a home of its own below the host's, ``bots/TABLE/NUMBER``: its key, its store, and a card
 that says who it is. The homes stay as long as the match is unfinished, so that a host who was killed returns with the
@@ -140,7 +140,7 @@ def _appended(log: Path) -> BinaryIO:
 
 
 async def end(processes: Iterable[Process]) -> None:
-    """Tell children to leave, and kill those that do not."""
+    """Ask child processes to end, and kill the ones still running after :data:`PATIENCE`."""
     running = [process for process in processes if process.returncode is None]
     for process in running:
         assert process.stdin is not None

@@ -230,7 +230,7 @@ class Score:
 
 
 class Scores:
-    """The standings of a night. Players are told apart by their keys, as anybody can take any name."""
+    """The standings of a night. Players are told apart by key: names can be copied."""
 
     def __init__(self) -> None:
         self._scores: dict[str, Score] = {}
@@ -278,7 +278,7 @@ class Scores:
 class LeagueReport:
     """Prints a night: in sentences, or as NDJSON.
 
-    The dice of the bot in the host's seat are not told: whoever reads along may sit at the table.
+    The dice of the bot in the host's seat are left out: a reader may sit at the table.
 
     :param matches: how many there shall be.
     :param out: folder for the transcripts, beside those in the home. It is made at once if there is none.

@@ -1,7 +1,7 @@
 """Any program as a bot, by the NDJSON protocol, and the check of one in matches by every ruleset.
 
-The table never depends on a program: each answer has a deadline, its reading is bounded, and whatever is wrong with it
-is counted as a fault and replaced by a default move.
+The table never depends on a program: each answer has a deadline and a limit of bytes; a wrong one counts as a fault,
+and a default move is played.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import cycle
 from pathlib import PurePath
 from random import Random
@@ -94,7 +94,7 @@ class ProgramBot:
         self._program: Program | None = None
         """None once it is given up."""
         self._runs: list[Program] = []
-        """Those that were not replaced."""
+        """Runs that still have to be closed."""
         self._beginning: asyncio.Task[None] | None = None
         self._starts = 0
         self._late = 0
@@ -376,27 +376,9 @@ class Conformance:
             "complete": self.is_complete,
             "moves": sum(trial.moves for trial in self.trials),
             "slowest_ms": self.slowest_ms,
-            "matches": [
-                {
-                    "rules": trial.rules,
-                    "players": trial.players,
-                    "seat": trial.seat,
-                    "place": trial.place,
-                    "moves": trial.moves,
-                    "faults": len(trial.faults),
-                }
-                for trial in self.trials
-            ],
+            "matches": [asdict(trial) | {"faults": len(trial.faults)} for trial in self.trials],
             "faults": [
-                {
-                    "rules": trial.rules,
-                    "players": trial.players,
-                    "turn": fault.turn,
-                    "kind": fault.kind,
-                    "reason": fault.reason,
-                    "played": fault.played,
-                }
-                for trial, fault in self.faults
+                {"rules": trial.rules, "players": trial.players, **asdict(fault)} for trial, fault in self.faults
             ],
         }
 

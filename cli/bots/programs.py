@@ -1,8 +1,8 @@
 """Programs that speak NDJSON: read within bounds, never waited for without end, and never left behind.
 
 A program gets a process group of its own (a session on POSIX), so that what it starts ends with it, unless that
-begins another session. Its standard error goes to the log, in bounds too. Nothing here blocks, whatever the program
-does with its streams.
+begins another session. Its standard error goes to the log, in bounds too. No call here blocks: a program
+may stop reading or writing at any time.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Program(asyncio.SubprocessProtocol):
         return self._complaint
 
     async def close(self, grace: float = GRACE) -> None:
-        """End the program and whatever it started."""
+        """End the program and its process group."""
         stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
         try:
             stdin.close()
@@ -126,7 +126,7 @@ class Program(asyncio.SubprocessProtocol):
                     await self._exited.wait()
                     await self._has_complained.wait()  # the log shall have all of it
             if stdin.get_write_buffer_size():
-                stdin.abort()  # else it waits for somebody who reads it
+                stdin.abort()  # else it waits for a reader
             self._transport.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_REAPING):

@@ -38,7 +38,7 @@ UI: Final = "show_checks.js"
 
 
 def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
-    """Return the report on a match as HTML. The same transcript gives the same page, whatever its file is called.
+    """Return the report on a match as HTML. The page depends on the transcript alone, not on the name of its file.
 
     :param transcript: the bytes of the file, which the page carries.
     :param verdict: the verdict of this program, in a sentence.
@@ -157,7 +157,7 @@ class Contents:
     payments: list[Payment] = field(default_factory=list)
     steps: list[ClosedStep] = field(default_factory=list)
     recap: tuple[Row, ...] = ()
-    """The best bluff, the worst call, the luckiest roll; those that there were."""
+    """At most three rows: best bluff, worst call, luckiest roll."""
 
     @property
     def winners(self) -> list[str]:

@@ -344,7 +344,7 @@ _WAGERS: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 
 _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
 """The mote that answers others: then nothing is answered, and the round stays simple."""
 _LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
-"""The order in which dice are lost: first those that can always be played, as they need no target, or a player."""
+"""The order in which dice are lost: first those without a target, then those for a player. All can be played."""
 _DEALS: Final = 500
 """The most deals that are tried for one that fits the call."""
 

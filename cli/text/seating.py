@@ -52,7 +52,7 @@ class Seating(NamedTuple):
     def by_first_names(self) -> Seating:
         """Return the same seating without the marks of bots, for a table whose plates have them.
 
-        A bot whose name would look like that of somebody else keeps its mark.
+        A bot keeps its mark if another player's name would look the same without it.
 
         >>> from protocol.events import PlayerInfo
         >>> bots = [PlayerInfo("Ben (bot)", "K7QF-2M3A"), PlayerInfo("Ada (bot)", "ZZ22-2M3A")]

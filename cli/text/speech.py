@@ -93,13 +93,13 @@ def hear_word(line: str, words: Collection[str]) -> str:
 
 
 def hear_bid(line: str) -> Bid | None:
-    """Return the one bid that a line names, whether anybody could make it or not; None if it names none, or several."""
+    """Return the bid that a line names, legal or not; None if it names none or several."""
     bids = set(spelled_bids(_plain(line)))
     return bids.pop() if len(bids) == 1 else None
 
 
 def is_like_a_move(line: str) -> bool:
-    """Tell whether somebody who types this wants to move, whatever the rules and whosever turn it is."""
+    """Tell whether a line reads like a move, under any rules and on anybody's turn."""
     bare = _plain(line)
     is_said = any(char.isdigit() or char == "@" for char in bare) or not _SAID_IN_MOVES.isdisjoint(bare.split())
     return is_said or any(_calls(bare))
@@ -256,7 +256,7 @@ def _fitted(before: str, moves: Sequence[str], after: str) -> str:
 
 
 def _alternatives(moves: Sequence[str]) -> str:
-    """Return moves in a row, with a gap for those that were left out: ``3x4, 3x5 … or liar``."""
+    """Return moves in a row, with … where some were left out: ``3x4, 3x5 … or liar``."""
     return listing(moves, "or").replace(", …", " …").replace("…, ", "… ")
 
 

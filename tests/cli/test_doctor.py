@@ -17,6 +17,7 @@ from datetime import datetime
 from ipaddress import ip_address
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -196,6 +197,33 @@ def test_a_small_terminal_is_seen(
 
 
 NEARBY = Interface("here0", 2, (ip_address("192.168.1.2"),), is_connected=True)
+HEARD = Heard(True, (), (), ())
+
+
+def on_network(
+    monkeypatch: pytest.MonkeyPatch, own: tuple[Interface, ...] = (NEARBY,), heard: Heard = HEARD
+) -> list[Finding]:
+    """Return the findings on a network with these interfaces where that is heard, without the one on the port."""
+
+    async def listened(*_: object) -> Heard:
+        return heard
+
+    async def found() -> list[Finding]:
+        return [each async for each in doctor.network(None, 0, 0, ())]
+
+    monkeypatch.setattr("cli.doctor.interfaces", lambda _: list(own))
+    monkeypatch.setattr("cli.doctor.listen_around", listened)
+    return [each for each in asyncio.run(found()) if each.check != "port"]
+
+
+def with_tools(
+    monkeypatch: pytest.MonkeyPatch, platform: str, says: dict[str, str], ufw: Path = Path("/nowhere")
+) -> None:
+    """Put the doctor on a system whose tools say this."""
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(doctor, "UFW", ufw)
+    monkeypatch.setattr(shutil, "which", lambda tool: tool if tool in says else None)
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: SimpleNamespace(returncode=0, stdout=says[command[0]]))
 
 
 @pytest.mark.parametrize(
@@ -211,13 +239,16 @@ NEARBY = Interface("here0", 2, (ip_address("192.168.1.2"),), is_connected=True)
         ("here1", "192.168.1.3", None),
     ],
 )
-def test_a_vpn_and_a_missing_router_are_seen(name: str, address: str, check: str | None) -> None:
-    found = doctor._interfaces([Interface(name, 3, (ip_address(address),), is_connected=True)], None)
+def test_a_vpn_and_a_missing_router_are_seen(
+    monkeypatch: pytest.MonkeyPatch, name: str, address: str, check: str | None
+) -> None:
+    there = Interface(name, 3, (ip_address(address),), is_connected=True)
+    found = on_network(monkeypatch, (there,))[:-2]
     assert [(each.check, each.state) for each in found] == [
         ("network", Severity.OK),
         *([(check, Severity.WARNING)] if check else []),
     ]
-    beside = doctor._interfaces([NEARBY, Interface(name, 3, (ip_address(address),), is_connected=True)], None)
+    beside = on_network(monkeypatch, (NEARBY, there))[:-2]
     assert [each.check for each in beside] == ["network", *(["vpn"] if check == "vpn" else [])]
 
 
@@ -237,9 +268,14 @@ def test_a_vpn_and_a_missing_router_are_seen(name: str, address: str, check: str
     ],
 )
 def test_who_hears_whom_is_said(
-    hosts: tuple[str, ...], met: tuple[str, ...], one_way: tuple[str, ...], state: Severity, says: str
+    monkeypatch: pytest.MonkeyPatch,
+    hosts: tuple[str, ...],
+    met: tuple[str, ...],
+    one_way: tuple[str, ...],
+    state: Severity,
+    says: str,
 ) -> None:
-    found = doctor._others(Heard(True, hosts, met, one_way))
+    found = on_network(monkeypatch, heard=Heard(True, hosts, met, one_way))[-1]
     assert (found.state, found.says) == (state, says)
 
 
@@ -247,20 +283,12 @@ def test_who_hears_whom_is_said(
 def test_a_machine_that_does_not_hear_itself_is_seen(
     monkeypatch: pytest.MonkeyPatch, itself: bool, state: Severity
 ) -> None:
-    async def listened(*_: object) -> Heard:
-        return Heard(itself, (), (), ())
-
-    monkeypatch.setattr("cli.doctor.listen_around", listened)
-    first, _ = asyncio.run(doctor._multicast(None, 0))
+    _, first, _ = on_network(monkeypatch, heard=HEARD._replace(itself=itself))
     assert (first.check, first.state) == ("multicast", state)
 
 
 def test_an_interface_without_multicast_does_not_hide_a_firewall(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def listened(*_: object) -> Heard:
-        return Heard(False, (), (), (), ("docker0",))
-
-    monkeypatch.setattr("cli.doctor.listen_around", listened)
-    left_out, stopped, _ = asyncio.run(doctor._multicast(None, 0))
+    _, left_out, stopped, _ = on_network(monkeypatch, heard=Heard(False, (), (), (), ("docker0",)))
     assert left_out.says == "docker0 does not support multicast"
     assert str(stopped.remedy).startswith("A firewall stops UDP port 5353")
 
@@ -268,9 +296,7 @@ def test_an_interface_without_multicast_does_not_hide_a_firewall(monkeypatch: py
 @pytest.mark.parametrize(("text", "says"), [("ENABLED=yes\n", "ufw may be on"), ("ENABLED=no\n", "neither ufw nor")])
 def test_the_state_of_ufw_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "ufw.conf").write_text(text)
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(doctor, "_UFW", tmp_path / "ufw.conf")
-    monkeypatch.setattr(doctor, "_said", lambda *_: "")
+    with_tools(monkeypatch, "linux", {}, tmp_path / "ufw.conf")
     assert str(doctor.firewall("7000").says).startswith(says)
 
 
@@ -349,7 +375,7 @@ def test_whatever_others_wrote_is_escaped() -> None:
     ("platform", "says", "named"),
     [
         ("linux", {"firewall-cmd": "running\n"}, "firewalld"),
-        ("darwin", {doctor._MAC_TOOL: "Firewall is enabled. (State = 1)"}, "macOS"),
+        ("darwin", {doctor.MAC_TOOL: "Firewall is enabled. (State = 1)"}, "macOS"),
         ("win32", {"netsh": "State ON"}, "Windows Defender"),
         ("linux", {}, "others are not looked for"),
         ("sunos5", {}, "not looked for"),
@@ -358,20 +384,17 @@ def test_whatever_others_wrote_is_escaped() -> None:
 def test_the_firewall_of_each_system_is_named_with_what_opens_it(
     monkeypatch: pytest.MonkeyPatch, platform: str, says: dict[str, str], named: str
 ) -> None:
-    monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(doctor, "_UFW", Path("/nowhere"))
-    monkeypatch.setattr(doctor, "_said", lambda *command: says.get(command[0], ""))
+    with_tools(monkeypatch, platform, says)
     found = doctor.firewall("40312")
     assert named in found.says
     assert bool(found.remedy) == bool(says)
 
 
-@pytest.mark.parametrize(("platform", "tool"), [("darwin", doctor._MAC_TOOL), ("win32", "netsh")])
+@pytest.mark.parametrize(("platform", "tool"), [("darwin", doctor.MAC_TOOL), ("win32", "netsh")])
 def test_the_command_for_a_firewall_can_be_copied(monkeypatch: pytest.MonkeyPatch, platform: str, tool: str) -> None:
     """It is what comes last, and stands a folder with a space in its name."""
-    monkeypatch.setattr(sys, "platform", platform)
+    with_tools(monkeypatch, platform, {tool: "enabled"})
     monkeypatch.setattr(sys, "executable", "/Applications/My Games/python")
-    monkeypatch.setattr(doctor, "_said", lambda *command: "enabled" if command[0] == tool else "")
     found = doctor.firewall("PORT")
     command = shlex.split(str(found.remedy)[str(found.remedy).index(tool) :])
     assert any(word in ("/Applications/My Games/python", "program=/Applications/My Games/python") for word in command)
