@@ -115,7 +115,6 @@ _ONLY: Final = tuple((face,) for face in FACES)
 
 
 def order(state: State) -> str:
-    """Return the raise order of the round."""
     return "standard" if state.palifico else state.ruleset.raise_
 
 

@@ -62,7 +62,7 @@ class Counting:
     def count(self, hands: Iterable[Hand], face: int) -> int:
         """Return how many dice stand for a bid on ``face``, at least 0.
 
-        >>> ONES_WILD.count([(1, 3, 3), (1, 5)], 3), PLAIN.count([(1, 3, 3), (1, 5)], 3)
+        >>> ONES_WILD.count([(1, 3, 3), (1, 5)], 3), NOTHING_WILD.count([(1, 3, 3), (1, 5)], 3)
         (4, 2)
         """
         counted = 0
@@ -110,12 +110,12 @@ class WildUnlessOpened(OnesWild):
     brief = "ones wild unless opened"
 
     def opened(self, face: int) -> Counting:
-        return PLAIN if face == 1 else ONES_WILD
+        return NOTHING_WILD if face == 1 else ONES_WILD
 
 
 ONES_WILD: Final = OnesWild()
-PLAIN: Final = Counting()
-COUNTINGS: Final[dict[str, Counting]] = {each.name: each for each in (ONES_WILD, PLAIN, WildUnlessOpened())}
+NOTHING_WILD: Final = Counting()
+COUNTINGS: Final[dict[str, Counting]] = {each.name: each for each in (ONES_WILD, NOTHING_WILD, WildUnlessOpened())}
 """By value of the option ``wild``."""
 
 
@@ -129,7 +129,7 @@ def _named(name: str) -> Counting:
 def at_least(quantity: int, face: int, hand: Hand, unknown: int, counting: Counting) -> Fraction:
     """Return the chance that a bid is true, when ``hand`` is known and ``unknown`` dice are not.
 
-    >>> at_least(2, 5, (1, 5), 3, ONES_WILD), at_least(1, 5, (), 2, PLAIN)
+    >>> at_least(2, 5, (1, 5), 3, ONES_WILD), at_least(1, 5, (), 2, NOTHING_WILD)
     (Fraction(1, 1), Fraction(11, 36))
     """
     lowest, tails, total = _tails(unknown, counting.weights[face])
@@ -140,7 +140,7 @@ def at_least(quantity: int, face: int, hand: Hand, unknown: int, counting: Count
 def exactly(quantity: int, face: int, hand: Hand, unknown: int, counting: Counting) -> Fraction:
     """Return the chance that a bid is exact, when ``hand`` is known and ``unknown`` dice are not.
 
-    >>> exactly(1, 5, (), 2, PLAIN)
+    >>> exactly(1, 5, (), 2, NOTHING_WILD)
     Fraction(5, 18)
     """
     return at_least(quantity, face, hand, unknown, counting) - at_least(quantity + 1, face, hand, unknown, counting)

@@ -82,11 +82,9 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self.action_spaces = {agent: Discrete(self._moves) for agent in self.possible_agents}
 
     def observation_space(self, agent: str) -> Dict:
-        """Return the space of an agent's observations."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Discrete:
-        """Return the space of an agent's actions."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -104,7 +102,6 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self._go_on()
 
     def observe(self, agent: str) -> dict[str, Any]:
-        """Return the observation of an agent."""
         state, seat = self._state, self.possible_agents.index(agent)
         order = [(seat + step) % state.players for step in range(state.players)]
         hand, bid, dice = self._hands[seat], state.bid, sum(state.dice)
@@ -147,7 +144,6 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self._accumulate_rewards()
 
     def render(self) -> str | None:
-        """Return the dice in the cups and the standing bid, as a line."""
         if self.render_mode is None:
             return None
         bid = self._state.bid

@@ -267,7 +267,7 @@ class Passed(_Event):
 
 @dataclass(frozen=True, slots=True)
 class AccusationVoid(_Event):
-    """The bidder was immune. That is spent now: no cup opens, and the accuser must raise."""
+    """The accusation does not count, as the bidder was immune: no cup opens, and the accuser must raise."""
 
     type: ClassVar[str] = "void-accusation"
     seat: int

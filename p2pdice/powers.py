@@ -124,7 +124,7 @@ LIGHT: Final = MotePower(
 
 @dataclass(frozen=True, slots=True)
 class Immunity(Lasting):
-    """The next accusation against the player will be void."""
+    """The next accusation against the player will not count."""
 
     mote: ClassVar[Mote] = "grey"
     voids_accusations: ClassVar[bool] = True
@@ -132,32 +132,27 @@ class Immunity(Lasting):
 
     @property
     def rank(self) -> int:
-        """By seat."""
         return self.seat
 
     def to_json(self) -> int:
-        """Return the seat."""
         return self.seat
 
     @property
     def mark(self) -> str:
-        """A word beside the name of the player."""
         return "shielded"
 
 
 @dataclass(frozen=True, slots=True)
 class ImmunityGained(PowerEvent):
-    """The next accusation against this player will be void."""
+    """The next accusation against this player will not count."""
 
     type: ClassVar[str] = "immune"
     seat: int
 
     def after(self, motes: Mischief) -> Mischief:
-        """Make the player immune."""
         return motes.with_lasting(Immunity(self.seat, self.seat))
 
     def sentence(self, names: Names) -> str:
-        """Return the sentence that tells it."""
         return f"{names.does(self.seat, 'is', 'are')} shielded: the next call on {names.who(self.seat)} doesn't count."
 
 
@@ -245,11 +240,9 @@ class PowerStopped(PowerEvent):
     """The die that has no effect now."""
 
     def after(self, motes: Mischief) -> Mischief:
-        """Take the other effect off the stack."""
         return motes._replace(stack=tuple(effect for effect in motes.stack if effect.die != self.die))
 
     def sentence(self, names: Names) -> str:
-        """Return the sentence that tells it."""
         return f"{names.whose(self.seat)} Blue stops {names.die(self.die, self.seat)}. Both are spent."
 
 
@@ -294,20 +287,16 @@ class Block(Lasting):
     group: Group
 
     def forbids(self, group: Group) -> bool:
-        """Whether it is this group."""
         return group == self.group
 
     def to_json(self) -> dict[str, int | str]:
-        """Return the seat, the group, and the seat of the player of the Red."""
         return {"seat": self.seat, "group": self.group, "by": self.by}
 
     @property
     def mark(self) -> str:
-        """Two words beside the name of the player."""
         return f"no {self.group}"
 
     def note(self, who: str) -> str:
-        """Return it as a line about the table."""
         return f"no {self.group.capitalize()} dice for {who}"
 
 
@@ -324,11 +313,9 @@ class PlayerBlocked(PowerEvent):
     group: Group
 
     def after(self, motes: Mischief) -> Mischief:
-        """Block the player."""
         return motes.with_lasting(Block(self.target, self.seat, self.group))
 
     def sentence(self, names: Names) -> str:
-        """Return the sentence that tells it."""
         parity = "odd" if self.face % 2 else "even"
         until = f"{names.who(self.seat)} {'lead' if self.seat == names.me else 'leads'}"
         what = f"{names.who(self.target)} may play no {self.group.capitalize()} dice until {until} again"
@@ -345,11 +332,9 @@ class BlockEnded(PowerEvent):
     group: Group
 
     def after(self, motes: Mischief) -> Mischief:
-        """End the block."""
         return motes.without_lasting(Block(self.target, self.seat, self.group))
 
     def sentence(self, names: Names) -> str:
-        """Return the sentence that tells it."""
         target = names.who(self.target)
         return f"{names.whose(self.seat)} Red no longer keeps {target} from playing {self.group.capitalize()} dice."
 
@@ -402,11 +387,9 @@ class DieDestroyed(PowerEvent):
     die: Die
 
     def after(self, motes: Mischief) -> Mischief:
-        """Take the die out of the graveyard and of the game."""
         return motes.remove(self.die)
 
     def sentence(self, names: Names) -> str:
-        """Return the sentence that tells it."""
         return f"{names.whose(self.seat)} Dark destroys {names.die(self.die, self.seat)}."
 
 

@@ -43,7 +43,6 @@ def first_of(ruleset: Ruleset) -> tuple[Phase, Expect]:
 
 
 def pledged(state: State, item: Pledges) -> Transition:
-    """Take everybody's pledge."""
     pledges = tuple(group for pledge in item.pledges for group in GROUPS if pledge == group)
     if not len(pledges) == len(item.pledges) == state.players:
         raise UnexpectedInput(f"pledges are redeemed or cursed, one by seat for {state.players} seats")
@@ -122,7 +121,6 @@ def pass_lead(state: State, seat: int) -> Transition:
 
 
 def is_decided(state: State) -> bool:
-    """Whether at most one player is left."""
     return len(state.live) <= 1
 
 
@@ -142,7 +140,6 @@ def end_match(state: State) -> Transition:
 
 
 def crowned(state: State, seat: int, move: Crown) -> Transition:
-    """Take the winner's choice."""
     motes = state.motes
     assert motes is not None
     if move.die not in motes.cups[seat]:

@@ -40,7 +40,6 @@ _lead_passed: Final = lru_cache(maxsize=128)(LeadPassed)
 
 
 def call(state: State, seat: int, move: Liar | Exact) -> Transition:
-    """Challenge the standing bid."""
     bids, motes = state.bids, state.motes
     if not bids:
         raise IllegalMove("there is no bid to call: open the round with one, as in 2x3 (two threes)")
@@ -59,7 +58,6 @@ def call(state: State, seat: int, move: Liar | Exact) -> Transition:
 
 
 def side(state: State, seat: int, move: Side) -> Transition:
-    """Take a side."""
     assert state.challenge is not None
     if move.side not in ("accuser", "accused"):
         raise IllegalMove("there are two sides: accuser and accused")
@@ -216,7 +214,6 @@ def _stand(order: tuple[int, ...], party: int, sided: list[int]) -> tuple[int, .
 
 
 def _hit(state: State, caller: int) -> tuple[int, ...]:
-    """Return the seats whose dice a right call of exact changes."""
     rules = state.ruleset
     if rules.exact == "others-lose":
         return clockwise(state, caller)[1:]

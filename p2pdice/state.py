@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, Literal, NamedTuple
 
-from p2pdice.counting import COUNTINGS, PLAIN, Counting
+from p2pdice.counting import COUNTINGS, NOTHING_WILD, Counting
 from p2pdice.motes import MOTES, NOTATION, Die, Group, Mote, TwinSoul, twin_soul
 from p2pdice.moves import Hand, Wager
 from p2pdice.rulesets import Ruleset
@@ -170,7 +170,7 @@ class Mischief(NamedTuple):
     lasting: tuple[Lasting, ...] = ()
     """In the order of :data:`MOTES`, then of :attr:`Lasting.rank`, then of arising."""
     must_raise: bool = False
-    """Whether the player to bid has accused in vain, and so has to raise."""
+    """Whether the player to bid has to raise, as their accusation did not count."""
     successor: int = -1
     """The seat that leads next, from the verdict to the end of the turn; -1 before."""
     crown: Die | None = None
@@ -182,7 +182,6 @@ class Mischief(NamedTuple):
         return self._replace(graveyard=graveyard, removed=(*self.removed, die))
 
     def unbury(self, die: Die) -> Mischief:
-        """Take a die out of the graveyard."""
         return self._replace(graveyard=tuple(buried for buried in self.graveyard if buried.die != die))
 
     def bury(self, die: Die, seat: int) -> Mischief:
@@ -196,7 +195,6 @@ class Mischief(NamedTuple):
         return self._replace(cups=(*self.cups[:seat], cup, *self.cups[seat + 1 :]))
 
     def is_buried(self, die: Die) -> bool:
-        """Whether the die is in the graveyard."""
         return any(buried.die == die for buried in self.graveyard)
 
     def sender(self, die: Die) -> int | None:
@@ -208,7 +206,6 @@ class Mischief(NamedTuple):
         return self._replace(stack=self.stack[:-1])
 
     def with_lasting(self, effect: Lasting) -> Mischief:
-        """Add an effect that lasts."""
         lasting = sorted((*self.lasting, effect), key=lambda each: (MOTES.index(each.mote), each.rank))
         return self._replace(lasting=tuple(lasting))
 
@@ -275,7 +272,6 @@ class State(NamedTuple):
 
     @property
     def bid(self) -> StandingBid | None:
-        """The standing bid."""
         return self.bids[-1] if self.bids else None
 
     @property
@@ -311,7 +307,7 @@ class State(NamedTuple):
     def counting(self) -> Counting:
         """How dice count in this round, as far as its bids go; in palifico each face counts for itself alone."""
         if self.palifico:
-            return PLAIN
+            return NOTHING_WILD
         return COUNTINGS[self.ruleset.wild].opened(self.bids[0].face if self.bids else 0)
 
 

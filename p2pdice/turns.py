@@ -246,7 +246,6 @@ def ask(state: State) -> Transition:
 
 
 def passed(state: State, seat: int, _move: Pass) -> Transition:
-    """Ask the next player."""
     return _then((Passed(seat),), ask(state))
 
 
@@ -349,7 +348,6 @@ def _bury(state: State, seat: int, die: Die) -> Transition:
 
 
 def dawn(state: State) -> Transition:
-    """Open the window of Sunrise."""
     return _open_window(state, "sunrise")
 
 

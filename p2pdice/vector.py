@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from p2pdice.bidding import LAST_EXACT_ROUND, raises
-from p2pdice.counting import COUNTINGS, PLAIN
+from p2pdice.counting import COUNTINGS, NOTHING_WILD
 from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
 from p2pdice.moves import EXACT, FACES, LIAR, MAX_QUANTITY, Bid, Move
 from p2pdice.rulesets import MAX_CUP, PRESETS, Ruleset
@@ -133,7 +133,7 @@ class Matches:
         self._live: Ints = np.full(count, (1 << players) - 1, np.int16)
         """The seats with dice, a bit for each."""
         counting = COUNTINGS[ruleset.wild]
-        self._countings = (counting.opened(2), counting.opened(1), PLAIN)
+        self._countings = (counting.opened(2), counting.opened(1), NOTHING_WILD)
         """How dice count in a round that was opened on another face than ones, in one opened on ones, in palifico."""
         self._weights = np.array([[(0, *weights) for weights in each.weights] for each in self._countings], np.int16)
         """The same by face of the bid and of the die; 0 where there is none."""
@@ -144,7 +144,6 @@ class Matches:
 
     @property
     def awaits_move(self) -> Flags:
-        """Whether a match awaits a move."""
         return ~(self.awaits_dice | self.is_over)
 
     @property
@@ -192,7 +191,6 @@ class Matches:
         self.awaits_dice[:] = False
 
     def _depth(self) -> int:
-        """Return how many dice the fullest cup has."""
         return int(self.dice.max(initial=1))
 
     # Moves
@@ -230,7 +228,6 @@ class Matches:
         return lowest, np.where(refused, np.int16(0), highest)
 
     def may_call_exact(self) -> Flags:
-        """Tell whether the standing bid may be called exact."""
         if self.ruleset.exact == "none":
             return np.zeros_like(self.is_over)
         return self.awaits_move & (self.quantity > 0) & (self.round <= LAST_EXACT_ROUND)

@@ -10,7 +10,7 @@ from cli.text.explain import explain
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice import rulesets
-from p2pdice.counting import COUNTINGS, PLAIN, at_least, rows
+from p2pdice.counting import COUNTINGS, NOTHING_WILD, at_least, rows
 from p2pdice.errors import RulesetError
 from p2pdice.events import DieLost, HandsShown, RoundVoid
 from p2pdice.players import LEVELS, house_player
@@ -61,7 +61,7 @@ def test_a_cup_that_stays_shut_may_hold_ones_that_count_against(bid: str, is_voi
 
 
 def test_in_palifico_each_face_counts_for_itself_alone() -> None:
-    assert rolled(ruleset("perudo"), (3, 1), palifico=True).counting is PLAIN
+    assert rolled(ruleset("perudo"), (3, 1), palifico=True).counting is NOTHING_WILD
 
 
 def test_the_odds_are_those_of_such_dice(against: Against) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.table.canvas import Area, cut, width
 from cli.table.showdown import Cup
-from p2pdice.counting import PLAIN
+from p2pdice.counting import NOTHING_WILD
 from p2pdice.powers import POWERS
 from p2pdice.state import Expect
 from protocol.wire.names import is_marked_as_bot
@@ -35,7 +35,7 @@ def others(board: Board) -> tuple[int, ...]:
 
 def counts_for(board: Board, face: int, quantity_face: int) -> bool:
     """Tell whether a die of one face counts for a bid on another one in this round."""
-    counting = PLAIN if board.state is None else board.state.counting
+    counting = NOTHING_WILD if board.state is None else board.state.counting
     return counting.weight(face, quantity_face) != 0
 
 

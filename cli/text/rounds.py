@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from cli.render import columns, dice_count, faces, likely, number, percent
 from cli.text.seating import Seating
 from p2pdice import events as game
-from p2pdice.counting import ONES_WILD, PLAIN, Counting, at_least, exactly
+from p2pdice.counting import NOTHING_WILD, ONES_WILD, Counting, at_least, exactly
 from p2pdice.events import Event
 from p2pdice.moves import FACES, Hand
 from p2pdice.state import Expect, State
@@ -189,7 +189,7 @@ def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
         if not hand:
             continue
         # A hand of ones alone is a number of ones; else wild ones count with the others.
-        counting = PLAIN if set(hand) == {1} else shown.counting
+        counting = NOTHING_WILD if set(hand) == {1} else shown.counting
         most, face = max((counting.count((hand,), face), face) for face in FACES)
         chance = roll_chance(most, len(hand), shown.counting)
         if chance <= Fraction(1, 2):
@@ -205,12 +205,12 @@ def _row(title: str, seat: int, text: str, seating: Seating) -> Row:
 def roll_chance(most: int, dice: int, counting: Counting) -> Fraction:
     """Return the chance that a roll has at least ``most`` dice of some face, with wild ones added to each other face.
 
-    >>> roll_chance(5, 5, ONES_WILD), roll_chance(2, 2, PLAIN)
+    >>> roll_chance(5, 5, ONES_WILD), roll_chance(2, 2, NOTHING_WILD)
     (Fraction(13, 648), Fraction(1, 6))
     """
-    if counting not in (ONES_WILD, PLAIN):
+    if counting not in (ONES_WILD, NOTHING_WILD):
         return _share(most, dice, counting)
-    if counting is PLAIN:
+    if counting is NOTHING_WILD:
         return 1 - Fraction(_ways(dice, 6, most - 1), 6**dice)
     fewer = sum(comb(dice, ones) * _ways(dice - ones, 5, most - 1 - ones) for ones in range(min(most, dice + 1)))
     return 1 - Fraction(fewer, 6**dice)

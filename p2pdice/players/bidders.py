@@ -48,7 +48,6 @@ class Turn(NamedTuple):
 
     @property
     def bids(self) -> int:
-        """How many bids there are."""
         return sum(high - low + 1 for _, low, high in self.options)
 
     def without(self, made: Made) -> Turn:
@@ -144,7 +143,6 @@ class ImaginedRound:
         return self._state._replace(turn=seat, bids=bids)
 
     def is_right(self, call: Action, quantity: int, counted: int) -> bool:
-        """Return whether a call on a bid of this quantity is right."""
         return bool(showdown.verdict(_CALLS[call], quantity, counted, counted)[1])
 
     def dice_after(self, call: Action, caller: int, bidder: int, is_right: bool, sided: Sequence[int]) -> list[int]:
@@ -364,7 +362,7 @@ class Anyhow:
     def likelihood(self, held: Held, turn: Turn, action: Action) -> float:
         bids = turn.bids
         kinds = (bids > 0) + turn.may_call + turn.may_exact
-        # After a void accusation a raise may have to be higher than the dice in play.
+        # After an accusation that did not count a raise may have to be higher than the dice in play.
         return 1 / max(kinds, 1) / (1 if action < 8 else max(bids, 1))
 
 
@@ -431,7 +429,6 @@ def _safest(held: Held, turn: Turn) -> tuple[float, Action]:
 
 
 def _number(held: Held, turn: Turn, least: float) -> int:
-    """Return how many bids have at least this chance to stand."""
     chances, negated = held.chances, held.negated
     number = 0
     for face, low, high in turn.options:

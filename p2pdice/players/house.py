@@ -102,7 +102,6 @@ class RandomPlayer(Player):
         self._rng = rng
 
     def choose(self, view: View) -> Move:
-        """Return any legal move."""
         kinds: dict[type, list[Move]] = {}
         for move in view.legal:
             kinds.setdefault(type(move), []).append(move)
@@ -116,13 +115,12 @@ class HousePlayer(Player):
     """
 
     AUDACITY = 0.5
-    """How often it opens a round with the highest bid listed if it is immune, as an accusation would be void."""
+    """How often it opens a round with the highest bid listed if it is immune, as an accusation would not count."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
 
     def choose(self, view: View) -> Move:
-        """Return a legal move."""
         listed = view.legal
         motes = view.state.motes
         if motes is not None:

@@ -95,7 +95,6 @@ class Belief:
         return held(hand, self._dice, self._counting)
 
     def bid(self, turn: Turn, action: Action) -> None:
-        """Take a bid of this seat into account."""
         if not self._pairs:
             hands = [self._hand() for _ in range(self._hands)]
             self._pairs = [(hand, bidder) for hand in hands for bidder in self._bidders]
@@ -300,7 +299,6 @@ class Thought:
     # Choosing
 
     def candidates(self, turn: Turn) -> list[Action]:
-        """Return the promising bids."""
         chances = self.own.chances
         found: set[Action] = set()
         for face, low, high in turn.options:
@@ -317,7 +315,6 @@ class Thought:
         return sorted(action for action in found if not self.made >> action & 1)
 
     def choose(self, may_call: bool) -> Action:
-        """Return the best action."""
         bids = self.view.state.bids
         standing = bids[-1].quantity * 8 + bids[-1].face if bids else 0
         turn = self.round.turn(self.me, standing, self.first, self.made, may_call)

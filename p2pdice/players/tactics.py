@@ -58,7 +58,7 @@ class MoteWorth:
 
 
 def _needs_shield(view: View) -> bool:
-    """Whether the player is to lead the bidding next, and an accusation would not be void yet."""
+    """Whether the player is to lead the bidding next, and an accusation would still count."""
     state, seat = view.state, view.seat
     assert state.motes is not None
     leads_next = state.leader if state.phase == "sunset" else state.motes.successor

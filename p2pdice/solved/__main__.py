@@ -23,7 +23,6 @@ TABLES: Final = [f"{opener}-{responder}" for opener, responder in product(range(
 
 
 def solve(opener: int, responder: int, iterations: int) -> None:
-    """Solve a table, and write it."""
     from p2pdice.solved.solve import Solver  # it needs numpy, which a check does without
 
     solver = Solver(beginning(opener, responder))

@@ -116,7 +116,6 @@ class Solver:
         return np.where(none[parents], anything, raising / safe[parents]), np.where(none, call, calling / safe)
 
     def iterate(self) -> None:
-        """Update the regrets of each player in turn."""
         self._iterations += 1
         for player in (0, 1):
             self._learn(player)

@@ -11,7 +11,7 @@ from cli.table.board import Board
 from cli.table.tape import Tape
 from cli.text.rounds import Round, Row, fold, recap, roll_chance
 from cli.text.seating import Seating
-from p2pdice.counting import ONES_WILD, PLAIN
+from p2pdice.counting import NOTHING_WILD, ONES_WILD
 from p2pdice.events import BidMade, HandsShown, Judged
 from p2pdice.moves import Hand
 from p2pdice.rulesets import PRESETS
@@ -29,7 +29,7 @@ def round_(
     bidder, quantity, face = bids[-1]
     there = sum(each in (face, 1 if wild else face) for hand in hands for each in hand or ())
     unopened = 5 * hands.count(None)
-    shown = HandsShown(hands, quantity, face, ONES_WILD if wild else PLAIN, there, unopened)
+    shown = HandsShown(hands, quantity, face, ONES_WILD if wild else NOTHING_WILD, there, unopened)
     is_true = there >= quantity
     verdict = Judged(caller, "liar", bidder, is_true, not is_true, (caller,), (bidder,))
     made = tuple(BidMade(*bid) for bid in bids)
@@ -114,7 +114,7 @@ def test_the_chance_of_a_roll_is_the_share_of_all_rolls(dice: int, ones_wild: bo
     ]
     for wanted in range(1, dice + 1):
         share = Fraction(sum(each >= wanted for each in most), 6**dice)
-        assert roll_chance(wanted, dice, ONES_WILD if ones_wild else PLAIN) == share
+        assert roll_chance(wanted, dice, ONES_WILD if ones_wild else NOTHING_WILD) == share
 
 
 @pytest.mark.parametrize("name", ["classic", "joker", "motes"])

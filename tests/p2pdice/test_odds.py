@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice.counting import ONES_WILD, PLAIN, Counting, at_least, exactly, in_row, rows
+from p2pdice.counting import NOTHING_WILD, ONES_WILD, Counting, at_least, exactly, in_row, rows
 from tests.p2pdice.countings import Against, Doubled
 
 
 @pytest.mark.parametrize("face", [1, 4])
-@pytest.mark.parametrize("counting", [ONES_WILD, PLAIN, Against(), Doubled()])
+@pytest.mark.parametrize("counting", [ONES_WILD, NOTHING_WILD, Against(), Doubled()])
 @pytest.mark.parametrize("hand", [(), (1, 4), (4, 4, 6)])
 def test_odds_are_the_share_of_all_cases(face: int, counting: Counting, hand: tuple[int, ...]) -> None:
     cases = [sum(counting.weight(die, face) for die in (*hand, *unknown)) for unknown in product(range(1, 7), repeat=4)]
@@ -27,7 +27,7 @@ def test_odds_are_the_share_of_all_cases(face: int, counting: Counting, hand: tu
     quantity=st.integers(1, 999),
     face=st.integers(1, 6),
     unknown=st.integers(0, 990),
-    counting=st.sampled_from([ONES_WILD, PLAIN]),
+    counting=st.sampled_from([ONES_WILD, NOTHING_WILD]),
 )
 def test_odds_fall_with_the_bid_and_exact_is_the_difference(
     quantity: int, face: int, unknown: int, counting: Counting
@@ -45,7 +45,7 @@ def test_all_cases_together_are_certain_at_the_largest_table() -> None:
 @given(
     hand=st.lists(st.integers(1, 6), max_size=6).map(sorted).map(tuple),
     unknown=st.integers(0, 60),
-    counting=st.sampled_from([ONES_WILD, PLAIN, Against(), Doubled()]),
+    counting=st.sampled_from([ONES_WILD, NOTHING_WILD, Against(), Doubled()]),
     quantity=st.integers(0, 80),
     face=st.integers(1, 6),
 )

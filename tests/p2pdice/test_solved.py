@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice.counting import PLAIN
+from p2pdice.counting import NOTHING_WILD
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.events import DieLost
 from p2pdice.moves import LIAR, Bid, Hand, Hands, Move, Play, Rolled
@@ -95,7 +95,7 @@ def test_small_rounds_are_solved_to_their_exact_value(table: tuple[int, int]) ->
 
 
 MISTAKES = {
-    "ones are not wild": ("ONES_WILD", PLAIN),
+    "ones are not wild": ("ONES_WILD", NOTHING_WILD),
     "one die too many is asked for": ("verdict", lambda call, quantity, least, most: (least > quantity, None)),
     "hands are equally likely": ("hands", lambda number: dict.fromkeys(hands(number), 1)),
 }
