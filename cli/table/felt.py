@@ -35,10 +35,8 @@ EACH: Final = 2
 """The custom by which everybody may look at the odds."""
 LARGE: Final = 13
 """Rows within the felt from which on its bid is XL."""
-_SPACIOUS: Final = 12
-"""Rows of a felt from which on its number is XL."""
 _TALL: Final = 12
-"""Rows from which on each player's dice in the graveyard have a row of their own."""
+"""Rows from which on the count of a showdown is XL, and a player's dice in the graveyard have rows of their own."""
 _HALF: Final = 72
 """Columns from which on the graveyard is beside the stack."""
 
@@ -72,15 +70,15 @@ def is_staking(board: Board) -> bool:
 def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
     """Return how likely a bid is, and a note on the dice in view: the reader's, or in a replay the bidder's."""
     state = board.begun
-    if board.me is not None:
-        mine, wanted = state.counting.count((board.hand,), bid.face), bid.quantity
-        held = f"you hold {mine} of {wanted}"
-        if mine > wanted:
-            held = f"you hold {mine}, {wanted} {'is' if wanted == 1 else 'are'} bid"
-        return chance(board, bid.quantity, bid.face), held if board.hand else ""
-    hand = board.hands.get(bid.seat, ())
+    hand = board.hand if board.me is not None else board.hands.get(bid.seat, ())
     odds = at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.counting)
-    return odds, f"with {board.seating.whose(bid.seat)} dice" if hand else "all dice hidden"
+    if board.me is None:
+        return odds, f"with {board.seating.whose(bid.seat)} dice" if hand else "all dice hidden"
+    mine, wanted = state.counting.count((hand,), bid.face), bid.quantity
+    held = f"you hold {mine} of {wanted}"
+    if mine > wanted:
+        held = f"you hold {mine}, {wanted} {'is' if wanted == 1 else 'are'} bid"
+    return odds, held if hand else ""
 
 
 def truth(board: Board, bid: StandingBid) -> str:
@@ -185,9 +183,7 @@ def _medium(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: 
     is_narrow = columns < 72
     start = x + 19 if is_narrow else x + (columns - wide) // 2
     top = y + (rows - 5) // 2 if rows > 5 else y
-    end = canvas.number(start, top, quantity)
-    canvas.put(end + 2, top + 1, "×", bold=True)
-    canvas.die(end + 5, top, bid.face)
+    _times(canvas, start, top, quantity, bid.face)
     left = x + (2 if is_narrow else 3)
     room = start - left - 1
     _says(canvas, board, bid, left, top, room)
@@ -201,6 +197,13 @@ def _medium(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: 
     if rows >= 5:
         canvas.centre(x, y + rows - 2, columns, " · ".join(left_behind(board)), "quiet")
         ribbon(canvas, board, scene, x + 2, y + rows - 1, columns - 4)
+
+
+def _times(canvas: Canvas, x: int, y: int, quantity: int, face: int, size: Size = "L", gap: int = 2) -> None:
+    """Draw a number of dice and the die."""
+    end = canvas.number(x, y, quantity, size=size)
+    canvas.put(end + gap, y + DIE_HEIGHT[size] // 2, "×", bold=True)
+    canvas.die(end + gap + 3, y, face, size=size)
 
 
 def _says(canvas: Canvas, board: Board, bid: StandingBid, x: int, y: int, room: int) -> None:
@@ -237,10 +240,7 @@ def _large(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
     wide = canvas.number_width(bid.quantity, size) + 5 + DIE_WIDTH[size]
     start = x + (columns - wide) // 2
     row = top + 1 + (gaps > 0)
-    middle = row + height // 2
-    end = canvas.number(start, row, _quantity(scene, bid), size=size)
-    canvas.put(end + 2, middle, "×", bold=True)
-    canvas.die(end + 5, row, bid.face, size=size)
+    _times(canvas, start, row, _quantity(scene, bid), bid.face, size)
     below = row + height + (gaps > 1)
     canvas.centre(x, below, columns, faces(bid.quantity, bid.face), bold=True)
     on = on_the_table(state)
@@ -331,7 +331,7 @@ def _count(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
         if rows > 1:
             _slots(canvas, x, y + 1, columns, hits, call.quantity, has_marks=False)
         return
-    if rows >= _SPACIOUS:
+    if rows >= _TALL:
         top = y + (rows - 14) // 2
         start = x + max((columns - width(f"{who} {on}{whose}")) // 2, 1)
         end = canvas.put(start, top, f"{who} {on}", bold=True)
@@ -406,9 +406,9 @@ def _siding(canvas: Canvas, board: Board, area: Area) -> None:
         ("accused", bid.seat, "IT'S NOT" if exact else "IT'S TRUE"),
     ):
         seats = [first, *(seat for seat, other in challenge.sides if other == side)]
-        wide = columns * 3 // 8 if rows < _SPACIOUS else columns // 2
+        wide = columns * 3 // 8 if rows < _TALL else columns // 2
         left = x if side == "accuser" else x + columns - wide
-        top = y if rows < _SPACIOUS else y + 7
+        top = y if rows < _TALL else y + 7
         verb = "called" if side == "accuser" else "bid"
         if rows < 3:
             canvas.centre(left, top, wide, f"{title[5:]}  {' '.join(map(canvas.theme.mark, seats))}", bold=True)
@@ -420,12 +420,10 @@ def _siding(canvas: Canvas, board: Board, area: Area) -> None:
     if rows < 3:
         canvas.centre(x, y + 1, columns, what, bold=True)
         return
-    top = y if rows < _SPACIOUS else y + 2
+    top = y if rows < _TALL else y + 2
     large = canvas.number_width(bid.quantity)
     start = x + (columns - large - 5 - DIE_WIDTH["L"]) // 2
-    end = canvas.number(start, top, bid.quantity)
-    canvas.put(end + 1, top + 1, "×", bold=True)
-    canvas.die(end + 4, top, bid.face)
+    _times(canvas, start, top, bid.quantity, bid.face, gap=1)
     if rows >= 5:
         canvas.centre(x, top + 4, columns, what, bold=True)
 

@@ -233,7 +233,7 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
             tone = "quiet"
         else:
             tone = "right" if me in judged.right else "wrong"
-        return Band(" ".join(said), tone, _call_odds(showdown, me) if with_odds else "")
+        return Band(" ".join(said), tone, _call_odds(showdown.played, me) if with_odds else "")
     tone = f"seat{call.seat}" if call is not None else "quiet"
     if showdown.is_counted:
         return Band(f"{faces(showdown.shown.count, showdown.shown.face).capitalize()}.", tone)
@@ -252,20 +252,14 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
     return Band(f"{so_far}{now}", tone)
 
 
-def _call_odds(showdown: Showdown, me: int | None) -> str:
+def _call_odds(played: Round, me: int | None) -> str:
     """Return how likely the reader's own call was, before the cups went up."""
-    from p2pdice.counting import at_least, exactly
-
-    shown, call = showdown.shown, showdown.played.call
-    if call is None or me is None or call.seat != me:
+    call = played.call
+    if call is None or call.seat != me:
         return ""
-    mine = shown.hands[me] or ()
-    unknown = sum(len(hand or ()) for hand in shown.hands) + shown.unopened - len(mine)
-    if call.call == "exact":
-        chance = exactly(call.quantity, call.face, mine, unknown, shown.counting)
-    else:
-        chance = 1 - at_least(call.quantity, call.face, mine, unknown, shown.counting)
-    return f"a {percent(chance)} call"
+    is_exact = call.call == "exact"
+    chance = played.chance(me, call.quantity, call.face, is_exact=is_exact)
+    return "" if chance is None else f"a {percent(chance if is_exact else 1 - chance)} call"
 
 
 # The keys

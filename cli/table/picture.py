@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from cli.render import escape
 from cli.table import lobby, showdown
 from cli.table.canvas import Area, Canvas, broken, cut, width
-from cli.table.dialogs import draw_dialog, draw_page
 from cli.table.felt import bids_so_far, draw_felt, is_staking
 from cli.table.hand import LADDER, draw_chooser, draw_hand, draw_strip, draw_verdict
 from cli.table.scene import Talk
@@ -25,10 +24,15 @@ from protocol.events import YourTurn
 
 if TYPE_CHECKING:
     from cli.table.board import Board
-    from cli.table.scene import Scene
+    from cli.table.scene import Choice, Dialog, Scene, TextPage
     from cli.table.showdown import Cup
     from cli.table.theme import Theme
 
+_Row = tuple[str, "Choice | None"]
+"""A row of a dialogue, and the choice that it names."""
+
+_WIDEST: Final = 64
+"""Columns of a dialogue: as long as a line can be read at a glance."""
 FOOT: Final = 4
 """Rows of the band, of the keys, of the second row of a reply, and of the line."""
 CLASSES: Final = {"XL": (150, 46), "L": (110, 34), "M": (80, 24), "S": (60, 18), "XS": (40, 12)}
@@ -486,3 +490,67 @@ def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
             text = ""  # the way to all other keys always has room
         if x + width(name + text) + (0 if is_last else way) <= canvas.width:
             x = canvas.put(canvas.put(x, y, name, on="" if is_plain else "key", bold=True), y, text) + 2
+
+
+# Dialogues and pages
+
+
+def draw_dialog(canvas: Canvas, dialog: Dialog, area: Area) -> None:
+    """Draw a dialogue in the middle of an area. Where it is short, notes and then lines are left out."""
+    x, y, columns, height = area
+    inner = min(_WIDEST, columns - 2) - 4
+    shown = _dialog_rows(dialog, inner, height - 2)
+    left, top = x + (columns - inner - 4) // 2, y + max((height - len(shown) - 2) // 2, 0)
+    canvas.fill(left, top, inner + 4, len(shown) + 2, "plate")
+    canvas.frame(left, top, inner + 4, len(shown) + 2, dialog.tone, "plate")
+    canvas.put(left + 2, top, f" {cut(dialog.title, inner - 2)} ", dialog.tone, "plate", bold=True)
+    for place, (text, choice) in enumerate(shown, top + 1):
+        if choice is None:
+            canvas.put(left + 2, place, cut(text, inner), "quiet", "plate")
+            continue
+        is_picked = choice is dialog.choices[dialog.picked % len(dialog.choices)]
+        ground = "sel" if is_picked else "plate"
+        canvas.fill(left + 1, place, inner + 2, 1, ground)
+        after = canvas.put(left + 2, place, "▸ " if is_picked else "  ", "text", ground, bold=True)
+        after = canvas.put(after, place, choice.key, "text", ground, bold=True, underline=True)
+        canvas.put(after, place, cut(f"  {choice.text}", inner - 3), "text", ground, bold=True)
+
+
+def _dialog_rows(dialog: Dialog, inner: int, height: int) -> list[_Row]:
+    told: list[_Row] = [(row, None) for text in dialog.lines for row in broken(text, inner)]
+    choices: list[_Row] = [(each.text, each) for each in dialog.choices]
+    noted: list[_Row] = []
+    for each in dialog.choices:
+        noted.append((each.text, each))
+        noted += [(f"     {row}", None) for row in broken(each.note, inner - 5) if row]
+    gap: list[_Row] = [("", None)]
+    spaced = [*told, *gap] if told else []
+    for found in ([*gap, *spaced, *noted, *gap], [*spaced, *noted], [*told, *noted], [*told, *choices]):
+        if len(found) <= height:
+            return found
+    return [*told[: max(height - len(choices), 0)], *choices][:height]
+
+
+def page_size(columns: int, lines: int) -> tuple[int, int]:
+    """Return the columns and lines of the text on a page, on a terminal of this size."""
+    return columns - 2, max(lines - 5, 1)
+
+
+def page_rows(page: TextPage, columns: int) -> list[str]:
+    """Return the lines of a page as they are broken on a screen of so many columns."""
+    return [row for text in page.lines for row in broken(text, columns - 2)]
+
+
+def draw_page(canvas: Canvas, page: TextPage) -> None:
+    """Draw a page on all of a canvas but its last four rows: the band, two for keys, and the line."""
+    _, room = page_size(canvas.width, canvas.height)
+    told = page_rows(page, canvas.width)
+    canvas.fill(0, 0, canvas.width, canvas.height - FOOT, "")
+    canvas.fill(0, 0, canvas.width, 1, "bar")
+    first = min(max(page.at, 0), max(len(told) - room, 0))
+    pages = -(-len(told) // room)
+    where = f"page {min(-(-first // room) + 1, pages)} of {pages} " if pages > 1 else ""
+    canvas.put(1, 0, cut(page.title, canvas.width - width(where) - 3), "text", "bar", bold=True)
+    canvas.right(canvas.width, 0, where, "text", "bar")
+    for place, row in enumerate(told[first : first + room], 1):
+        canvas.put(1, place, row)

@@ -143,7 +143,7 @@ class Dialog:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TextPage:
     """A text that covers the table, but for the band, the keys and the line."""
 
     title: str
@@ -204,7 +204,7 @@ class Scene:
     """At most eight: the key or the word to type, and what it does (empty for a word that says it)."""
     motion: Motion = field(default_factory=Motion)
     dialog: Dialog | None = None
-    page: Page | None = None
+    page: TextPage | None = None
     away: Mapping[str, int] = field(default_factory=dict)
     """Fingerprints of players who do not answer, and for how many seconds."""
     given: frozenset[str] = frozenset()

@@ -46,11 +46,10 @@ from cli.output import unguarded
 from cli.render import harmless, wrapped
 from cli.table import answers, moment
 from cli.table.canvas import broken, cut, width
-from cli.table.dialogs import page_rows, page_size
 from cli.table.face import InterruptedByUserError
 from cli.table.line_editor import LineEditor
-from cli.table.picture import picture
-from cli.table.scene import Band, Dialog, Gauge, Page, ReplayStrip, Scene, Talk
+from cli.table.picture import page_rows, page_size, picture
+from cli.table.scene import Band, Dialog, Gauge, ReplayStrip, Scene, Talk, TextPage
 from cli.table.suspending import ask_to_stop, suspending
 from cli.table.table import HIDDEN
 from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
@@ -128,7 +127,7 @@ class Screen:
         self._talk: deque[Talk] = deque(maxlen=_TALK)
         self._with_odds: bool | None = None
         """As the reader wants it; None as the table has it."""
-        self._page: Page | None = None
+        self._page: TextPage | None = None
         self._picked = 0
         """The choice of the dialogue that arrows have reached."""
         self._person: PlayerInfo | None = None
@@ -294,7 +293,7 @@ class Screen:
             word = self._asked.partition(" ")[0]
             meant = [each for each in self._table.words if word and each.startswith(word)]
             title = "Help" if is_help else [*meant, word or "table"][0].capitalize()
-            self._page = Page(title, given)
+            self._page = TextPage(title, given)
         self._app.invalidate()
 
     # Painting
@@ -505,7 +504,8 @@ class Screen:
             told = [f"{each.name}: {each.text}" if each.name else f"· {each.text}" for each in self._talk]
             if self._table.board.is_back:
                 told.insert(0, "· Talk is not kept: what was said before you came back is not here.")
-            self._page = Page("Talk", [self._theme.sign(line) for line in told] or ["Nobody has said anything yet."])
+            lines = [self._theme.sign(line) for line in told]
+            self._page = TextPage("Talk", lines or ["Nobody has said anything yet."])
             pages = 1000
         most = max(len(page_rows(self._page, columns + 2)) - room, 0)
         self._page = replace(self._page, at=min(max(self._page.at + pages * room, 0), most))

@@ -47,11 +47,12 @@ class Round(NamedTuple):
         assert self.shown is not None
         return sum(map(len, filter(None, self.shown.hands))) + self.shown.unopened
 
-    def chance(self, seat: int, quantity: int, face: int) -> Fraction | None:
-        """Return how likely a bid was by the dice of one player; None if their cup stayed down."""
+    def chance(self, seat: int, quantity: int, face: int, *, is_exact: bool = False) -> Fraction | None:
+        """Return how likely a bid was, or that it is exact, by one player's dice; None if their cup stayed down."""
         if self.shown is None or (hand := self.shown.hands[seat]) is None:
             return None
-        return at_least(quantity, face, hand, self.dice - len(hand), self.shown.counting)
+        weigh_bid = exactly if is_exact else at_least
+        return weigh_bid(quantity, face, hand, self.dice - len(hand), self.shown.counting)
 
     def line(self, seating: Seating, *, keeps_wrong: bool) -> str:
         """Return a finished round: ``Round 3: Cleo called Ben's six fours, there were seven; Cleo lost a die.``

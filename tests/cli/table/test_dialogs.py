@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from cli.table import answers
 from cli.table.canvas import Area, Canvas, broken, width
-from cli.table.dialogs import draw_dialog, draw_page, page_rows, page_size
+from cli.table.picture import draw_dialog, draw_page, page_rows, page_size
 from cli.table.player_table import PlayerTable
-from cli.table.scene import Choice, Dialog, Page
+from cli.table.scene import Choice, Dialog, TextPage
 from cli.table.theme import Theme
 from p2pdice.rulesets import PRESETS
 from protocol.events import (
@@ -226,13 +226,13 @@ def test_a_box_keeps_all_its_choices_and_stays_in_its_area(
 
 @given(st.integers(40, 120), st.integers(12, 50), st.lists(st.text("ab c\n", max_size=300), max_size=20))
 def test_all_of_a_page_can_be_read_page_by_page(columns: int, height: int, lines: list[str]) -> None:
-    page = Page("Rules", lines)
+    page = TextPage("Rules", lines)
     told = page_rows(page, columns)
     room = page_size(columns, height)[1]
     read: list[str] = []
     for at in range(0, max(len(told), 1), room):
         canvas = Canvas(columns, height, Theme())
-        draw_page(canvas, Page("Rules", lines, at))
+        draw_page(canvas, TextPage("Rules", lines, at))
         read += [row[1:] for row in canvas.text().split("\n")[1 : 1 + room]]
         assert canvas.text().split("\n")[room + 1 :] == [""] * (height - room - 1)
     for row in told:
