@@ -35,8 +35,6 @@ class UnknownWordError(LocalError, ValueError):
 
 
 class ShortCode(NamedTuple):
-    """A short code."""
-
     number: int
     first: str
     second: str

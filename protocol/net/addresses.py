@@ -97,8 +97,6 @@ _TOKEN_BYTES: Final = 10
 
 
 class JoinLine(NamedTuple):
-    """A parsed join line."""
-
     addresses: tuple[Address, ...]
     fingerprint: str
     token: str = ""

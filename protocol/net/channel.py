@@ -2,8 +2,8 @@
 
 A stranger can make a node compute a handshake before it knows anything about the stranger. OpenSSL accepts a hundred
 kilobytes of certificates in it, and decodes keys on curves of the stranger's own making. That can take half a minute,
-as OpenSSL bounds neither their bytes nor their kinds. So the bytes are bounded here. The work is done outside the
-event loop, by one thread for all incoming connections, and the listener is told how long it took.
+as OpenSSL bounds neither their bytes nor their kinds. So the bytes are bounded here. The work is done outside the event
+loop, by one thread for all incoming connections, and the listener is told how long it took.
 
 Afterwards a peer may go on with messages that belong to TLS alone, such as new keys, and with records of one byte. The
 messages are bounded, too. The records are counted, and the link slows the peer down.
@@ -94,8 +94,6 @@ async def shake_hands(
 
 
 class _Pieces:
-    """The bytes that arrive on a connection before its handshake is done."""
-
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._remaining = HANDSHAKE_PIECES
@@ -174,7 +172,6 @@ class Channel(asyncio.BufferedProtocol):
             self._flush()
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes the system has not taken yet."""
         return self._transport.get_write_buffer_size()
 
     def pause_reading(self) -> None:
@@ -203,7 +200,6 @@ class Channel(asyncio.BufferedProtocol):
         self._is_ending = True
 
     def abort(self) -> None:
-        """End the channel at once."""
         self._is_ending = True
         self._transport.abort()
 

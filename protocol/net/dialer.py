@@ -34,7 +34,6 @@ Accept = Callable[[bytes], bool]
 
 
 def anybody(_: bytes) -> bool:
-    """Accept every identity."""
     return True
 
 

@@ -361,7 +361,6 @@ class Sightings:
         return tuple({each.key: each for each in (*former, *moved, *tables)}.values())
 
     def _drop_hosts(self) -> None:
-        """Drop the hosts that are no service's target any more."""
         targets = {service.target for service in self._services.values()}
         self._hosts = {name: host for name, host in self._hosts.items() if name in targets}
 

@@ -126,8 +126,8 @@ def hosts_to_tell(bound: Iterable[str]) -> tuple[str, ...]:
     """Return the hosts that others can dial, out of those that this machine listens at, the most useful first.
 
     ``0.0.0.0`` and ``::`` stand for all addresses of this machine. A link-local IPv6 address is told only if there is
-    no better one, and without its zone, as every machine has its own names for zones: a dialler tries all of
-    theirs (:func:`hosts_to_dial`). Loopback addresses come last: nobody else reaches them.
+    no better one, and without its zone, as every machine has its own names for zones: a dialler tries all of theirs
+    (:func:`hosts_to_dial`). Loopback addresses come last: nobody else reaches them.
 
     :returns: one at least; loopback if this machine has no address at all.
     """

@@ -136,8 +136,8 @@ class Link:
     peer_key: bytes
     """The identity of the other side, 32 bytes, proved by TLS."""
     version: int
-    """Version of the protocol: the highest that both sides speak or know of. If it is not this program's, the link
-    can only be refused."""
+    """Version of the protocol: the highest that both sides speak or know of. If it is not this program's, the link can
+    only be refused."""
 
     def __init__(self, limits: Limits, *, remote: Address, local: Address, outbound: bool) -> None:
         self.remote = remote
@@ -219,12 +219,10 @@ class Link:
 
     @property
     def is_on_own_machine(self) -> bool:
-        """Whether the peer runs on this machine."""
         return is_own_machine(self.remote, self.local)
 
     @property
     def is_up(self) -> bool:
-        """Whether the link still carries messages."""
         return self._handler is not None and not self._is_over
 
     # Called by the listener or the dialer

@@ -251,7 +251,6 @@ class Discovery:
         return tuple(each for each in self._ever_told() if each.advertisement.number == number)
 
     def numbers(self) -> frozenset[int]:
-        """Return the numbers of the short codes of all tables known now."""
         return frozenset(each.advertisement.number for each in self._tables)
 
     def _ever_told(self) -> tuple[Sighting, ...]:
@@ -262,7 +261,6 @@ class Discovery:
             raise DiscoveryUnavailable(problem) from None
 
     async def changed(self) -> None:
-        """Wait until the tables change."""
         await self._change.wait()
 
     async def _keep(self) -> None:
@@ -404,8 +402,6 @@ VERSIONS: Final = (
 
 
 class Datagram(NamedTuple):
-    """One packet as it came."""
-
     data: bytes
     host: str
     """Address of the sender, which anybody can forge."""

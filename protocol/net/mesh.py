@@ -141,7 +141,6 @@ class Mesh:
             peer.link.use = use
 
     def is_linked(self, identity: bytes) -> bool:
-        """Tell whether a peer's link is up."""
         return identity in self._peers
 
     def aim(self, identity: bytes) -> Aim | None:
@@ -226,7 +225,6 @@ class Mesh:
             wish.lost.set()
 
     def stop_dialling_all(self) -> None:
-        """Dial nobody any more."""
         for identity in tuple(self._wanted):
             self.stop_dialling(identity)
 

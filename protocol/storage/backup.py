@@ -84,7 +84,6 @@ class Backup(NamedTuple):
 
     @property
     def is_protected(self) -> bool:
-        """Whether the key has a passphrase."""
         return is_protected(self.key)
 
 
@@ -273,7 +272,6 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _make(database: sqlite3.Connection) -> None:
-    """Make an empty backup of a database."""
     database.execute(f"PRAGMA application_id={APPLICATION}")
     make_tables(database)
     database.execute(_TABLE)

@@ -170,13 +170,11 @@ class Note:
             log.warning("cannot write %s: %s", self._path, error)
 
     def remove(self) -> None:
-        """Remove the note."""
         self.close()
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -235,7 +233,6 @@ class Database:
             self._opened = opened.pop_all()
 
     def close(self) -> None:
-        """Let go of the file."""
         self._opened.close()
 
     def _prepare(self) -> int:

@@ -38,46 +38,23 @@ class Home:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    @property
-    def identity(self) -> Path:
-        """The identity key."""
-        return self.path / IDENTITY_FILE
-
-    @property
-    def store(self) -> Path:
+        self.identity = path / IDENTITY_FILE
+        self.store = path / STORE_FILE
         """The database of running and past matches."""
-        return self.path / STORE_FILE
-
-    @property
-    def store_note(self) -> Path:
-        """What the store held last: see :mod:`protocol.storage.database`."""
-        return note_of(self.store)
+        self.store_note = note_of(self.store)
+        """The newest commit of the store: see :mod:`protocol.storage.database`."""
+        self.log = path / LOG_FILE
+        self.bots = path / BOTS_FOLDER
+        """The homes of the bots that this player has seated, while their match is unfinished."""
+        self.arenas = path / ARENAS_FOLDER
+        """The folder of the games that bots have played against each other in memory."""
+        self.matches = path / MATCHES_FOLDER
+        """The folder of transcripts: see :mod:`protocol.storage.archive`."""
 
     @property
     def has_store(self) -> bool:
         """Whether there is a store, or was one that is missing now."""
         return self.store.exists() or self.store_note.exists()
-
-    @property
-    def log(self) -> Path:
-        """The log of unexpected errors."""
-        return self.path / LOG_FILE
-
-    @property
-    def bots(self) -> Path:
-        """The homes of the bots that this player has seated, while their match is unfinished."""
-        return self.path / BOTS_FOLDER
-
-    @property
-    def arenas(self) -> Path:
-        """The folder of the games that bots have played against each other in memory."""
-        return self.path / ARENAS_FOLDER
-
-    @property
-    def matches(self) -> Path:
-        """The folder of transcripts: see :mod:`protocol.storage.archive`."""
-        return self.path / MATCHES_FOLDER
 
     def proof(self, match: bytes, culprit: bytes) -> Path:
         """Return where the proof of a player's misconduct in a match goes; ``culprit`` is their identity key."""

@@ -49,7 +49,6 @@ class Person(NamedTuple):
 
     @property
     def matches(self) -> int:
-        """Number of matches that were played together."""
         return sum(each.matches for each in self.names)
 
     @property
@@ -59,7 +58,6 @@ class Person(NamedTuple):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the owner trusts the key."""
         return self.trusted_as is not None
 
     @property
@@ -83,8 +81,6 @@ class Mismatch(NamedTuple):
 
 
 class People:
-    """The people of one store."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -161,7 +157,6 @@ class People:
         return self._database.read("SELECT fingerprint, name, outline, since FROM trusted", (), (str, str, str, int))
 
     def untrust(self, key: str) -> None:
-        """Trust a key no more."""
         self._database.write("DELETE FROM trusted WHERE fingerprint = ?", (key,))
 
 

@@ -25,8 +25,6 @@ SCHEMA: Final = (
 
 
 class OwnPurse(NamedTuple):
-    """The purse of this node's player."""
-
     purse: Purse
     evidence: Value = ()
     """Of the last match that ended with enough RESULTs; empty for none."""
@@ -53,8 +51,6 @@ class Met(NamedTuple):
 
 
 class Purses:
-    """The purses of one store."""
-
     def __init__(self, database: Database) -> None:
         self.database = database
 
@@ -76,7 +72,6 @@ class Purses:
         return None
 
     def owners(self) -> tuple[bytes, ...]:
-        """Return the identities that have a purse here."""
         return tuple(
             each for (each,) in self.database.read("SELECT identity FROM purses ORDER BY rowid DESC", (), (bytes,))
         )

@@ -141,7 +141,6 @@ class Store:
         """Data lost before the store was opened: its log was damaged or removed, or an older file was put back."""
 
     def close(self) -> None:
-        """Let go of the home."""
         self.database.close()
 
     def _find_loss(self) -> Loss | None:
@@ -159,7 +158,6 @@ class Store:
         return Loss(noted.match, is_here=False)
 
     def add_seed(self, match_key: bytes, seed: bytes) -> None:
-        """Keep the seed behind a match key."""
         self.database.write("INSERT OR IGNORE INTO seeds VALUES (?, ?)", (match_key, seed))
 
     def add_match(
@@ -389,7 +387,6 @@ def _stored(row: Sequence[Any]) -> StoredMatch:
 
 
 def make_tables(database: sqlite3.Connection) -> None:
-    """Make an empty store of a database."""
     for statement in _SCHEMA.split(";"):
         database.execute(statement)
     database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")

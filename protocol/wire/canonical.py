@@ -1,8 +1,8 @@
 """Canonical msgpack: one encoding per value, and a decoder that accepts exactly what the encoder emits.
 
 Values are arrays (Python tuples), integers, byte strings and text. No maps, floats, booleans, nil or extension types.
-The ``msgpack`` package by itself accepts long integer forms, booleans, NaN, maps with duplicate keys and a nesting
-of 1,024: everything that would let one value travel under two spellings is refused here.
+The ``msgpack`` package by itself accepts long integer forms, booleans, NaN, maps with duplicate keys and a nesting of
+1,024: everything that would let one value travel under two spellings is refused here.
 """
 
 from __future__ import annotations

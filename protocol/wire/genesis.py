@@ -1,9 +1,9 @@
 """The genesis of a match: its players, its rules and its patience. Its hash is the match id, T_0.
 
 Each player writes a *join record*: identity, fresh match key, nickname, addresses, a fresh nonce and a pledge. It is
-signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that
-the player holds it. The host puts the records together, sorted by identity; nobody signs the genesis unless
-their own record stands there unaltered. In a match with stakes each record has the head of its player's purse.
+signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that the
+player holds it. The host puts the records together, sorted by identity; nobody signs the genesis unless their own
+record stands there unaltered. In a match with stakes each record has the head of its player's purse.
 
 The id of a private table holds the hash of the secret in its join line. So every player can check a token, also in the
 running match and after a restart, and nobody needs to store it.
@@ -27,7 +27,7 @@ from protocol.limits import GENESIS, JOIN_ADDRESSES, PATIENCE_AUTOMATIC, PATIENC
 from protocol.version import PROTOCOL_VERSION, tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.names import check_written
-from protocol.wire.purses import Head, parse_head
+from protocol.wire.purses import Head, is_bytes, parse_head
 
 GENESIS_TAG: Final = tag("genesis")
 JOIN_TAG: Final = tag("join")
@@ -146,7 +146,7 @@ def players_of(genesis_data: bytes) -> tuple[PlayerEntry, ...]:
     except (NotCanonicalError, TypeError, ValueError):
         raise MalformedGenesisError("the players cannot be read") from None
     for player in players:
-        if not _is_bytes(player.identity, KEY_BYTES) or type(player.nickname) is not str:
+        if not is_bytes(player.identity, KEY_BYTES) or type(player.nickname) is not str:
             raise MalformedGenesisError("a player's entry has the wrong form")
         try:
             check_written(player.nickname)
@@ -164,8 +164,7 @@ def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecor
 def parse_join_record(value: Value) -> JoinRecord:
     """Return the join record that a peer sent, both signatures and both keys checked.
 
-    The nickname need only pass :func:`~protocol.wire.names.check_written`; players who sit down together ask for
-    more.
+    The nickname need only pass :func:`~protocol.wire.names.check_written`; players who sit down together ask for more.
 
     :raises MalformedGenesisError: for anything else.
     """
@@ -208,9 +207,9 @@ def _unchecked_record(value: Value) -> JoinRecord:
     _, table, identity, match_key, nickname, addresses, nonce, pledge, *brought = fields
     if not (
         type(table) is bytes
-        and _is_bytes(identity, KEY_BYTES)
-        and _is_bytes(match_key, KEY_BYTES)
-        and _is_bytes(nonce, NONCE_BYTES)
+        and is_bytes(identity, KEY_BYTES)
+        and is_bytes(match_key, KEY_BYTES)
+        and is_bytes(nonce, NONCE_BYTES)
         and type(nickname) is str
         and pledge in PLEDGES
     ):
@@ -221,22 +220,9 @@ def _unchecked_record(value: Value) -> JoinRecord:
         head = parse_head(brought[0]) if brought else None
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
-    join = Join(
-        table,
-        cast("bytes", identity),
-        cast("bytes", match_key),
-        nickname,
-        _parse_addresses(addresses),
-        cast("bytes", nonce),
-        pledge,
-        head,
-    )
+    join = Join(table, identity, match_key, nickname, _parse_addresses(addresses), nonce, pledge, head)
     check_keys((join,))
     return JoinRecord(data, identity_signature, match_signature, join)
-
-
-def _is_bytes(value: object, size: int) -> bool:
-    return type(value) is bytes and len(value) == size
 
 
 def _parse_addresses(value: Value) -> tuple[tuple[str, int], ...]:
@@ -389,7 +375,6 @@ def private_table_id(token: str) -> bytes:
 
 
 def is_private(table: bytes) -> bool:
-    """Tell whether a table takes a token."""
     return table[:1] == _PRIVATE
 
 

@@ -50,8 +50,6 @@ class Kind(IntEnum):
 
 
 class Message(NamedTuple):
-    """The content of a message."""
-
     match: bytes
     step: int
     tip: bytes

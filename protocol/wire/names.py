@@ -143,7 +143,6 @@ def table_name_flaw(name: str) -> str:
 
 
 def is_table_name(name: str) -> bool:
-    """Tell whether a table can have this name (:func:`table_name_flaw`)."""
     return not table_name_flaw(name)
 
 
@@ -341,8 +340,8 @@ def ruleset_label(ruleset: Ruleset, name: str = "") -> str:
 def rules_name_flaw(name: str) -> str:
     """Return the rule for a name of house rules that ``name`` breaks, as the rest of a sentence; empty if none.
 
-    It has 1 to 31 characters that people can be shown (:func:`protocol.wire.names.flaw`), spaces only between
-    words, and is not the name of a preset.
+    It has 1 to 31 characters that people can be shown (:func:`protocol.wire.names.flaw`), spaces only between words,
+    and is not the name of a preset.
 
     >>> rules_name_flaw("friday"), rules_name_flaw("Classic")
     ('', 'must not be "classic", which has a meaning already')

@@ -123,12 +123,10 @@ class Purse:
 
     @property
     def end(self) -> PurseState:
-        """The purse as it is."""
         return self.states[-1]
 
     @property
     def head(self) -> Head:
-        """The head for a join record."""
         return Head(self.era, *self.end[:4])
 
     @property
@@ -258,7 +256,6 @@ def _are_souls(value: object) -> bool:
 
 
 def is_array(value: object) -> bool:
-    """Tell whether a value is an array."""
     return type(value) is tuple
 
 
