@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from cli.table.board import Told
 from cli.table.table import Face, Table
 from cli.text.coach import COACH, HANDS, LESSONS, spoken
-from cli.text.move_forms import offers
 from p2pdice.engine import apply, new_match
 from p2pdice.moves import Bid, Hands, Input, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS
@@ -115,9 +114,6 @@ class LessonTable(Table):
 
     # Typed lines
 
-    def prompt(self) -> str:
-        return "your turn> " if self.board.turn else "> "
-
     def key_bar(self) -> Sequence[tuple[str, str]]:
         skip = ("Esc", "skip the lesson")
         if self.board.turn is None:
@@ -128,10 +124,6 @@ class LessonTable(Table):
         if isinstance(LESSONS[self.step - 1].move, Bid):
             return [("↑↓", "number"), ("←→", "face"), ("Enter", "bid"), ("!", "call liar"), skip]
         return [("!", "call liar"), ("←→↑↓", "choose"), skip]
-
-    def completions(self) -> Iterable[str]:
-        moves = offers(self.board.turn.view, self.board.seating.names) if self.board.turn else ()
-        return (*moves, *super().completions())
 
     def obey(self, line: str) -> None:
         if self.is_behind and not line.strip():

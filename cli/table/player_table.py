@@ -324,13 +324,13 @@ class PlayerTable(LiveTable):
     def prompt(self) -> str:
         if self._is_confirming:
             return "concede? yes or no> "
-        if self.board.turn is None:
-            return "> "
-        state = self.board.turn.view.state
-        if state.bid is None or state.challenge is not None or state.phase != "bidding" or self.face.shows_board:
-            return "your turn> "
-        who = self.board.seating.who(state.bid.seat)
-        return f"your turn, {who} bid {faces(state.bid.quantity, state.bid.face)}> "
+        turn = self.board.turn
+        state = turn.view.state if turn is not None else None
+        if state is None or state.bid is None or state.phase != "bidding" or state.challenge is not None:
+            return super().prompt()
+        if self.face.shows_board:  # which has the bid in sight
+            return super().prompt()
+        return f"your turn, {self.board.seating.who(state.bid.seat)} bid {faces(state.bid.quantity, state.bid.face)}> "
 
     @property
     def is_waiting(self) -> bool:
@@ -338,10 +338,7 @@ class PlayerTable(LiveTable):
         return self._returning is not None and not self._returning.done()
 
     def completions(self) -> Iterable[str]:
-        if self._is_confirming:
-            return ("yes", "no")
-        moves = offers(self.board.turn.view, self.board.seating.names) if self.board.turn else []
-        return (*moves, *super().completions())
+        return ("yes", "no") if self._is_confirming else super().completions()
 
     def obey(self, line: str) -> None:
         word = line.strip().partition(" ")[0].lower()

@@ -19,6 +19,7 @@ from cli.table.board import Board, Told
 from cli.table.moment import tell
 from cli.table.pace import Pace
 from cli.text.explain import explain
+from cli.text.move_forms import offers
 from cli.text.speech import NotUnderstoodError, hear, hear_word, is_like_a_move, nearest_word, quoted
 from p2pdice.motes import MOTES
 from protocol.events import Claimed, MatchResult, Misbehaved
@@ -262,7 +263,7 @@ class Table(ABC):
 
     def prompt(self) -> str:
         """Return the text before the line being typed."""
-        return "> "
+        return "your turn> " if self.board.turn is not None else "> "
 
     @property
     def is_behind(self) -> bool:
@@ -391,7 +392,8 @@ class Table(ABC):
 
     def completions(self) -> Iterable[str]:
         """Return the moves and words that can be typed now."""
-        return self.offered()
+        turn = self.board.turn
+        return (*(offers(turn.view, self.board.seating.names) if turn is not None else ()), *self.offered())
 
     # Words
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from cli.output import unguarded, wants_color
 from cli.render import FACES, can_show, harmless
@@ -155,8 +155,6 @@ def output_of(writer: Writer | None) -> Output:
         from prompt_toolkit.output import create_output
 
         return create_output(unguarded(sys.stdout))
-    from typing import cast
-
     from prompt_toolkit.output.vt100 import Vt100_Output
 
     class Painted(Vt100_Output):
