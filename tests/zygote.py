@@ -79,7 +79,9 @@ class Popen(subprocess.Popen[Any]):
     ) -> None:  # fmt: skip
         is_ours = sys.platform == "linux" and args[0] == sys.executable and args[1] in ("-c", "-m")
         # Standard streams are made as they are in Python's UTF-8 mode, and arguments are read so.
-        if not is_ours or not env or env.get("PYTHONUTF8") != "1" or len(pickle.dumps((args, env))) > _LARGEST // 2:
+        # Another path may lead to a sitecustomize, which can read any variable.
+        is_usual = env and env.get("PYTHONUTF8") == "1" and env.get("PYTHONPATH", "").startswith(str(_ROOT))
+        if not is_ours or not is_usual or len(pickle.dumps((args, env))) > _LARGEST // 2:
             super()._execute_child(  # type: ignore[misc]
                 args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
                 p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *more,
