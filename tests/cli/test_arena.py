@@ -386,18 +386,7 @@ class TestCommand:
             (["odds", "tests.cli.ends:Nothing"], "cannot be made"),
             (["odds", "tests.cli.arena_players:Quits"], "SystemExit"),
         ],
-        ids=[
-            "tables",
-            "games",
-            "error",
-            "error alone",
-            "jobs and cluster",
-            "seed",
-            "no folder",
-            "no file",
-            "no module",
-            "ends its process",
-        ],
+        ids=lambda value: value if isinstance(value, str) else "",
     )
     def test_absurd_arguments_are_refused(self, here: Run, arguments: list[str], said: str) -> None:
         done = here("arena", *arguments)

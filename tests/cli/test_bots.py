@@ -164,21 +164,20 @@ async def test_answers_to_earlier_turns_do_no_harm(program: Write) -> None:
     assert not bot.faults
 
 
-async def test_a_program_that_crashed_is_started_once_more_and_told_everything_anew(
-    program: Write, tmp_path: Path
+@pytest.mark.parametrize(
+    ("text", "dice", "crashes"),
+    [
+        ("for turn in listen(): sys.exit() if turn['id'] == 2 else move(turn)", "2", 1),
+        ("for turn in listen(): sys.exit()", "5", 2),
+    ],
+    ids=["once", "whenever it is asked"],
+)
+async def test_a_program_that_crashed_is_started_once_more_and_then_only_defaults_are_played(
+    program: Write, tmp_path: Path, text: str, dice: str, crashes: int
 ) -> None:
     starts = tmp_path / "starts"
-    count = f"open({str(starts)!r}, 'a').write('x')\n"
-    bot = await rehearsed(program(count + "for turn in listen(): sys.exit() if turn['id'] == 2 else move(turn)"))
-    assert bot.faults == Counter(crashed=1)
-    assert starts.read_text() == "xx"
-    assert bot.moves > 2
-
-
-async def test_after_the_second_crash_only_defaults_are_played(program: Write, tmp_path: Path) -> None:
-    starts = tmp_path / "starts"
-    bot = await rehearsed(program(f"open({str(starts)!r}, 'a').write('x')\nfor turn in listen(): sys.exit()"), dice="5")
-    assert bot.faults == Counter(crashed=2)
+    bot = await rehearsed(program(f"open({str(starts)!r}, 'a').write('x')\n{text}"), dice=dice)
+    assert bot.faults == Counter(crashed=crashes)
     assert starts.read_text() == "xx"
     assert bot.moves > 2
 
@@ -197,19 +196,25 @@ async def test_a_program_that_reads_nothing_takes_no_memory(program: Write, monk
     assert set(bot.faults) <= {"late", "crashed"}
 
 
-async def test_a_program_that_made_a_fault_is_told_the_move_that_was_played(program: Write, tmp_path: Path) -> None:
-    heard = tmp_path / "heard"
-    bot = await rehearsed(
-        program(
-            f"heard = open({str(heard)!r}, 'w')\n"
-            "for line in sys.stdin:\n"
-            "  heard.write(line); heard.flush()\n"
-            "  message = json.loads(line)\n"
-            "  hello() if message['type'] == 'hello' else None\n"
-            "  move(message, '9x9') if message['type'] == 'turn' else None\n"
-        )
+def listening(heard: Path, at_its_turn: str) -> str:
+    """Return a program that writes down what it is told."""
+    return (
+        f"heard = open({str(heard)!r}, 'w')\n"
+        "for line in sys.stdin:\n"
+        "  heard.write(line); heard.flush()\n"
+        "  message = json.loads(line)\n"
+        "  hello() if message['type'] == 'hello' else None\n"
+        f"  {at_its_turn} if message['type'] == 'turn' else None\n"
     )
-    lines: list[dict[str, Any]] = [json.loads(line) for line in heard.read_text().splitlines()]
+
+
+def heard_in(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def test_a_program_that_made_a_fault_is_told_the_move_that_was_played(program: Write, tmp_path: Path) -> None:
+    bot = await rehearsed(program(listening(tmp_path / "heard", "move(message, '9x9')")))
+    lines = heard_in(tmp_path / "heard")
     errors = [line for line in lines if line["type"] == "error"]
     assert len(errors) == bot.faults["illegal"] == bot.moves
     assert errors[0]["id"] == 1
@@ -218,17 +223,8 @@ async def test_a_program_that_made_a_fault_is_told_the_move_that_was_played(prog
 
 
 async def test_a_program_sees_its_own_hand_and_what_is_public(program: Write, tmp_path: Path) -> None:
-    heard = tmp_path / "heard"
-    text = (
-        f"heard = open({str(heard)!r}, 'w')\n"
-        "for line in sys.stdin:\n"
-        "  heard.write(line); heard.flush()\n"
-        "  message = json.loads(line)\n"
-        "  hello() if message['type'] == 'hello' else None\n"
-        "  move(message) if message['type'] == 'turn' else None\n"
-    )
-    await rehearsed(program(text), ruleset="motes", dice="5")
-    lines: list[dict[str, Any]] = [json.loads(line) for line in heard.read_text().splitlines()]
+    await rehearsed(program(listening(tmp_path / "heard", "move(message)")), ruleset="motes", dice="5")
+    lines = heard_in(tmp_path / "heard")
     assert set(lines[0]) == {"type", "version", "rules", "seat", "players", "move_ms"}
     assert (lines[0]["version"], lines[0]["seat"], len(lines[0]["players"])) == (1, 0, 2)
     assert lines[0]["rules"] == dict(PRESETS["motes"].options())
