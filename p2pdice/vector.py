@@ -279,7 +279,6 @@ class Matches:
         rules, each = self.ruleset, np.arange(called.size)
         hands, face, exact = self.hands[called], self.face[called], is_exact[called]
         counted = self._weights[self._counting(called)[:, None, None], face[:, None, None], hands].sum(axis=(1, 2))
-        counted = np.maximum(counted, 0)
         quantity, caller, bidder = self.quantity[called], self.turn[called], self.bidder[called]
         is_right = np.where(exact, counted == quantity, counted < quantity)
         loser = np.where(is_right, bidder, caller)

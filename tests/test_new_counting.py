@@ -97,7 +97,7 @@ def test_a_house_player_does_not_bid_on_what_its_ones_take_away() -> None:
 
 
 def test_matches_side_by_side_are_those_of_the_engine() -> None:
-    play_beside(ruleset("perudo"), 3, 12, seed=3)
+    play_beside(ruleset("perudo"), 4, 60, seed=3)
 
 
 def test_the_rules_page_has_its_sentence(against: Against) -> None:
