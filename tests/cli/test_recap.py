@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from cli.table.board import Board
-from cli.table.tape import Tape
+from cli.table.replay_table import Tape
 from cli.text.rounds import Round, Row, fold, recap, roll_chance
 from cli.text.seating import Seating
 from p2pdice.counting import NOTHING_WILD, ONES_WILD

@@ -18,10 +18,9 @@ from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.pace import beats
 from cli.table.picture import picture
-from cli.table.replay_table import ReplayTable
+from cli.table.replay_table import WATCHER, Place, ReplayTable, Tape
 from cli.table.scene import Scene
 from cli.table.showing import Showing
-from cli.table.tape import WATCHER, Place, Tape
 from cli.table.theme import Theme
 from p2pdice.rulesets import PRESETS
 from p2pdice.stakes import settlement

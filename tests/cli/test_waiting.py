@@ -257,3 +257,16 @@ async def test_a_code_is_waited_for_until_its_number_is_advertised() -> None:
     finally:
         await host.close()
         await locator.close()
+
+
+@pytest.mark.parametrize(("resumed", "minutes"), [(False, 12), (True, 0)])
+def test_a_table_says_how_long_a_match_took_that_began_there(
+    monkeypatch: pytest.MonkeyPatch, resumed: bool, minutes: int
+) -> None:
+    line, _ = table()
+    now = [100.0]
+    monkeypatch.setattr("cli.table.live_table.time.monotonic", lambda: now[0])
+    line.take(replace(STARTED, resumed=resumed))
+    now[0] += 12 * 60 + 20
+    line.take(OVER)
+    assert line.minutes == minutes
