@@ -13,6 +13,7 @@ from base64 import b32encode
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Final, NamedTuple
 
+from protocol.crypto.keys import parse_fingerprint
 from protocol.errors import LocalError
 from protocol.limits import ADDRESSES_PER_PEER, TOKEN_CHARACTERS
 
@@ -119,8 +120,6 @@ def parse_join_line(text: str) -> JoinLine:
 
     :raises ValueError: naming the part that is wrong.
     """
-    from protocol.crypto.keys import parse_fingerprint  # late: who lists tables needs no keys
-
     where, *rest = text.strip().split("/")
     if not 1 <= len(rest) <= 2:
         raise ValueError("a join line has the form HOST:PORT/FINGERPRINT, with /TOKEN at the end for a private table")
