@@ -1,4 +1,7 @@
-"""Finished matches in figures: one match, and each player's record over many, with intervals and a test of dice."""
+"""The figures of ``p2pdice history stats``: each player's record over many matches, with intervals and a test of dice.
+
+The lines that ``p2pdice history`` lists are in :mod:`cli.text.match_list`.
+"""
 
 from __future__ import annotations
 

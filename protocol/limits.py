@@ -211,8 +211,8 @@ WASTE_BURST: Final = 1500
 WASTE_KNOWN: Final = 0.1
 """How much of a useless message a known one counts: nobody checks its signature."""
 
-# Patience. Enforced by match/timeouts.py, match/match.py and net/interfaces.py. The genesis holds the patience of
-# a match; PATIENCE_HUMAN and PATIENCE_AUTOMATIC are the defaults.
+# Patience. Enforced by match/waiting.py and net/interfaces.py. The genesis holds the patience of a match;
+# PATIENCE_HUMAN and PATIENCE_AUTOMATIC are the defaults, which docs/playing.md and tests/protocol/test_limits.py name.
 
 PATIENCE_HUMAN: Final = 120
 """Seconds for a choice that a person makes."""

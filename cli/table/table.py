@@ -40,7 +40,8 @@ class TypedWord(NamedTuple):
 
     name: str
     tables: str
-    """Where it can be typed, by :attr:`Table.kind`: a player's, a spectator's, a replay, a lesson."""
+    """Where it can be typed, by :attr:`Table.kind`: a player's (``player_table.py``), a spectator's (with it, in
+    ``live_table.py``), a replay (``replay_table.py``), a lesson (``lesson_table.py``)."""
     help: str
     in_full: bool = False
     """Its beginning is not enough, because the next line cannot undo it."""

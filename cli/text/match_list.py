@@ -79,7 +79,7 @@ class ListedMatch(NamedTuple):
         }
 
     def line(self, width: int = 0) -> str:
-        """Return the match in a line.
+        """Return the match in a line, as ``p2pdice history`` and ``p2pdice matches`` list it.
 
         :param width: columns for the name.
         """

@@ -38,7 +38,8 @@ Absence = Callable[[NodeError], None]
 # How long ``join``, ``watch`` and ``rejoin`` try, in seconds. One address is given limits.HANDSHAKE to answer.
 
 FINDING: Final = 3.0
-"""To look for a table by its name or number. With ``--wait`` there is no end."""
+"""To look for a table by its name or number. Then ``join`` says so, and at a terminal, or with ``--wait``, goes on
+without end; otherwise it fails."""
 SETTLING: Final = 0.25
 """To go on listening after a find: others may have the name, and answers come up to 0.12 s late (RFC 6762)."""
 RIVALS: Final = 0.5
@@ -47,7 +48,7 @@ addresses that do not answer must not keep a player waiting."""
 INQUIRIES: Final = 3
 """Inquiries for one name, not seconds: another follows if the advertisements changed during the last one."""
 AGAIN: Final = 2.0
-"""Between two attempts to sit down at the table of the last match."""
+"""Between two attempts to sit down at the table of the last match, once that is over."""
 GONE: Final = 20.0
 """Until an unreachable host is given up there: a laptop takes that long to change networks."""
 NEXT_PLAYER: Final = 0.5

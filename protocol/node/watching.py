@@ -8,7 +8,8 @@ Why a spectator sees a move late. A player passes it on after the frames of its 
 (:meth:`~protocol.node.outbox.Outbox.relay`). A link that was lost, or a message that was, costs an answer to NEED,
 which comes in pages (:mod:`protocol.match.catch_up`), and players answer spectators at a limited rate
 (:data:`~protocol.limits.SPECTATOR_PAGE_RATE`). A latecomer sees nothing before all pages are there. Then the table
-holds back what it shows, so that a person can follow (:class:`cli.table.pace.Pace`).
+holds back what it shows, so that a person can follow (:class:`cli.table.pace.Pace`), for a quarter of the patience of
+a person at most.
 """
 
 from __future__ import annotations
