@@ -61,13 +61,13 @@ only added at the end and need no other index, so a turn changes the fewest page
 
 
 _COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int, int)
-"""What the columns of a match hold; SQLite keeps values of any type in any column."""
+"""The types of the columns of a match; SQLite enforces none."""
 _CLAIM: Final = -1
 """The step of the choice that is no move: the owner has claimed the match."""
 _MATCHES: Final = (
-    "SELECT matches.match, genesis, seed, formed, created, over, port, table_name, name, winners, host,"
+    "SELECT matches.match, genesis, seed, formed, created, over, port, table_name, name, winners, host,"  # noqa: S608
     " given_up, void, number, text FROM matches LEFT JOIN seeds USING (match_key)"
-    " LEFT JOIN choices ON choices.match = matches.match AND step = -1"
+    f" LEFT JOIN choices ON choices.match = matches.match AND step = {_CLAIM}"
 )
 _CLAIMED: Final = re.compile("([0-9]{1,12}) ([0-9]{1,12})")
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
@@ -213,7 +213,7 @@ class Store:
         number = self._number(match)
         with self.database.transaction() as database:
             keys = database.execute("SELECT match_key FROM matches WHERE number = ?", (number,)).fetchall()
-            with contextlib.suppress(StoreError):  # a number that is none has no messages
+            with contextlib.suppress(StoreError):  # a damaged number, which is none: it has no messages
                 database.execute("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
             database.execute("DELETE FROM choices WHERE match = ?", (match,))
             database.execute("DELETE FROM meetings WHERE match = ?", (number,))
