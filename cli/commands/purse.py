@@ -26,6 +26,7 @@ from protocol.node.purse import PurseKeeper
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.stakes import Voiding, met, own_purse, purse_owner, void_lines, with_stakes
+from protocol.wire.purses import MATCH_BYTES
 
 if TYPE_CHECKING:
     from protocol.storage.purses import OwnPurse
@@ -45,8 +46,6 @@ MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
 RECORDS: Final = 12
 """Matches that are listed."""
-MATCH_BYTES: Final = 16
-"""Bytes of a match id in a record."""
 SHOWN_OF_A_LINE: Final = 20
 """Letters of a wrong line that are shown."""
 NO_PURSE: Final = "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes."
