@@ -5,8 +5,8 @@ such a key would prove nothing, so every key is checked once, before its first u
 point of the prime-order subgroup, and a signature whose R has small order is refused. With R recomputed and compared as
 bytes, and s below the group order (RFC 8032, §5.1.7), one message then has no signature that its signer did not make.
 
-libsodium signs and verifies in half the time that OpenSSL takes. Not every version of it compares R as bytes, so it is
-tried before its first use on signatures that only a lenient verification accepts; where it fails, OpenSSL verifies.
+libsodium signs and verifies in half the time that OpenSSL takes. Not every version of it compares R as bytes. So it is
+first tested with signatures that only a lenient verifier accepts; if it accepts one, OpenSSL verifies instead.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class StaleMoveError(LocalError):
 
 
 class Statement(NamedTuple):
-    """A message for the open step that is not signed yet."""
+    """An unsigned message for the open step."""
 
     kind: int
     body: Value

@@ -145,10 +145,10 @@ class Listener:
 
         def end(task: asyncio.Task[None]) -> None:
             self._handshakes.pop(task, None)
-            for each in waiting:  # cancelled before it has begun
+            for each in waiting:  # not taken: the task was cancelled before it began
                 each.close()
             if task.cancelled():
-                link.refuse()  # also when TLS was just done, or goes on by itself
+                link.refuse()  # the channel may have come just before the cancellation, or come yet: it is aborted
 
         task = asyncio.create_task(self._admit(link, waiting, bill))
         self._handshakes[task] = origin(link.remote[0])

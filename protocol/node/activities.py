@@ -70,20 +70,20 @@ class Doing(Enum):
 class Activities:
     """The tables and matches of one node, and the owner of its links::
 
-        state      begins with               welcomes                      next
+        state      begins with               welcomes                      ends with
         ---------  ------------------------  ----------------------------  ------------------------------------
-        IDLE       open                      nobody                        host, join, watch, resume
+        IDLE       Node.open                 nobody                        host, join, rejoin, watch, resume
         HOSTING    host                      TableAim, CodeAim, WatchAim   PLAYING when a match is formed
-        GUEST      join, rejoin: a seat      nobody                        PLAYING when a match is formed;
+        GUEST      a seat, by join, rejoin   nobody                        PLAYING when a match is formed;
                                                                            IDLE when it leaves, or is sent away
-        PLAYING    all COMMITs, or resume    MatchAim, WatchAim            after its end as IDLE
-        WATCHING   watch                     nobody                        as IDLE, at any time
+        PLAYING    all COMMITs, or resume    MatchAim, WatchAim            once the match is over: what ends IDLE
+        WATCHING   watch                     nobody                        what ends IDLE, at any time
 
     A match that is proposed is no state: its host is HOSTING, and others are GUESTs, until it is formed. In any state
     the players of a match that is proposed, was given up, or was played before (``former``) are welcome to it: others
     may lack its end. A match that is over is PLAYING until its owner turns to another table by :meth:`leave_behind`.
 
-    :param owner: of the node; signs on.
+    :param owner: of the node: their name and pledge go into the JOIN that this node signs.
     :param interface: name or address of the only interface to use.
     """
 

@@ -357,7 +357,7 @@ class Owner(Protocol):
 class Proposals:
     """The matches that this node signs or plays, and what binds it to them.
 
-    :param owner: signs on.
+    :param owner: their name and pledge go into the JOIN that this node signs.
     :param formed: told of a match that this node plays from now on.
     :param withdrawn: told that the last proposal is not played, so that there may be another one.
     :param gave_up: told that it took too long.

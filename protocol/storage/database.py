@@ -303,7 +303,7 @@ class Database:
     def read(self, query: str, values: tuple[object, ...], types: tuple[type, ...]) -> list[tuple[Any, ...]]:
         """Return the rows of a query, whose values have these types.
 
-        :raises StoreError: if they cannot be read, or have others: SQLite keeps values of any type in any column.
+        :raises StoreError: if they cannot be read, or a value has another type (SQLite enforces none).
         """
         rows = self.rows(query, values)
         if any(tuple(map(type, row)) != types for row in rows):
