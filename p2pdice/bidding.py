@@ -14,12 +14,12 @@ from typing import Final
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event, Transition
 from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
-from p2pdice.state import NOBODY, Expect, StandingBid, State, next_live
+from p2pdice.state import NOBODY, Expect, PlacedBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
 """Gained dice could make a match endless. After this round nobody may call exact, so cups only empty."""
 
-_NO_BID: Final = StandingBid(0, 0, NOBODY)
+_NO_BID: Final = PlacedBid(0, 0, NOBODY)
 _MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
 
 # Raise orders
@@ -216,8 +216,8 @@ def bid(state: State, seat: int, move: Bid) -> Transition:
 
 
 @lru_cache(maxsize=8192)
-def _made(quantity: int, face: int, seat: int) -> tuple[StandingBid, tuple[Event, ...]]:
-    return StandingBid(quantity, face, seat), (BidMade(seat, quantity, face),)
+def _made(quantity: int, face: int, seat: int) -> tuple[PlacedBid, tuple[Event, ...]]:
+    return PlacedBid(quantity, face, seat), (BidMade(seat, quantity, face),)
 
 
 def _refusal(state: State, move: Bid) -> str:

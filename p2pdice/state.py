@@ -6,7 +6,7 @@ come first, so that frequent steps can make new states by position.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ from p2pdice.rulesets import Ruleset
 MIN_PLAYERS: Final = 2
 MAX_PLAYERS: Final = 10
 NOBODY: Final = -1
-"""The turn while no single seat is awaited."""
+"""In place of a seat: the turn while no single one is awaited."""
 
 Phase = Literal[
     "pledges",
@@ -61,8 +61,8 @@ class Expectation(NamedTuple):
     """Ascending. MOVE: the one seat. OVER: none. Else the live seats; at ROLLED and HANDS all of them have dice."""
 
 
-class StandingBid(NamedTuple):
-    """A bid that was made."""
+class PlacedBid(NamedTuple):
+    """A bid, and the seat that made it."""
 
     quantity: int
     face: int
@@ -89,7 +89,7 @@ class Exit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class Lasting(ABC):
     """An effect on a player that lasts: at the longest until one of the two players is out, or the match is over."""
 
     mote: ClassVar[Mote]
@@ -163,23 +163,22 @@ class Mischief(NamedTuple):
     """Out of the game, in order of leaving it."""
     stack: tuple[Effect, ...] = ()
     """The last one is on top, and resolves first."""
-    actor: int = -1
-    """The seat that played the effect at the bottom of the stack; -1 while it is empty."""
+    actor: int = NOBODY
+    """The seat that played the effect at the bottom of the stack; :data:`NOBODY` while it is empty."""
     waiting: tuple[int, ...] = ()
     """Seats to be asked after the one on turn: in this window, or for an answer to the top of the stack."""
     lasting: tuple[Lasting, ...] = ()
     """In the order of :data:`MOTES`, then of :attr:`Lasting.rank`, then of arising."""
     must_raise: bool = False
     """Whether the player to bid has to raise, as their accusation did not count."""
-    successor: int = -1
-    """The seat that leads next, from the verdict to the end of the turn; -1 before."""
+    successor: int = NOBODY
+    """The seat that leads next, from the verdict to the end of the turn; :data:`NOBODY` before."""
     crown: Die | None = None
     """The winning die, once named."""
 
     def remove(self, die: Die) -> Mischief:
         """Take a die out of the graveyard and of the game."""
-        graveyard = tuple(buried for buried in self.graveyard if buried.die != die)
-        return self._replace(graveyard=graveyard, removed=(*self.removed, die))
+        return self.unbury(die)._replace(removed=(*self.removed, die))
 
     def unbury(self, die: Die) -> Mischief:
         return self._replace(graveyard=tuple(buried for buried in self.graveyard if buried.die != die))
@@ -239,7 +238,7 @@ class State(NamedTuple):
 
     turn: int
     """The seat whose move is awaited, or :data:`NOBODY`."""
-    bids: tuple[StandingBid, ...]
+    bids: tuple[PlacedBid, ...]
     """This round's, in order; the last one stands."""
     phase: Phase
     awaits: Expect
@@ -271,7 +270,7 @@ class State(NamedTuple):
     """By seat, once the stakes are open."""
 
     @property
-    def bid(self) -> StandingBid | None:
+    def bid(self) -> PlacedBid | None:
         return self.bids[-1] if self.bids else None
 
     @property
@@ -317,7 +316,7 @@ _MOVE_OF: Final = tuple(Expectation(Expect.MOVE, (seat,)) for seat in range(MAX_
 def position(
     state: State,
     turn: int,
-    bids: tuple[StandingBid, ...],
+    bids: tuple[PlacedBid, ...],
     phase: Phase,
     awaits: Expect,
     challenge: Challenge | None,

@@ -28,7 +28,7 @@ from p2pdice.errors import MalformedMove
 from p2pdice.moves import Bid, parse_move
 from p2pdice.plurals import plural
 from p2pdice.rulesets import PRESETS
-from p2pdice.state import Expect, StandingBid
+from p2pdice.state import Expect, PlacedBid
 from protocol.wire.names import ruleset_hash
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _hand(text: str) -> Hand:
 
 def answered_bid(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
     """Return the state in which seat 0, with ``mine`` dice, answers a bid."""
-    made = StandingBid(bid.quantity, bid.face, 1)
+    made = PlacedBid(bid.quantity, bid.face, 1)
     dice = (mine, in_play - mine)
     return new_match(ruleset, 2)._replace(bids=(made,), turn=0, phase="bidding", awaits=Expect.MOVE, dice=dice)
 

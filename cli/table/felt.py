@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas, Size
     from cli.table.scene import Scene
-    from p2pdice.state import Effect, Mischief, StandingBid, State
+    from p2pdice.state import Effect, Mischief, PlacedBid, State
 
 EACH: Final = 2
 """The custom by which everybody may look at the odds."""
@@ -67,7 +67,7 @@ def is_staking(board: Board) -> bool:
 # The bid
 
 
-def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
+def weighed(board: Board, bid: PlacedBid) -> tuple[Fraction, str]:
     """Return how likely a bid is, and a note on the dice in view: the reader's, or in a replay the bidder's."""
     state = board.begun
     hand = board.hand if board.me is not None else board.hands.get(bid.seat, ())
@@ -81,7 +81,7 @@ def weighed(board: Board, bid: StandingBid) -> tuple[Fraction, str]:
     return odds, held if hand else ""
 
 
-def truth(board: Board, bid: StandingBid) -> str:
+def truth(board: Board, bid: PlacedBid) -> str:
     """Return whether a bid is true, where the reader sees all dice; else which dice are wild."""
     state = board.begun
     if board.me is not None or any(dice and not board.hands.get(seat) for seat, dice in enumerate(state.dice)):
@@ -143,7 +143,7 @@ def _no_bid(canvas: Canvas, board: Board, state: State, area: Area) -> None:
         canvas.centre(x, top + row, columns, text, role, bold=not row)
 
 
-def _short(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
+def _short(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Area) -> None:
     """Draw the bid in words; in a second row, the bids before it and the chance of the one in the line."""
     x, y, columns, rows = area
     right = x + columns
@@ -171,12 +171,12 @@ def _short(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
             break
 
 
-def _quantity(scene: Scene, bid: StandingBid) -> int:
+def _quantity(scene: Scene, bid: PlacedBid) -> int:
     """Return the number that is drawn: it runs up to the bid."""
     return max(bid.quantity - max(2 - scene.motion.stage(game.BidMade), 0), 1)
 
 
-def _medium(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
+def _medium(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Area) -> None:
     x, y, columns, rows = area
     quantity = _quantity(scene, bid)
     wide = canvas.number_width(bid.quantity) + 5 + DIE_WIDTH["L"]
@@ -206,14 +206,14 @@ def _times(canvas: Canvas, x: int, y: int, quantity: int, face: int, size: Size 
     canvas.die(end + gap + 3, y, face, size=size)
 
 
-def _says(canvas: Canvas, board: Board, bid: StandingBid, x: int, y: int, room: int) -> None:
+def _says(canvas: Canvas, board: Board, bid: PlacedBid, x: int, y: int, room: int) -> None:
     mark = canvas.theme.mark(bid.seat)
     verb = " bid" if bid.seat == board.me else " bids"
     who = cut(capital(board.seating.who(bid.seat)), room - 2 - len(verb))
     canvas.put(x, y, f"{mark} {who}{verb}", f"seat{bid.seat}", bold=True)
 
 
-def _weigh(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
+def _weigh(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Area) -> None:
     """Draw the chance of the standing bid, and how many of its dice the reader holds."""
     x, y, columns, _ = area
     odds, note = weighed(board, bid)
@@ -226,7 +226,7 @@ def _weigh(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: A
     canvas.gauge(x, y + 1, columns, odds)
 
 
-def _large(canvas: Canvas, board: Board, scene: Scene, bid: StandingBid, area: Area) -> None:
+def _large(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Area) -> None:
     x, y, columns, rows = area
     state = board.begun
     theme = canvas.theme

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas, Kind
     from cli.table.scene import Scene
-    from p2pdice.state import StandingBid, State
+    from p2pdice.state import PlacedBid, State
 
 CARD: Final = 4
 """Rows of a card at least: a plate, a cup of two rows, and a note."""
@@ -105,7 +105,7 @@ def count_of_dice(number: int) -> str:
     return f"{number} {'die' if number == 1 else 'dice'}"
 
 
-def last_bid(state: State, seat: int) -> StandingBid | None:
+def last_bid(state: State, seat: int) -> PlacedBid | None:
     """Return what a player bid last in this round."""
     return next((bid for bid in reversed(state.bids) if bid.seat == seat), None)
 

@@ -19,7 +19,7 @@ from p2pdice.engine import new_match
 from p2pdice.moves import FACES, Hand
 from p2pdice.players.house import OddsPlayer, PressPlayer
 from p2pdice.rulesets import Ruleset
-from p2pdice.state import NOBODY, Call, Expect, StandingBid, State, next_live
+from p2pdice.state import NOBODY, Call, Expect, PlacedBid, State, next_live
 
 # The moves of a round
 
@@ -98,7 +98,7 @@ class ImaginedRound:
         """Return the same number for opening faces after which the same moves are allowed, and the same dice count."""
         return self._openings[first_face]
 
-    def made(self, bids: Sequence[StandingBid]) -> Made:
+    def made(self, bids: Sequence[PlacedBid]) -> Made:
         """Return the bids that may not be made again."""
         return sum(1 << bid.quantity * 8 + bid.face for bid in bids) if self.forbids_repeats else 0
 
@@ -114,7 +114,7 @@ class ImaginedRound:
 
         :param made: bids that may not be made again.
         """
-        key = (self.dice[seat], standing, first_face, may_call)  # seats with as many dice have the same choice
+        key = (self.dice[seat], standing, first_face, may_call)  # seats with equally many dice share a Turn
         turn = self._turns.get(key)
         if turn is None:
             turn = self._turns[key] = self._turn(seat, standing, first_face, may_call)
@@ -137,9 +137,9 @@ class ImaginedRound:
 
     def _at(self, seat: int, standing: Action, first_face: int) -> State:
         """Return the state with the seat on turn. The engine asks for the first and the last bid of a round only."""
-        bids = (StandingBid(0, first_face, NOBODY),) if first_face else ()
+        bids = (PlacedBid(0, first_face, NOBODY),) if first_face else ()
         if standing:
-            bids = (*bids, StandingBid(*divmod(standing, 8), NOBODY))
+            bids = (*bids, PlacedBid(*divmod(standing, 8), NOBODY))
         return self._state._replace(turn=seat, bids=bids)
 
     def is_right(self, call: Action, quantity: int, counted: int) -> bool:

@@ -29,7 +29,7 @@ from p2pdice.players.house import HousePlayer, OddsPlayer, is_good_to_be_right
 from p2pdice.players.playouts import Belief, Habits, Thought
 from p2pdice.players.tactics import best, better_than_none
 from p2pdice.rulesets import Ruleset
-from p2pdice.state import NOBODY, StandingBid, State
+from p2pdice.state import NOBODY, PlacedBid, State
 from p2pdice.views import View
 
 
@@ -54,7 +54,7 @@ class MindPlayer(HousePlayer):
         self.habits: defaultdict[int, Habits] = defaultdict(Habits)
         """By seat: how the others seem to bid."""
         self._begun: tuple[tuple[int, ...], tuple[int, ...], bool, int] | None = None
-        self._bids: list[StandingBid] = []
+        self._bids: list[PlacedBid] = []
         self._call: tuple[int, Action] | None = None
         self._believed: tuple[object, int, Mapping[int, Belief]] = (None, 0, {})
         self._counting: Counting | None = None
@@ -72,7 +72,7 @@ class MindPlayer(HousePlayer):
         kind = type(event)
         if kind is BidMade:
             assert isinstance(event, BidMade)
-            self._bids.append(StandingBid(event.quantity, event.face, event.seat))
+            self._bids.append(PlacedBid(event.quantity, event.face, event.seat))
         elif kind is RoundStarted:
             assert isinstance(event, RoundStarted)
             live = tuple(seat for seat, number in enumerate(event.dice) if number)

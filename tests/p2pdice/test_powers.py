@@ -11,6 +11,7 @@ from p2pdice.motes import GROUP_OF, GROUPS, MOTES, NOTATION, TWIN_SOULS, Die, Mo
 from p2pdice.moves import Power, parse_move
 from p2pdice.players.tactics import WORTH
 from p2pdice.powers import EVENTS, POWERS, MotePower
+from p2pdice.state import Lasting
 
 each_power = pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
 each_mote = pytest.mark.parametrize("mote", MOTES)
@@ -81,3 +82,11 @@ def test_each_pair_of_motes_has_a_twin_soul_and_no_name_is_there_twice() -> None
     assert len(set(TWIN_SOULS.values())) == len(MOTES) * (len(MOTES) - 1) // 2
     for one, other in TWIN_SOULS:
         assert (other in NOTATION[one].souls) != (one in NOTATION[other].souls)
+
+
+def test_a_lasting_effect_without_its_item_in_the_public_state_cannot_be_made() -> None:
+    class Unwritten(Lasting):
+        mote = "red"
+
+    with pytest.raises(TypeError, match="to_json"):
+        Unwritten(0, 1)  # type: ignore[abstract]
