@@ -267,7 +267,7 @@ class Ballot:
             voters = {
                 vote.author
                 for vote in votes
-                if vote.newest < 0 or vote.newest < number - 1 or (vote.newest, value) in self._polkas
+                if vote.polka_round < 0 or vote.polka_round < number - 1 or (vote.polka_round, value) in self._polkas
             }
             support = {*backers[value], *(vote.author for vote in closes.get((each, value), ()))}
             if each <= number and self._elect(value, voters, support):
@@ -442,8 +442,8 @@ class Ballot:
         if self.me is None or self._has_voted_in(number) or (leading is not None and leading.round >= number):
             return None
         value = self.wish(over)
-        newest = leading.round if leading is not None else -1
-        return None if value is None else Vote(self.root.tip, self.me, False, number, value, newest)
+        polka_round = leading.round if leading is not None else -1
+        return None if value is None else Vote(self.root.tip, self.me, False, number, value, polka_round)
 
     @property
     def close(self) -> Vote | None:
@@ -475,7 +475,7 @@ class Ballot:
             if not isinstance(vote.value.entries, bytes):
                 named = self.branches.closing(path[-1], vote.value.entries)
                 shown += (named or {}).values()
-        number = vote.round if vote.is_close else vote.newest
+        number = vote.round if vote.is_close else vote.polka_round
         for each in self.votes():
             is_of_polka = not each.is_close and each.round == number
             is_of_round = each.is_close and not vote.is_close and each.round == vote.round - 1

@@ -39,7 +39,7 @@ from protocol.limits import CHECKED, STATES_APART
 from protocol.wire.genesis import match_id, parse_genesis
 from protocol.wire.messages import VOTES, Kind, Message, Signed, message_id
 
-_BESIDE = (Slot.VOTE, Slot.LOCK)
+_BESIDE = (Slot.VOTE, Slot.WITNESS)
 """The slots of messages that no step holds."""
 _DROPPED = Position(step=0, tip=b"", purpose=Purpose.END, place_in_script=0, kind=None, owed=(), base=(), players=())
 """Stands where :meth:`History.drop_position` has dropped a position."""

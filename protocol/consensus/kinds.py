@@ -131,7 +131,7 @@ class CommitRule(Rule[tuple[bytes, ...]]):
     def fits(self, body: object) -> bool:
         return type(body) is tuple and len(body) in (1, 2) and all(map(is_hash, body))
 
-    def statement(self, body: tuple[bytes, ...]) -> str:
+    def in_words(self, body: tuple[bytes, ...]) -> str:
         return f"committed to {listed(body)}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
@@ -163,7 +163,7 @@ class RevealRule(Rule[bytes]):
     def fits(self, body: object) -> bool:
         return type(body) is bytes and len(body) >= HASH_BYTES and _are_carried(body[HASH_BYTES:])
 
-    def statement(self, body: bytes) -> str:
+    def in_words(self, body: bytes) -> str:
         return f"revealed the share {short(body[:HASH_BYTES])}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
@@ -205,7 +205,7 @@ class OpenRule(Rule[tuple[bytes, ...]]):
             return False
         return all(map(is_hash, body[:-1])) and _are_carried(body[-1])
 
-    def statement(self, body: tuple[bytes, ...]) -> str:
+    def in_words(self, body: tuple[bytes, ...]) -> str:
         return f"opened the hand key {short(body[0])} and committed to {listed(body[1:-1])}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
@@ -255,7 +255,7 @@ class StakeRule(Rule[tuple[int, int, bytes]]):
             and is_hash(body[2])
         )
 
-    def statement(self, body: tuple[int, int, bytes]) -> str:
+    def in_words(self, body: tuple[int, int, bytes]) -> str:
         return f"staked {body[0]} {plural(body[0], 'coin')} and {body[1]} {plural(body[1], 'ticket')}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[int, int, bytes]) -> None:
@@ -318,7 +318,7 @@ class MoveRule(Rule[str]):
     def fits(self, body: object) -> bool:
         return type(body) is str and 0 < len(body) <= MOVE_CHARACTERS
 
-    def statement(self, body: str) -> str:
+    def in_words(self, body: str) -> str:
         try:
             is_bid = isinstance(parse_move(body), Bid)
         except RulesError:
@@ -354,7 +354,7 @@ class ResignRule(Rule[tuple[()]]):
     def fits(self, body: object) -> bool:
         return body == ()
 
-    def statement(self, body: tuple[()]) -> str:
+    def in_words(self, body: tuple[()]) -> str:
         return "gave up"
 
     def produce(self, position: Position, secrets: Secrets) -> tuple[()]:
@@ -383,7 +383,7 @@ class LockRule(_HashRule):
     stage = Stage.LOCK
     task = "confirm the history"
 
-    def statement(self, body: bytes) -> str:
+    def in_words(self, body: bytes) -> str:
         return f"locked the state {short(body)}"
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
@@ -415,9 +415,9 @@ class WitnessRule(_HashRule):
     """
 
     kind = Kind.WITNESS
-    slot = Slot.LOCK
+    slot = Slot.WITNESS
 
-    def statement(self, body: bytes) -> str:
+    def in_words(self, body: bytes) -> str:
         return f"witnessed the state {short(body)}"
 
 
@@ -451,7 +451,7 @@ class ResultRule(_HashRule):
     kind = Kind.RESULT
     slot = Slot.END
 
-    def statement(self, body: bytes) -> str:
+    def in_words(self, body: bytes) -> str:
         return f"confirmed the end {short(body)}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
@@ -493,8 +493,8 @@ class Vote(NamedTuple):
     round: int
     value: VoteValue | None
     """None for a CLOSE that closes nothing but its round."""
-    newest: int = -1
-    """In an ABSENT, the round of the polka that makes its author vote so; -1 for none."""
+    polka_round: int = -1
+    """In an ABSENT, the round of the newest polka, which makes its author vote so; -1 for none."""
     source: Signed | None = None
     """None in a vote that is not signed yet."""
 
@@ -506,19 +506,18 @@ class Vote(NamedTuple):
 
 
 class AbsentRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes], int]]):
-    """(round, value, newest): what its author would go on with; ``newest`` is the round of the majority that makes it,
-    or -1."""
+    """(round, value, polka round): what its author would go on with; see :attr:`Vote.polka_round`."""
 
     kind = Kind.ABSENT
     slot = Slot.VOTE
     shape = "array of a round, a value (step, tip, entries or state hash), and an earlier round or -1"
 
     def fits(self, body: object) -> bool:
-        if type(body) is not tuple or len(body) != 3 or not _is_round(body[0]) or not _is_value(body[1]):
+        if type(body) is not tuple or len(body) != 3 or not _is_number(body[0]) or not _is_value(body[1]):
             return False
         return type(body[2]) is int and -1 <= body[2] < body[0]
 
-    def statement(self, body: tuple[int, tuple[int, bytes, Entries | bytes], int]) -> str:
+    def in_words(self, body: tuple[int, tuple[int, bytes, Entries | bytes], int]) -> str:
         return f"voted in round {body[0]} that {_told(body[1])}"
 
 
@@ -530,22 +529,22 @@ class CloseRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]]
     shape = "array of a round and a value (step, tip, entries or state hash), or an empty array"
 
     def fits(self, body: object) -> bool:
-        if type(body) is not tuple or len(body) != 2 or not _is_round(body[0]):
+        if type(body) is not tuple or len(body) != 2 or not _is_number(body[0]):
             return False
         return body[1] == () or _is_value(body[1])
 
-    def statement(self, body: tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]) -> str:
+    def in_words(self, body: tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]) -> str:
         return f"closed round {body[0]} of votes: {_told(body[1])}" if body[1] else f"ended round {body[0]} of votes"
 
 
-def _is_round(value: object) -> bool:
+def _is_number(value: object) -> bool:
     """Tell whether a value can number a round of votes, or a step."""
     return type(value) is int and 0 <= value < 2**32
 
 
 def _is_value(value: object) -> bool:
     """Tell whether a value can be that of a vote: a step, its tip, and what closes it."""
-    if type(value) is not tuple or len(value) != 3 or not _is_round(value[0]) or not is_hash(value[1]):
+    if type(value) is not tuple or len(value) != 3 or not _is_number(value[0]) or not is_hash(value[1]):
         return False
     entries = value[2]
     if type(entries) is not tuple:
@@ -562,16 +561,16 @@ def _told(value: tuple[int, bytes, Entries | bytes]) -> str:
 def read_vote(signed: Signed) -> Vote:
     """Return what a message of one of the kinds :data:`~protocol.wire.messages.VOTES` says; its shape was checked."""
     message = signed.message
-    number, value, *newest = cast("tuple[Any, ...]", message.body)
+    number, value, *polka_round = cast("tuple[Any, ...]", message.body)
     named = VoteValue(*value) if value else None
     is_close = message.kind is Kind.CLOSE
-    return Vote(message.tip, message.author, is_close, number, named, -1 if is_close else newest[0], signed)
+    return Vote(message.tip, message.author, is_close, number, named, -1 if is_close else polka_round[0], signed)
 
 
 def spell_vote(vote: Vote) -> tuple[Kind, Value]:
     """Return kind and body of the message that says a vote."""
     value = () if vote.value is None else tuple(vote.value)
-    return (Kind.CLOSE, (vote.round, value)) if vote.is_close else (Kind.ABSENT, (vote.round, value, vote.newest))
+    return (Kind.CLOSE, (vote.round, value)) if vote.is_close else (Kind.ABSENT, (vote.round, value, vote.polka_round))
 
 
 # All kinds
@@ -603,12 +602,12 @@ def stage_of(position: Position) -> Stage:
     return Stage.CHOOSE if position.purpose in rule.choices else rule.stage
 
 
-def statement(message: Message) -> str:
+def in_words(message: Message) -> str:
     """Return what the author of a message did by signing it, to follow the author's name in a sentence.
 
     It may quote text by the author: escape it before it is shown.
     """
-    return RULES[message.kind].statement(message.body)
+    return RULES[message.kind].in_words(message.body)
 
 
 def parse_signed(data: bytes, signature: bytes) -> Signed:
@@ -647,9 +646,9 @@ def contradiction(first: Signed, second: Signed) -> str:
     """Return how two messages of one author contradict each other, in words; empty if they do not. They prove
     misconduct without any history.
 
-    An honest player signs one message for each *slot*. The slot of a vote is (match, step, T, author, kind, n), that of
-    any other message in the history (match, step, T, author). Also, the author of a CLOSE never votes ABSENT for
-    another value in a later round, unless that vote names a newer polka. And a player signs one RESULT in a match.
+    An honest player signs one message for each *slot*. The slot of a vote is (match, step, tip, author, kind, round),
+    that of any other message in the history (match, step, tip, author). Also, the author of a CLOSE never votes ABSENT
+    for another value in a later round, unless that vote names a newer polka. And a player signs one RESULT in a match.
 
     The caller checks the signatures.
     """
@@ -667,8 +666,8 @@ def contradiction(first: Signed, second: Signed) -> str:
         reason = "signed two messages for one slot" if is_history else ""
     if not reason:
         return ""
-    said, also = statement(one), statement(other)
-    if said == also:  # they differ only in bytes that the statements leave out
+    said, also = in_words(one), in_words(other)
+    if said == also:  # they differ only in bytes that the words leave out
         said, also = f"{said} (message {short(first.id)})", f"{also} (message {short(second.id)})"
     joint = " and" if one.kind is Kind.RESULT else ", and in the same place"
     return f"{reason}: {said}{joint} {also}"
@@ -677,9 +676,9 @@ def contradiction(first: Signed, second: Signed) -> str:
 def vote_contradiction(one: Vote, other: Vote) -> str:
     """Return how two votes of one author on one root contradict each other, in words; empty if they do not."""
     if one.is_close is other.is_close:
-        is_same = one.round != other.round or (one.value, one.newest) == (other.value, other.newest)
-        return "" if is_same else "voted twice in one round"
+        is_compatible = one.round != other.round or (one.value, one.polka_round) == (other.value, other.polka_round)
+        return "" if is_compatible else "voted twice in one round"
     close, absent = (one, other) if one.is_close else (other, one)
-    if close.value is not None and absent.newest < close.round < absent.round and absent.value != close.value:
+    if close.value is not None and absent.polka_round < close.round < absent.round and absent.value != close.value:
         return "voted against their own vote to go on"
     return ""

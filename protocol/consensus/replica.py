@@ -204,7 +204,7 @@ class Replica:
         try:
             if slot is Slot.VOTE:
                 outcome = self._take_vote(signed)
-            elif slot is Slot.LOCK:
+            elif slot is Slot.WITNESS:
                 outcome = history.countersign(signed)
             elif slot is Slot.END or (message.kind is Kind.RESIGN and message.step < FORMED):
                 outcome = history.hold(signed)
@@ -222,7 +222,7 @@ class Replica:
             raise
         if outcome is Outcome.ADDED and slot is not Slot.VOTE:
             self.news.append(Learned(signed))
-        if outcome is Outcome.FUTURE and slot in (Slot.LOCK, Slot.END, Slot.ANY_STEP):
+        if outcome is Outcome.FUTURE and slot in (Slot.WITNESS, Slot.END, Slot.ANY_STEP):
             self.ballot.branches.keep_for_later(history.check_signature(signed))
         if outcome in (Outcome.FOREIGN, Outcome.LATE):
             self._put_aside(signed)

@@ -110,7 +110,7 @@ class Slot(Enum):
     """Any step in which its author owes a message."""
     END = "end"
     """Outside the history: one after the last step."""
-    LOCK = "lock"
+    WITNESS = "witness"
     """Outside the history: one beside each LOCK, for a player who does not owe it."""
     VOTE = "vote"
     """Outside the history: one of each kind in each round of votes on a root."""
@@ -176,7 +176,7 @@ class Rule(ABC, Generic[Body]):
         """Tell whether a body has the shape. It is asked once, when a message is parsed."""
 
     @abstractmethod
-    def statement(self, body: Body) -> str:
+    def in_words(self, body: Body) -> str:
         """Return what an author did by signing the body, to follow the author's name in a sentence."""
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:

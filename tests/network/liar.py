@@ -42,15 +42,15 @@ STRANGE_TIP: Final = bytes(24)
 Messages = Iterator[Signed]
 
 
-def vote(match: Match, number: int, tip: bytes = b"", newest: int = -1) -> Signed:
+def vote(match: Match, number: int, tip: bytes = b"", polka_round: int = -1) -> Signed:
     """Return the liar's vote, of a round, that those who owe the open step have given nothing.
 
     :param tip: that of the root, unless another one is given.
-    :param newest: the round of the polka that the vote names.
+    :param polka_round: the round of the polka that the vote names.
     """
     place = match.history.position
     value = (place.step, place.tip, place.lock or (b"",) * len(place.owed))
-    return say(match, place.root, tip or place.root_tip, Kind.ABSENT, (number, value, newest))
+    return say(match, place.root, tip or place.root_tip, Kind.ABSENT, (number, value, polka_round))
 
 
 def say(match: Match, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:
@@ -79,7 +79,7 @@ def far_votes(match: Match) -> Messages:
     signs no LOCK, so the others soon vote that the LOCK is closed, and that node closes this with them.
     """
     for number in count(1_000_000):
-        yield vote(match, number, newest=number - 1)
+        yield vote(match, number, polka_round=number - 1)
 
 
 def votes_elsewhere(match: Match) -> Messages:

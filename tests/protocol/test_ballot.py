@@ -108,9 +108,9 @@ class Table:
         number = tagged_hash("test", repr(body).encode(), vote.author, int(kind))
         return self.give(Signed(b"", b"", message, number, checked=True))
 
-    def absents(self, value: VoteValue, *authors: int, number: int = 0, newest: int = -1) -> None:
+    def absents(self, value: VoteValue, *authors: int, number: int = 0, polka_round: int = -1) -> None:
         for author in authors:
-            self.vote(Vote(self.play.root.tip, author, False, number, value, newest))
+            self.vote(Vote(self.play.root.tip, author, False, number, value, polka_round))
 
     def closes(self, value: VoteValue | None, *authors: int, number: int = 0) -> None:
         for author in authors:
@@ -248,7 +248,7 @@ def test_a_vote_that_names_an_unknown_polka_counts_when_that_is_known() -> None:
     table = turn()
     value = table.value(0)
     table.closes(None, 0, 2)
-    table.absents(value, 0, 2, number=1, newest=0)
+    table.absents(value, 0, 2, number=1, polka_round=0)
     assert table.ballot.leading is None
     table.absents(value, 0, 2)
     assert table.ballot.leading is not None

@@ -23,7 +23,7 @@ def test_a_kind_is_part_of_a_script_or_fills_any_slot_or_stands_beside_the_histo
         Slot.STEP: IN_THE_HISTORY,
         Slot.ANY_STEP: {Kind.RESIGN},
         Slot.END: {Kind.RESULT},
-        Slot.LOCK: {Kind.WITNESS},
+        Slot.WITNESS: {Kind.WITNESS},
         Slot.VOTE: {*VOTES},
     }
 

@@ -164,10 +164,10 @@ class Misbehaviour:
         for author in sorted(self.others if to is None else to):
             self.machine.world.network.send(self.machine.node, author, data)
 
-    def vote(self, number: int, aim: Aim | None, newest: int = -1, *, is_close: bool = False) -> Signed:
+    def vote(self, number: int, aim: Aim | None, polka_round: int = -1, *, is_close: bool = False) -> Signed:
         """Sign a vote on the root."""
         root = self.match.replica.ballot.root
-        kind, body = spell_vote(Vote(root.tip, self.machine.author, is_close, number, aim, newest))
+        kind, body = spell_vote(Vote(root.tip, self.machine.author, is_close, number, aim, polka_round))
         return self.sign(kind, body, at=(root.step, root.tip))
 
     def aim(self, absent: Iterable[int] = ()) -> Aim:
@@ -847,7 +847,9 @@ class DifferentVotes(BadVote):
         if author in self.fooled and wire is not None and self.is_own_vote(wire):
             vote = read_vote(parse_signed(*wire))
             self.acted += 1
-            frame = Carried(*self.vote(vote.round, self.other(vote.value), vote.newest, is_close=vote.is_close).wire)
+            frame = Carried(
+                *self.vote(vote.round, self.other(vote.value), vote.polka_round, is_close=vote.is_close).wire
+            )
         yield frame
 
     def other(self, aim: Aim | None) -> Aim:

@@ -287,7 +287,7 @@ def _tell_vote(vote: Vote) -> str:
         entries = vote.value.entries
         named = entries if isinstance(entries, bytes) else b",".join(entry[:2] or b"-" for entry in entries)
         aim = f"{vote.value.tip.decode()} {named.decode()}"
-    return f"{vote.author} {kind}({vote.round}, {aim}, {vote.newest})@{vote.root.decode()}"
+    return f"{vote.author} {kind}({vote.round}, {aim}, {vote.polka_round})@{vote.root.decode()}"
 
 
 class Node:
@@ -691,7 +691,7 @@ class Explorer:
             if other is None or grounds & ~other.known or (other.convicted - own.convicted) & voters:
                 return True
             for vote in (table.votes[number] for number in other.said):
-                if vote and not vote.is_close and vote.root == own.root and vote.newest < own.round < vote.round:
+                if vote and not vote.is_close and vote.root == own.root and vote.polka_round < own.round < vote.round:
                     return True  # it left the round before it heard of the polka
         return False
 
