@@ -93,7 +93,9 @@ def arena(
             "--games", min=1, max=MOST_GAMES, metavar="N", help="Games at each table, up to the next whole deal."
         ),
     ] = 400,
-    seed: Annotated[str, typer.Option("--seed", metavar="S", help="Fixes the dice and the house bots.")] = "1",
+    seed: Annotated[
+        str, typer.Option("--seed", metavar="S", help="The same seed gives the same dice and house bots.")
+    ] = "1",
     jobs: Annotated[
         int | None,
         typer.Option(

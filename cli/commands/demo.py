@@ -28,7 +28,7 @@ from cli.table.lesson_table import LessonTable
 from cli.table.play import run, show
 from cli.table.replay_table import DemoTable
 from cli.table.showing import PaceOption, Ui, UiOption, showing
-from cli.text.event_json import NAMES
+from cli.text.event_json import EVENT_NAMES
 from p2pdice.events import LeadPassed
 from p2pdice.motes import twin_soul
 from protocol.consensus.verifier import Judgement, verify
@@ -79,7 +79,7 @@ def demo(
         ),
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Print a line for each round, as in a pipe, in seconds.")
+        bool, typer.Option("--fast", help="Print one line a round, as into a pipe; takes seconds.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: the summary and every event.")] = False,
     ui: UiOption = None,
@@ -151,7 +151,7 @@ def demo(
 
 
 _TOLD: Final = {
-    NAMES[each] for each in (MatchStarted, PeerLost, PeerBack, Suspended, Continued, Overdue, Misbehaved, Notice)
+    EVENT_NAMES[each] for each in (MatchStarted, PeerLost, PeerBack, Suspended, Continued, Overdue, Misbehaved, Notice)
 }
 """Events whose sentences are printed between the rounds."""
 
@@ -232,10 +232,10 @@ class RoundSummary:
     def take(self, data: dict[str, Any]) -> list[str]:
         """Note an event; return the lines that are finished with it."""
         told: str = data["sentence"]
-        if data["type"] == NAMES[TakenBack]:
+        if data["type"] == EVENT_NAMES[TakenBack]:
             self.events.append({"type": "taken-back"})
             return [*self._paragraphs.end(), told]
-        if data["type"] != NAMES[Happened]:
+        if data["type"] != EVENT_NAMES[Happened]:
             return []
         event = data["event"]
         self.events.append(event)
