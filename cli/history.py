@@ -15,6 +15,7 @@ from cli.render import columns, counted, escape, listing
 from cli.table.board import Board
 from cli.text.rounds import Weighed, weigh
 from p2pdice.events import BidMade, ChallengeCalled
+from p2pdice.moves import FACES
 from protocol.events import CupsSeen, Happened, MatchResult
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ WARNING: Final = (
     "verify checks each of them. So this test only looks for a fault of the program. Of twenty homes with fair dice, "
     "one is expected to be marked."
 )
-FACES: Final = 6
-ENOUGH_DICE: Final = 5 * FACES
+ENOUGH_DICE: Final = 5 * len(FACES)
 """With fewer, each face is expected less than five times, and the statistic does not follow chi-square."""
 
 
@@ -218,7 +218,7 @@ def _padded(name: str, width: int) -> str:
 
 def dice_lines(found: Sequence[PlayerRecord]) -> Iterator[str]:
     """Yield how often each player was dealt each face, and the corrected p-value, under a heading."""
-    yield f"{'dice dealt':{WIDTH}}  {' '.join(f'{face:>5}' for face in range(1, FACES + 1))}  by luck"
+    yield f"{'dice dealt':{WIDTH}}  {' '.join(f'{face:>5}' for face in FACES)}  by luck"
     corrected = holm([record.dice_p for record in found])
     for record, p in zip(found, corrected, strict=True):
         mark = "  UNUSUAL" if p < UNUSUAL else ""
@@ -279,7 +279,7 @@ def chi_square(counts: Sequence[int]) -> float:
     >>> chi_square((10, 10, 10, 10, 10, 10)), chi_square((15, 5, 10, 10, 10, 10))
     (0.0, 5.0)
     """
-    expected = sum(counts) / FACES
+    expected = sum(counts) / len(FACES)
     return sum((count - expected) ** 2 / expected for count in counts) if expected else 0.0
 
 

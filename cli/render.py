@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from protocol.errors import Parts
 
-FACES: Final = "⚀⚁⚂⚃⚄⚅"
+FACE_SIGNS: Final = "⚀⚁⚂⚃⚄⚅"
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _MARKS: Final = 2
@@ -46,6 +46,11 @@ def escape(text: str) -> str:
         is_plain = _is_seen(character) and character != "\\" and marks <= _MARKS
         shown.append(character if is_plain else _visible(ord(character)))
     return "".join(shown)
+
+
+def default_table_name(host: str) -> str:
+    """Return the name of a table that its host gave none."""
+    return f"{host}'s table"
 
 
 def harmless(text: str) -> str:

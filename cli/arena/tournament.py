@@ -25,14 +25,14 @@ from p2pdice.version import VERSION as PROGRAM
 from protocol.files import check_own
 from protocol.storage.database import HomeInUseError, hold_file
 
-Played = list[tuple[Fixture, Game]]
+PlayedGames = list[tuple[Fixture, Game]]
 
 
 class ArenaProgress(NamedTuple):
     """How far an arena is."""
 
     games: int
-    """Played by now, those of the file included."""
+    """PlayedGames by now, those of the file included."""
     of: int
     """To be played at most."""
     resumed: int
@@ -47,7 +47,7 @@ def run(
     *,
     decision: Decision | None,
     told: Callable[[ArenaProgress], None],
-) -> Played:
+) -> PlayedGames:
     """Play the games that the file lacks; return all that count, in the order of the fixtures.
 
     :param decision: stop as soon as it is made; None: play all.
@@ -58,7 +58,7 @@ def run(
     numbers = {fixture.number for fixture in every}
     waiting = {game.number: game for game in journal.games if game.number in numbers}
     resumed = len(waiting)
-    counted: Played = []
+    counted: PlayedGames = []
 
     def is_over() -> bool:
         while not (decision and decision.is_made) and len(counted) < len(every):

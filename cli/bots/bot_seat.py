@@ -41,9 +41,9 @@ from protocol.events import (
 )
 from protocol.node.node import Node
 
-Show = Callable[[NodeEvent, Seating], None]
+ShowEvent = Callable[[NodeEvent, Seating], None]
 """Gets every event of the node, with the seating at that time."""
-Attend = Callable[[Node, Bot, Show], Awaitable[object]]
+Attend = Callable[[Node, Bot, ShowEvent], Awaitable[object]]
 """Lets a bot play at the table of a node."""
 
 BUSY: Final = 0.1
@@ -56,7 +56,7 @@ async def seat(
     interface: str | None,
     enter: Callable[[Node], Awaitable[object]],
     bot: Bot,
-    show: Show,
+    show: ShowEvent,
     grace: float = 0,
     attend: Attend | None = None,
 ) -> None:
@@ -89,7 +89,7 @@ async def _opened(home: Path, name: str, interface: str | None, grace: float) ->
         await asyncio.sleep(BUSY)
 
 
-async def follow(node: Node, bot: Bot, show: Show) -> MatchResult:
+async def follow(node: Node, bot: Bot, show: ShowEvent) -> MatchResult:
     """Let a bot play the next match at its table to the end. Matches that it watches meanwhile are only shown.
 
     :raises Failure: if the table is closed, the node stops, or the match cannot go on.
@@ -286,9 +286,6 @@ class Lull:
                 self._limit.reschedule(None)
 
 
-Enter = Callable[[Node], Awaitable[object]]
-
-
 class _HostGoneError(Exception):
     """The host has left after a match."""
 
@@ -301,7 +298,13 @@ class Evening:
     :param give_up: seconds in which nothing is played, after which the bot leaves.
     """
 
-    def __init__(self, join: Enter, look_on: Enter, matches: int, give_up: float) -> None:
+    def __init__(
+        self,
+        join: Callable[[Node], Awaitable[object]],
+        look_on: Callable[[Node], Awaitable[object]],
+        matches: int,
+        give_up: float,
+    ) -> None:
         self._join = join
         self._look_on = look_on
         self._matches = matches
@@ -324,7 +327,7 @@ class Evening:
             await self._look_on(node)
             self._is_late = True
 
-    async def attend(self, node: Node, bot: Bot, show: Show) -> None:
+    async def attend(self, node: Node, bot: Bot, show: ShowEvent) -> None:
         """Let the bot play until the evening is over.
 
         :raises NodeError: if there is no way back to the table, and nothing was played.
@@ -334,7 +337,8 @@ class Evening:
         def take(event: NodeEvent, seating: Seating) -> None:
             self._lull.take(event)
             is_end = self._is_end(event)
-            if not is_end or isinstance(event, TableClosed):  # what the others would say of waiting is not true
+            # The other ending events announce a wait, and this bot does not wait.
+            if not is_end or isinstance(event, TableClosed):
                 show(event, seating)
             if is_end:
                 raise _HostGoneError

@@ -30,7 +30,7 @@ from cli.foreign_text import read_object
 from cli.home import log_path
 from cli.output import complain, say
 from cli.render import escape, shown_path
-from cli.text.event_json import NAMES, OF_BOTS
+from cli.text.event_json import EVENT_NAMES, OF_BOTS
 from protocol.crypto.keys import IDENTITY_FILE, Identity, fingerprint
 from protocol.events import MatchResult, TableOpened
 from protocol.files import is_full, own_opener, read_own
@@ -40,7 +40,7 @@ from protocol.storage.home import Home
 from protocol.storage.store import StoredMatch
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 
-PATIENCE: Final = 3.0
+KILL_AFTER: Final = 3.0
 """Seconds that a child gets to say goodbye before it is killed; a finished node lingers for two."""
 _EXITS: Final[dict[int, str]] = {
     ExitCode.UNREACHABLE: "could not reach the table",
@@ -140,14 +140,14 @@ def _appended(log: Path) -> BinaryIO:
 
 
 async def end(processes: Iterable[Process]) -> None:
-    """Ask child processes to end, and kill the ones still running after :data:`PATIENCE`."""
+    """Ask child processes to end, and kill the ones still running after :data:`KILL_AFTER`."""
     running = [process for process in processes if process.returncode is None]
     for process in running:
         assert process.stdin is not None
         process.stdin.close()
     if not running:
         return
-    _, stubborn = await asyncio.wait([asyncio.ensure_future(process.wait()) for process in running], timeout=PATIENCE)
+    _, stubborn = await asyncio.wait([asyncio.ensure_future(process.wait()) for process in running], timeout=KILL_AFTER)
     if stubborn:
         for process in running:
             with contextlib.suppress(ProcessLookupError):
@@ -445,9 +445,9 @@ class DemoMatch:
         return await process.wait()
 
     def _take(self, contestant: Contestant, event: dict[str, Any]) -> None:
-        if event["type"] == NAMES[TableOpened]:
+        if event["type"] == EVENT_NAMES[TableOpened]:
             self._join_line = event["join_line"]
-        if event["type"] == NAMES[MatchResult]:
+        if event["type"] == EVENT_NAMES[MatchResult]:
             contestant.transcript = Path(event["transcript"])
         if contestant is self.contestants[0]:
             self._show(event)

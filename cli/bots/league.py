@@ -23,7 +23,7 @@ from cli.bots.crew import Recruit, hired
 from cli.exits import ExitCode
 from cli.output import say
 from cli.render import sentence, shown_path
-from cli.text.event_json import NAMES, NIGHT_OVER, STANDINGS, event_line
+from cli.text.event_json import EVENT_NAMES, NIGHT_OVER, STANDINGS, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names
 from p2pdice.players import house_player
@@ -320,7 +320,7 @@ class LeagueReport:
 
     def notice(self, text: str) -> None:
         """Tell something that has no event of its own."""
-        self._say(NAMES[Notice], text, text=text)
+        self._say(EVENT_NAMES[Notice], text, text=text)
 
     def close(self, ending: Ending, left: bytes) -> None:
         """Tell how the night ended, and write the transcript of the match that it left.

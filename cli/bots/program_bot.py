@@ -333,7 +333,7 @@ def fault_summary(name: str, bot: ProgramBot) -> str:
     return f"{name} was asked for {counted(bot.moves, 'move')}, {faults}."
 
 
-TABLES: Final = (2, 4)
+TABLE_SIZES: Final = (2, 4)
 """Players in the matches of each ruleset: the smallest table, and one at which others play on without a loser."""
 ENOUGH: Final = 20
 """Faults after which more would tell nothing new."""
@@ -395,7 +395,7 @@ async def check(
     report = Conformance(command[0])
     taken = cycle(levels)
     for rules in PRESETS:
-        for players in TABLES:
+        for players in TABLE_SIZES:
             trial, bot = await _play(command, move_ms, rules, players, taken)
             report.trials.append(trial)
             report.name = bot.name

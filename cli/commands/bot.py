@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
-from cli.bots.crew import PATIENCE, Order
+from cli.bots.crew import KILL_AFTER, Order
 from cli.bots.program_bot import check as examine
 from cli.bots.programs import ProgramError
 from cli.commands.bot_options import GIVE_UP, LevelOption, LevelsOption, MoveOption
@@ -265,7 +265,7 @@ def house_bot(
                 await node.host(TableSettings(order.table, ruleset, seats, rules_name=rules_name(rules, changes)))
 
         # When a host was killed and resumes at once, its former bots may still be leaving.
-        grace = 2 * PATIENCE if order.match else 0.0
+        grace = 2 * KILL_AFTER if order.match else 0.0
         if command:
             await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace)
             return

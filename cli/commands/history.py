@@ -61,7 +61,7 @@ PlayerOption = Annotated[
         help="Only matches with this player: a name, or the beginning of a fingerprint.",
     ),
 ]
-RulesOption = Annotated[
+RulesFilterOption = Annotated[
     str | None,
     typer.Option(
         "--rules",
@@ -81,11 +81,11 @@ def _day(text: str) -> datetime:
 
 SinceOption = Annotated[
     datetime | None,
-    typer.Option("--since", metavar="DAY", parser=_day, show_default=False, help="From this day on."),
+    typer.Option("--since", metavar="DAY", parser=_day, show_default=False, help="From DAY on."),
 ]
 UntilOption = Annotated[
     datetime | None,
-    typer.Option("--until", metavar="DAY", parser=_day, show_default=False, help="Up to the end of this day."),
+    typer.Option("--until", metavar="DAY", parser=_day, show_default=False, help="Up to and including DAY."),
 ]
 
 
@@ -93,7 +93,7 @@ UntilOption = Annotated[
 def history(
     ctx: typer.Context,
     player: PlayerOption = None,
-    rules: RulesOption = None,
+    rules: RulesFilterOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     as_json: JsonOption = False,
@@ -130,7 +130,7 @@ def history(
 def stats(
     ctx: typer.Context,
     player: PlayerOption = None,
-    rules: RulesOption = None,
+    rules: RulesFilterOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     as_json: JsonOption = False,

@@ -22,7 +22,7 @@ from cli.front import PanelCommand, application
 from cli.home import open_log
 from cli.output import is_interactive
 from cli.preferences import CHAT, ODDS, NameOption, nickname, preferences
-from cli.render import escape
+from cli.render import default_table_name, escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.play import Company, open_again, play, run
@@ -170,14 +170,16 @@ def host(
     commands = split_programs(programs)
     seated = bots + len(commands)
     if seated >= PLAYERS:
-        raise typer.BadParameter(f"{seated} bots leave you no seat: a table has at most ten.", param_hint="--bots")
+        raise typer.BadParameter(
+            f"{seated} bots leave you no seat: a table has at most ten.", param_hint="--bots" if bots else "--bot"
+        )
     wanted = enough_seats(seats, seated, seated + 1)
     is_alone = wanted == seated + 1
     levels = dealt(level, bots)
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
     opened = table_settings(
-        table if table is not None else f"{player}'s table",
+        table if table is not None else default_table_name(player),
         wanted,
         rules,
         [*(changes or ()), *(["stakes=yes"] if stakes else [])],

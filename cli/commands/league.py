@@ -28,6 +28,7 @@ from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOpti
 from cli.front import PanelCommand, application
 from cli.home import open_log
 from cli.preferences import NameOption, nickname
+from cli.render import default_table_name
 from cli.rulesets import RulesOption, SetOption
 from cli.settings import Settings
 from cli.table.play import run
@@ -66,7 +67,7 @@ def league(
             max=PLAYERS,
             metavar="N",
             show_default=False,
-            help="No match begins with fewer players (default: your bots and a guest).",
+            help="No match begins with fewer players (default: your bots, and a guest if a seat is free).",
         ),
     ] = None,
     wait: Annotated[
@@ -126,7 +127,9 @@ def league(
         bots = max(bots, 1)  # the protocol has no host without a seat
     seated = bots + len(commands)
     if seated > PLAYERS:
-        raise typer.BadParameter(f"{seated} bots are too many: a table has at most ten.", param_hint="--bots")
+        raise typer.BadParameter(
+            f"{seated} bots are too many: a table has at most ten.", param_hint="--bots" if bots else "--bot"
+        )
     wanted = enough_seats(seats, seated, seated)
     least = at_least if at_least is not None else min(wanted, max(2, seated + 1))
     if least > wanted:
@@ -134,7 +137,7 @@ def league(
     levels = dealt(level, bots)
     player = nickname(name)
     opened = table_settings(
-        table if table is not None else f"{player}'s table",
+        table if table is not None else default_table_name(player),
         wanted,
         rules,
         [*(changes or ()), *(["stakes=yes"] if stakes else [])],

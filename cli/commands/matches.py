@@ -33,7 +33,7 @@ Examples:
   p2pdice matches save last -o unfinished.p2pdice
   p2pdice matches forget 2026-11-22-friday
 """
-NAMES: Final = """\b
+HOW_TO_NAME: Final = """\b
 MATCH is a name from the first column of the list (the day and the table),
 "last" for the newest match, or the first digits of a match's id, which the
 top line of the screen shows. The same names work for other commands: for
@@ -41,7 +41,7 @@ resume, "last" is your newest unfinished match; for verify and replay, the
 newest finished one.
 """
 EPILOG: Final = f"""{EXAMPLES}
-{NAMES}Nothing can be forgotten while another p2pdice uses the home.
+{HOW_TO_NAME}Nothing can be forgotten while another p2pdice uses the home.
 """
 
 QUIT_FIRST: Final = "Quit the match that is played there first. To return to it: p2pdice resume"
@@ -83,7 +83,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
         print("No match is kept here.")
 
 
-@app.command(epilog=f"{EXAMPLES}\n{NAMES}")
+@app.command(epilog=f"{EXAMPLES}\n{HOW_TO_NAME}")
 def save(
     ctx: typer.Context,
     match: MatchArgument,

@@ -16,10 +16,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.history import ENOUGH_DICE, chi_square, no_figures, p_value
-from cli.render import FACES, columns, listing, percent
+from cli.render import FACE_SIGNS, columns, listing, percent
 from cli.table.board import Board
 from cli.table.moment import tell
-from cli.text.rounds import Row, Weighed, recap, weigh
+from cli.text.rounds import RecapRow, Weighed, recap, weigh
 from cli.text.seating import Seating
 from p2pdice.events import MatchOver, RoundStarted, StakesPaid
 from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
@@ -156,7 +156,7 @@ class Contents:
     """By seat: how often each face was dealt, ones first."""
     payments: list[Payment] = field(default_factory=list)
     steps: list[ClosedStep] = field(default_factory=list)
-    recap: tuple[Row, ...] = ()
+    recap: tuple[RecapRow, ...] = ()
     """At most three rows: best bluff, worst call, luckiest roll."""
 
     @property
@@ -219,7 +219,7 @@ def contents(replayed: Replay) -> Contents:
 
 
 def _cup(cup: Hand | None) -> str:
-    return "stayed down" if cup is None else "  ".join(f"{FACES[face - 1]} {face}" for face in cup)
+    return "stayed down" if cup is None else "  ".join(f"{FACE_SIGNS[face - 1]} {face}" for face in cup)
 
 
 def _lines(event: Told, board: Board) -> Iterator[Sentence]:

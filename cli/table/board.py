@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape
-from cli.text.rounds import Round, Row, fold, recap
+from cli.text.rounds import RecapRow, Round, fold, recap
 from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.moves import Hand
@@ -177,7 +177,7 @@ class Board:
         """The reader's coins in words, ``1,000 coins``; empty if they are not known."""
         self.rounds: tuple[Round, ...] = ()
         """Of this match, or of the part that this board has seen."""
-        self._recap: tuple[tuple[Round, ...], Seating, tuple[Row, ...]] = ((), Seating(), ())
+        self._recap: tuple[tuple[Round, ...], Seating, tuple[RecapRow, ...]] = ((), Seating(), ())
         """The last one, with what it was made of."""
 
     @property
@@ -202,7 +202,7 @@ class Board:
         return self.state is not None and any(each.reason in ("conceded", "evicted") for each in self.state.exits)
 
     @property
-    def recap(self) -> tuple[Row, ...]:
+    def recap(self) -> tuple[RecapRow, ...]:
         """The recap of the match so far. To make one takes long, so it is kept until something happens."""
         rounds, seating, rows = self._recap
         if rounds is not self.rounds or seating is not self.seating:

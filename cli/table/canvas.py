@@ -32,7 +32,7 @@ class Area(NamedTuple):
 
 
 Size = Literal["L", "XL"]
-Kind = Literal["die", "counts", "miss", "closed", "gone", "slot"]
+DieLook = Literal["die", "counts", "miss", "closed", "gone", "slot"]
 """A die that is seen, one that counts for the bid, one that does not, one whose face is not seen, one that is lost, and
 a place for a die that is still to count."""
 
@@ -162,7 +162,7 @@ class Canvas:
         done, left = ("=", ".") if self.theme.is_ascii else ("━", "─")
         self.put(self.put(x, y, done * full, "counts", bold=True), y, left * (width - full), "quiet")
 
-    def die(self, x: int, y: int, face: int, kind: Kind = "die", size: Size = "L") -> None:
+    def die(self, x: int, y: int, face: int, kind: DieLook = "die", size: Size = "L") -> None:
         """Draw a die of some kind: ``closed`` shows no face."""
         ground: str = "hidden" if kind in ("miss", "closed") else kind
         pips = ("     ", "  ?  ", "     ") if kind == "closed" else _PIPS[face]
@@ -179,7 +179,7 @@ class Canvas:
         for row, line in enumerate(pips):
             self.put(x, y + row, form.format(line), on=ground, bold=kind == "counts")
 
-    def tile(self, x: int, y: int, face: int, kind: Kind = "die", width: int = 3) -> int:
+    def tile(self, x: int, y: int, face: int, kind: DieLook = "die", width: int = 3) -> int:
         """Draw a die in one row, two or three cells wide, and return the column behind it."""
         sign = {"closed": "?", "slot": "·", "gone": "✕"}.get(kind, str(face))
         if not (self.theme.is_mono or self.theme.is_ascii):

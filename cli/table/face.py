@@ -16,7 +16,7 @@ from cli.render import harmless, wrapped
 from cli.table.suspending import noticing
 from cli.table.terminal import has_colors
 from cli.table.theme import painted
-from cli.table.writer import PATIENCE, Writer, overheard
+from cli.table.writer import DRAIN_LIMIT, Writer, overheard
 
 if TYPE_CHECKING:
     from cli.table.scene import Talk
@@ -149,7 +149,7 @@ class TerminalLines(PipedInput):
             self._prompting.cancel()
         if self._prompted:
             self._write("\n")
-        await self._writer.drain(PATIENCE)
+        await self._writer.drain(DRAIN_LIMIT)
 
     async def read(self) -> str | None:
         line = await super().read()

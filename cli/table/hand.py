@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from cli.render import counted, percent
+from cli.render import FACE_SIGNS, counted, percent
 from cli.table import showdown
 from cli.table.answers import chance
 from cli.table.canvas import DIE_HEIGHT, DIE_WIDTH, Area, cut, width
 from cli.table.scene import ReplayStrip, WatchStrip
 from cli.table.seats import count_of_dice, counts_for, plate, tag
-from cli.table.theme import FACES, heat
+from cli.table.theme import heat
 from cli.text.narrate_game import WINDOWS, choosing
 from p2pdice.moves import Bid, Crown, Lose, Pass, Power, Side
 from p2pdice.powers import POWERS
@@ -21,7 +21,7 @@ from protocol.events import DiceRolled
 
 if TYPE_CHECKING:
     from cli.table.board import Board
-    from cli.table.canvas import Canvas, Kind, Size
+    from cli.table.canvas import Canvas, DieLook, Size
     from cli.table.scene import Scene
     from p2pdice.state import State
 
@@ -44,7 +44,7 @@ def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
 
 
 def draw_hand(
-    canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence[Kind] = (), note: str = ""
+    canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence[DieLook] = (), note: str = ""
 ) -> None:
     """Draw the reader's dice as large as there is room: those that count for a bid are gold.
 
@@ -110,7 +110,7 @@ def _own(board: Board, scene: Scene) -> Sequence[int]:
     return [(face + (stage + place) % 5) % 6 + 1 for place, face in enumerate(board.hand)]
 
 
-def _label(canvas: Canvas, face: int, kind: Kind, aim: int, mote: str) -> str:
+def _label(canvas: Canvas, face: int, kind: DieLook, aim: int, mote: str) -> str:
     """Return what is below a die. Signs around it tell without colours that it counts."""
     if kind == "gone":
         return "✕"
@@ -124,7 +124,9 @@ def _label(canvas: Canvas, face: int, kind: Kind, aim: int, mote: str) -> str:
     return said if face != aim else f"‹{said}›"
 
 
-def _tiles(canvas: Canvas, own: Sequence[int], kinds: Sequence[Kind], area: Area, who: str, letters: str = "") -> None:
+def _tiles(
+    canvas: Canvas, own: Sequence[int], kinds: Sequence[DieLook], area: Area, who: str, letters: str = ""
+) -> None:
     """Draw dice as tiles, in as many rows as there are; without room for tiles, as digits.
 
     :param letters: of their motes, which stand behind them if there is room.
@@ -180,7 +182,7 @@ def _ladder(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], are
     canvas.put(x, y, "Raise" if stands else "Bid", bold=True)
     for face in range(1, 7):
         is_here = here is not None and here.face == face
-        sign = " " if canvas.theme.is_ascii else FACES[face - 1]
+        sign = " " if canvas.theme.is_ascii else FACE_SIGNS[face - 1]
         canvas.put(x + 2 + face * 5, y, f"{sign}{face}", "text" if is_here else "quiet", bold=True)
     for row, quantity in enumerate(reversed(range(lowest, lowest + rows - 1)), 1):
         is_here = here is not None and here.quantity == quantity

@@ -33,7 +33,8 @@ class LessonTable(Table):
     """
 
     kind = "l"
-    keys: Mapping[str, str] = {"escape": "quit", " ": ""}
+    has_lobby = False
+    key_lines: Mapping[str, str] = {"escape": "quit", " ": ""}
 
     def __init__(
         self, settings: Settings, showing: Showing, name: str, face: Face | None = None, lobby: Table | None = None

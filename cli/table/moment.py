@@ -244,7 +244,7 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
     if hands[seat] is None:
         return Band(f"{so_far}{capital(seating.whose(seat))} cup stays down.", tone)
     is_last = all(cup == () or each in showdown.opened for each, cup in enumerate(hands))
-    if is_last and call is not None:  # and whether its dice can still turn the verdict
+    if is_last and call is not None:  # the last cup decides only if its dice can still turn the verdict
         is_exact, most = call.call == "exact", found + len(hands[seat] or ()) + showdown.shown.unopened
         is_last = found < call.quantity + is_exact <= most + is_exact
     lifts = f"{seating.who(seat)} lifts the cup …" if seat != seating.me else "Now your dice …"
@@ -265,7 +265,7 @@ def _call_odds(played: Round, me: int | None) -> str:
 # The keys
 
 
-def keys(
+def useful_keys(
     board: Board,
     typed: str,
     moves: Sequence[str],

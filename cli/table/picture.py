@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from cli.table.theme import Theme
 
 _Row = tuple[str, "Choice | None"]
-"""A row of a dialogue, and the choice that it names."""
+"""A row of a dialog, and the choice that it names."""
 
 _WIDEST: Final = 64
-"""Columns of a dialogue: as long as a line can be read at a glance."""
+"""Columns of a dialog: as long as a line can be read at a glance."""
 FOOT: Final = 4
 """Rows of the band, of the keys, of the second row of a reply, and of the line."""
 CLASSES: Final = {"XL": (150, 46), "L": (110, 34), "M": (80, 24), "S": (60, 18), "XS": (40, 12)}
@@ -492,11 +492,11 @@ def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
             x = canvas.put(canvas.put(x, y, name, on="" if is_plain else "key", bold=True), y, text) + 2
 
 
-# Dialogues and pages
+# Dialogs and pages
 
 
 def draw_dialog(canvas: Canvas, dialog: Dialog, area: Area) -> None:
-    """Draw a dialogue in the middle of an area. Where it is short, notes and then lines are left out."""
+    """Draw a dialog in the middle of an area. Where it is short, notes and then lines are left out."""
     x, y, columns, height = area
     inner = min(_WIDEST, columns - 2) - 4
     shown = _dialog_rows(dialog, inner, height - 2)

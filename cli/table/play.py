@@ -28,7 +28,7 @@ from cli.exits import ExitCode, Failure
 from cli.front import gc_paused
 from cli.home import unlocked
 from cli.output import complain, is_interactive, say, unguarded
-from cli.render import harmless, sentence
+from cli.render import default_table_name, harmless, sentence
 from cli.rulesets import chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.face import HOST, InterruptedByUserError, PipedLines, TerminalLines
@@ -80,7 +80,7 @@ async def rejoin(node: Node, wish: str) -> Company:
     elif (match := node.match or node.former) is None:  # the node gave it up when it waited for the host
         raise Failure("There was no match here.")
     else:
-        await node.host(table_of(match, f"{node.name}'s table", node.rules_name))
+        await node.host(table_of(match, default_table_name(node.name), node.rules_name))
     return alone
 
 

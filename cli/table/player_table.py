@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
 _NOW: Final = "now"
-"""Typed after *quit* by the dialogue, which has asked already."""
+"""Typed after *quit* by the dialog, which has asked already."""
 _SILENCE: Final = 15
-"""Seconds without an answer after which a dialogue asks what to do."""
+"""Seconds without an answer after which a dialog asks what to do."""
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
 FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
@@ -111,7 +111,7 @@ class PlayerTable(LiveTable):
         """The player has been told this evening which bids are raises."""
         self._is_confirming = False
         self._is_leaving = False
-        """The dialogue about leaving is open."""
+        """The dialog about leaving is open."""
         self._is_conceding = False
         """It was opened to concede."""
         self._closed: dict[tuple[str, str], float] = {}
@@ -246,7 +246,7 @@ class PlayerTable(LiveTable):
         self._is_confirming = self._is_giving_up = self._is_leaving = False
         super()._close_match(event)
 
-    # Dialogues of the screen
+    # Dialogs of the screen
 
     @property
     def asked(self) -> Sequence[PlayerInfo]:

@@ -190,7 +190,8 @@ class ReplayTable(Table):
     :param verdict: the verdict on the file, in lines.
     """
 
-    keys: Mapping[str, str] = {
+    has_lobby = False
+    key_lines: Mapping[str, str] = {
         "right": "next",
         "left": "back",
         "pagedown": "next round",
@@ -308,7 +309,7 @@ class ReplayTable(Table):
         return "This match is over. ? shows what you can type."
 
     def _keys_told(self) -> Mapping[str, str]:
-        return {_SPELLED.get(key, key.capitalize()): line for key, line in self.keys.items()}
+        return {_SPELLED.get(key, key.capitalize()): line for key, line in self.key_lines.items()}
 
     def _help(self) -> Iterable[str]:
         yield "You look back at a match. You can type:"

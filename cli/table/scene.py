@@ -119,7 +119,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An entry of a dialogue."""
+    """An entry of a dialog."""
 
     key: str
     """The letter that chooses it at once."""
@@ -127,7 +127,7 @@ class Choice:
     note: str = ""
     """A consequence, on a line of its own."""
     line: str | None = None
-    """What choosing it types; None if it only closes the dialogue."""
+    """What choosing it types; None if it only closes the dialog."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ from cli.table.scene import Band, Dialog, Gauge, ReplayStrip, Scene, Talk, TextP
 from cli.table.suspending import ask_to_stop, suspending
 from cli.table.table import HIDDEN
 from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
-from cli.table.writer import PATIENCE, overheard
+from cli.table.writer import DRAIN_LIMIT, overheard
 from cli.text.seating import display_names
 from p2pdice.moves import Bid
 from p2pdice.state import NOBODY
@@ -78,7 +78,7 @@ _MOMENT: Final = 1.0
 _ESCAPE: Final = 0.05
 """Seconds within which the rest of a key follows its escape character."""
 _HURRY: Final = 10
-"""Seconds left to the reader at which the bell rings, if it rings for all."""
+"""Seconds left to the reader from which on the turn is urgent: the bell rings, if it is set to ``all``."""
 _DEPTHS: Final = {
     "24": ColorDepth.DEPTH_24_BIT,
     "256": ColorDepth.DEPTH_8_BIT,
@@ -87,12 +87,14 @@ _DEPTHS: Final = {
 }
 _SAVE_TITLE: Final = "\x1b[22;2t"
 _RESTORE_TITLE: Final = "\x1b[23;2t"
-_PEOPLE: Final = ("trust", "remove", "mute", "seat", "watch", "refuse")
-"""Words about the player whom arrows have picked in the lobby; the last three first about somebody who asks."""
+_ON_NEWCOMERS: Final = ("seat", "watch", "refuse")
+"""Words about somebody who asks for a seat, if anybody does; else about the player picked in the lobby."""
+_ON_PEOPLE: Final = ("trust", "remove", "mute", *_ON_NEWCOMERS)
+"""Words about the player whom arrows have picked in the lobby."""
 _HINT: Final = 32
 """The column of the hint beside a short line."""
-_late: Final = LateAnswers()
-"""Of the only terminal, which is asked before the screen is there."""
+_terminal_answers: Final = LateAnswers()
+"""Answers of the terminal, which is asked about its colors before there is a screen."""
 
 
 @cache
@@ -100,7 +102,7 @@ def _asked_ground() -> tuple[Ground, list[KeyPress]]:
     """Return the ground of this process's terminal, which is asked once, and the keys that were pressed meanwhile."""
     ground, typed = ask_ground(unguarded(sys.stdout))
     keys: list[KeyPress] = []
-    _late.without(typed, Vt100Parser(keys.append).feed)
+    _terminal_answers.without(typed, Vt100Parser(keys.append).feed)
     return ground, keys
 
 
@@ -129,23 +131,23 @@ class Screen:
         """As the reader wants it; None as the table has it."""
         self._page: TextPage | None = None
         self._picked = 0
-        """The choice of the dialogue that arrows have reached."""
+        """The choice of the dialog that arrows have reached."""
         self._person: PlayerInfo | None = None
         """The player in the lobby whom arrows have picked. They may have left since."""
         self._dialog: Dialog | None = None
-        self._answers: list[str] | None = None
-        """The answers to the last line, while the table obeys it."""
-        self._reply: tuple[str, ...] = ()
-        """The last answer, in rows, until the next key, or until it is another player's turn."""
-        self._replied: object = None
-        """Whose turn it was when the answer was given."""
+        self._replies: list[str] | None = None
+        """The replies to the last line so far, while the table obeys it."""
+        self._reply_rows: tuple[str, ...] = ()
+        """The rows that show the last reply, until the next key, or until it is another player's turn."""
+        self._reply_turn: object = None
+        """Whose turn it was when the reply was given."""
         self._asked = ""
         self._is_leaving = False
         """The last key was Ctrl-C."""
         self._was_leaving = False
         self._title = ""
-        self._is_late = False
-        """The bell has rung for the end of this turn."""
+        self._is_urgent = False
+        """At most :data:`_HURRY` seconds were left to the reader at the last look."""
         self._expired: object = None
         """The question to the reader whose time has run out, at a table that can go on without them."""
         self._woken = asyncio.Event()
@@ -185,7 +187,7 @@ class Screen:
         self._output.write_raw(harmless(text).replace("\n", "\r\n"))  # on the terminal itself, where they stay
         self._output.flush()
         if self._writer is not None:
-            await self._writer.drain(PATIENCE)
+            await self._writer.drain(DRAIN_LIMIT)
 
     async def _run(self) -> None:
         has_titles = self._writer is not None and has_title()
@@ -229,10 +231,10 @@ class Screen:
     def _warn(self) -> None:
         """Ring when little time is left to the reader, and remember when none is."""
         seconds = self._seconds()
-        is_late = self._table.board.turn is not None and seconds is not None and seconds <= _HURRY
-        if is_late and not self._is_late:
+        is_urgent = self._table.board.turn is not None and seconds is not None and seconds <= _HURRY
+        if is_urgent and not self._is_urgent:
             self.ring("late")
-        self._is_late = is_late
+        self._is_urgent = is_urgent
         clock = self._table.clock()
         if seconds is not None and seconds <= 1 and clock is not None and clock.goes_on:
             self._expired = self._table.board.turn
@@ -240,11 +242,11 @@ class Screen:
     # The methods of a face
 
     async def read(self) -> str | None:
-        self._show_answers()
+        self._show_replies()
         line = await self._lines.get()
         if isinstance(line, Exception):
             raise line
-        self._answers, self._asked = [], (line or "").strip().lower()
+        self._replies, self._asked = [], (line or "").strip().lower()
         return line
 
     def tell(self, text: str, talk: Talk | None = None) -> None:
@@ -252,10 +254,10 @@ class Screen:
         self._app.invalidate()
 
     def say(self, text: str) -> None:
-        if self._answers is None:
+        if self._replies is None:
             self.tell(text)
         else:
-            self._answers.append(text)
+            self._replies.append(text)
 
     def remind(self, status: str) -> None:
         """The status is always in sight."""
@@ -279,15 +281,15 @@ class Screen:
         size = self._output.get_size()
         return page_size(size.columns, size.rows)
 
-    def _show_answers(self) -> None:
-        """Show an answer in place of the keys; one that is too long for that on a page."""
-        given, self._answers = self._answers, None
+    def _show_replies(self) -> None:
+        """Show the replies in place of the keys; on a page if they are too long for that."""
+        given, self._replies = self._replies, None
         if not given:
             return
         columns = self._output.get_size().columns
         shown = [row for text in given for row in broken(text, columns - 2)]
         if len(shown) <= 2:
-            self._reply, self._replied = tuple(shown), self._turn()
+            self._reply_rows, self._reply_turn = tuple(shown), self._turn()
         else:
             is_help = self._asked in ("help", "?")
             word = self._asked.partition(" ")[0]
@@ -342,7 +344,8 @@ class Screen:
         room = columns - width(self._prompt()) - width(self._line.buffer.text) - 3
         if not hint or hint > room:
             return 0
-        return columns - _HINT if min(columns - _HINT, room) >= hint and room >= columns - _HINT else hint
+        beside = columns - _HINT
+        return beside if hint <= beside <= room else hint
 
     def _painted(self) -> StyleAndTextTuples:
         size = self._output.get_size()
@@ -361,8 +364,8 @@ class Screen:
 
     def _scene(self, columns: int) -> Scene:
         table, board, line = self._table, self._table.board, self._line
-        if self._reply and self._replied != self._turn():
-            self._reply = ()
+        if self._reply_rows and self._reply_turn != self._turn():
+            self._reply_rows = ()
         meant, moves = line.meant(), line.moves()
         typed = str(meant) if isinstance(meant, Bid) else line.picked
         with_odds, dialog = self.with_odds, self._shown_dialog()
@@ -370,7 +373,7 @@ class Screen:
         away = self._table.away()
         known = [*board.seating.players] or [*board.players]
         absent = [player for player in known if player.fingerprint in away]
-        keys = moment.keys(
+        keys = moment.useful_keys(
             board, typed, moves, table.words, hosts=board.hosts, with_odds=with_odds, is_behind=table.is_behind
         )
         band = moment.band(
@@ -409,7 +412,7 @@ class Screen:
             is_pressing=clock is not None and clock.goes_on,
             gauge=self._gauge(),
             talk=self._talk,
-            reply=(cut("  ".join(listed), columns - 2),) if listed else self._reply,
+            reply=(cut("  ".join(listed), columns - 2),) if listed else self._reply_rows,
             band=band,
             keys=keys,
             motion=table.pace.motion(),
@@ -434,7 +437,7 @@ class Screen:
         return wanted and bool(self._table.board.odds)
 
     def _shown_dialog(self) -> Dialog | None:
-        """Return the dialogue to show: none while somebody types, so that no letter answers by mistake."""
+        """Return the dialog to show: none while somebody types, so that no letter answers by mistake."""
         dialog = self._table.dialog() if self._page is None and self._line.is_untyped else None
         if dialog is None:
             self._dialog = None
@@ -446,7 +449,7 @@ class Screen:
 
     def _is_lobby(self) -> bool:
         board = self._table.board
-        return not (board.match or board.over is not None or board.claimed is not None or self._table.keys)
+        return not (board.match or board.over is not None or board.claimed is not None or not self._table.has_lobby)
 
     def _pick(self) -> int | None:
         board = self._table.board
@@ -476,28 +479,29 @@ class Screen:
     # Keys
 
     def _pressed(self, _sender: object) -> None:
-        """Take away an answer, and show the rest of a showdown at once, whatever key was pressed."""
-        self._reply = ()
+        """Take away a reply, and show the rest of a showdown at once, whatever key was pressed."""
+        self._reply_rows = ()
         self._was_leaving, self._is_leaving = self._is_leaving, False
         if self._table.board.call is not None and self._table.is_behind:
             self._table.pace.skip()
 
     def _submit(self, line: str) -> None:
         word = line.strip()
-        if word in _PEOPLE and self._is_lobby() and self._person is not None and not self._is_about_newcomer(word):
+        if word in _ON_PEOPLE and self._is_lobby() and self._person is not None and not self._is_about_newcomer(word):
             if self._pick() is None:
-                self._reply = (f"{display_names([self._person])[0]}, whom you had picked, has left.",)
-                self._replied = self._turn()
+                self._reply_rows = (f"{display_names([self._person])[0]}, whom you had picked, has left.",)
+                self._reply_turn = self._turn()
                 self._person = None
                 return
             line = f"{word} {self._person.fingerprint}"
         self._lines.put_nowait(line)
 
     def _is_about_newcomer(self, word: str) -> bool:
-        return word in _PEOPLE[3:] and bool(self._table.asked)
+        return word in _ON_NEWCOMERS and bool(self._table.asked)
 
     def _turn_page(self, pages: int) -> None:
         columns, room = self.page_size
+        is_new = self._page is None
         if self._page is None:
             if pages > 0:
                 return
@@ -506,9 +510,9 @@ class Screen:
                 told.insert(0, "· Talk is not kept: what was said before you came back is not here.")
             lines = [self._theme.sign(line) for line in told]
             self._page = TextPage("Talk", lines or ["Nobody has said anything yet."])
-            pages = 1000
         most = max(len(page_rows(self._page, columns + 2)) - room, 0)
-        self._page = replace(self._page, at=min(max(self._page.at + pages * room, 0), most))
+        at = most if is_new else min(max(self._page.at + pages * room, 0), most)
+        self._page = replace(self._page, at=at)
 
     def _choose(self, place: int) -> None:
         assert self._dialog is not None
@@ -533,7 +537,7 @@ class Screen:
             if self._was_leaving:
                 self._lines.put_nowait(InterruptedByUserError())
             self._is_leaving = True
-            self._reply, self._replied = ("Ctrl-C again leaves the table.",), self._turn()
+            self._reply_rows, self._reply_turn = ("Ctrl-C again leaves the table.",), self._turn()
 
         @add("c-d", filter=is_untyped | is_open)
         def _(_event: KeyPressEvent) -> None:
@@ -567,7 +571,7 @@ class Screen:
             if self._table.board.odds:
                 self._with_odds = not self.with_odds
             else:
-                self._reply, self._replied = (HIDDEN,), self._turn()
+                self._reply_rows, self._reply_turn = (HIDDEN,), self._turn()
 
         @add(" ", filter=is_empty)
         def _(_event: KeyPressEvent) -> None:
@@ -593,7 +597,7 @@ class Screen:
         def _(_event: KeyPressEvent) -> None:
             self._submit("")
 
-        for key, line in self._table.keys.items():
+        for key, line in self._table.key_lines.items():
 
             @add(key, filter=is_empty, eager=key == "escape")
             def _(_event: KeyPressEvent, line: str = line) -> None:
@@ -638,10 +642,10 @@ def _drop_late_answers(app: Application[None]) -> None:
         feed, flush = parser.feed, parser.flush
 
         def flush_keys() -> None:
-            _late.flush(feed)
+            _terminal_answers.flush(feed)
             flush()
 
-        parser.feed = lambda data: _late.without(data, feed)  # type: ignore[method-assign]
+        parser.feed = lambda data: _terminal_answers.without(data, feed)  # type: ignore[method-assign]
         parser.flush = flush_keys  # type: ignore[method-assign]
 
 

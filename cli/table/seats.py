@@ -14,7 +14,7 @@ from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
     from cli.table.board import Board
-    from cli.table.canvas import Canvas, Kind
+    from cli.table.canvas import Canvas, DieLook
     from cli.table.scene import Scene
     from p2pdice.state import PlacedBid, State
 
@@ -161,7 +161,7 @@ def _sides(canvas: Canvas, seat: int, area: Area, cup: Cup) -> None:
         canvas.fill(x, y + 1, columns, height - 1, ground)
 
 
-def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, Kind]]) -> int:
+def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, DieLook]]) -> int:
     """Draw the dice of an open cup in the middle of a row, and return the column behind them."""
     across, gap = next((size for size in _TILES if len(dice) * sum(size) - size[1] <= area.width), _TILES[-1])
     x = area.x + max((area.width - len(dice) * (across + gap) + gap) // 2, 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.render import faces, listing, number
 from cli.table.board import CupOpened
-from cli.table.canvas import Kind
+from cli.table.canvas import DieLook
 from cli.table.scene import LIFT, OWN
 from cli.text.narrate_game import verdict_in_letters
 from p2pdice import events as game
@@ -33,7 +33,7 @@ class Cup(NamedTuple):
     is_open: bool
     is_half: bool = False
     """It is being lifted: its dice are not seen yet."""
-    dice: tuple[tuple[int, Kind], ...] = ()
+    dice: tuple[tuple[int, DieLook], ...] = ()
     """Faces and kinds, as far as they are seen."""
     note: str = ""
     """Below it; empty if it has nothing of its own to say."""
@@ -101,8 +101,8 @@ def _cup(board: Board, shown: Showdown, seat: int, motion: Motion) -> Cup:
     if seat != board.me and not stage:
         return Cup(is_open=False, is_half=True, note="…")
     gold = wanted[: max(stage - len(OWN if seat == board.me else LIFT), 0)]
-    rest: Kind = "miss" if gold or stage >= STILL else "die"  # the others fade as soon as some count
-    kinds: list[Kind] = [
+    rest: DieLook = "miss" if gold or stage >= STILL else "die"  # the others fade as soon as some count
+    kinds: list[DieLook] = [
         "counts" if place in gold else "die" if place in wanted else rest for place in range(len(hand))
     ]
     note = (
@@ -134,7 +134,7 @@ def _with_loss(shown: Showdown, seat: int, cup: Cup) -> Cup:
     return cup
 
 
-def _without(seen: tuple[tuple[int, Kind], ...], lost: int) -> tuple[tuple[int, Kind], ...]:
+def _without(seen: tuple[tuple[int, DieLook], ...], lost: int) -> tuple[tuple[int, DieLook], ...]:
     """Return dice after some are gone: from the right, those that did not count first."""
     order = sorted(range(len(seen)), key=lambda place: (seen[place][1] == "counts", -place))
     return tuple((face, "gone" if place in order[:lost] else kind) for place, (face, kind) in enumerate(seen))

@@ -45,7 +45,7 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
 
     from prompt_toolkit.application.run_in_terminal import in_terminal
 
-    from cli.table.writer import PATIENCE
+    from cli.table.writer import DRAIN_LIMIT
 
     loop = asyncio.get_running_loop()
     stopping: set[asyncio.Task[None]] = set()
@@ -54,7 +54,7 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
     async def stop() -> None:
         async with in_terminal():
             if writer is not None:
-                await writer.drain(PATIENCE)
+                await writer.drain(DRAIN_LIMIT)
             stop_here()
 
     def asked() -> None:

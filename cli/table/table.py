@@ -94,7 +94,7 @@ WORDS: Final = (
     TypedWord("quit", "l", "skip the lesson", in_full=True),
 )
 """All words of all tables, in the order of the help."""
-KEYS: Final = {
+KEY_HELP: Final = {
     "arrows": "choose a bid: up and down the number, left and right the face; if there is no bid to make, go through"
     " the moves; Enter plays it",
     "1 to 9": "pick from a list",
@@ -172,9 +172,11 @@ class Table(ABC):
     """
 
     kind: ClassVar[str]
-    """The letter of its :data:`WORDS`."""
-    keys: Mapping[str, str] = {}
-    """The lines that keys of a full screen type while the line is empty, by prompt_toolkit's names for keys."""
+    """Its letter in :attr:`TypedWord.tables`."""
+    has_lobby: ClassVar[bool] = True
+    """Before a match the screen shows who is at the table."""
+    key_lines: Mapping[str, str] = {}
+    """What a key of the full screen types on an empty line, by prompt_toolkit's name for the key."""
     verdict = ""
     """Of the judgement on the file of a replay, such as ``fair``; empty elsewhere."""
     latest = ""
@@ -193,7 +195,7 @@ class Table(ABC):
         self.pace = Pace(showing.pace, showing.motion)
         """Holds events back until a person can follow."""
         self.minutes = 0
-        """That the last match took from its first message to its last; 0 if it began elsewhere."""
+        """Length of the last match, from its first message to its last; 0 if it began elsewhere."""
         self.wins: dict[str, int] = {}
         """Matches won in this evening, by fingerprint."""
         self.last_words: list[str] = []
@@ -415,7 +417,7 @@ class Table(ABC):
             self._say(f"On the screen a die in a cup is the first letter of its mote: {letters}.")
 
     def _keys_told(self) -> Mapping[str, str]:
-        return KEYS
+        return KEY_HELP
 
     @abstractmethod
     def _help(self) -> Iterable[str]:

@@ -11,8 +11,8 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from cli.output import unguarded, wants_color
-from cli.render import FACES, can_show, harmless
-from cli.table.theme import MARKS, Depth, Ground, Theme
+from cli.render import FACE_SIGNS, can_show, harmless
+from cli.table.theme import MARKS, Colors, Ground, Theme
 
 if TYPE_CHECKING:
     from prompt_toolkit.output import Output
@@ -23,7 +23,7 @@ ASCII_VARIABLE: Final = "P2PDICE_ASCII"
 """If set and not empty, nothing but ASCII is drawn."""
 SMALLEST: Final = (40, 12)
 """Columns and lines that a full screen needs."""
-_SIGNS: Final = f"{FACES}{MARKS}×│─▶◀·…›▄▀█✓╭╮╰╯━▸"
+_SIGNS: Final = f"{FACE_SIGNS}{MARKS}×│─▶◀·…›▄▀█✓╭╮╰╯━▸"
 _PLAIN: Final = ("", "dumb", "unknown")
 _MONOCHROME: Final = ("vt100", "vt102", "vt220", "xterm-mono", "screen-mono")
 """Terminals without colours. The names of others say so, such as ``linux-m``."""
@@ -61,7 +61,7 @@ def theme_of(stream: TextIO, color: str, ground: Ground) -> Theme:
     return Theme("none" if color == "none" else _depth(stream), ground, is_ascii(stream))
 
 
-def _depth(stream: TextIO) -> Depth:
+def _depth(stream: TextIO) -> Colors:
     if not has_colors(stream):
         return "none"
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or os.environ.get("WT_SESSION"):

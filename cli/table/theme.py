@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
     from p2pdice.powers import Color
 
-Depth = Literal["24", "256", "16", "none"]
+Colors = Literal["24", "256", "16", "none"]
 Ground = Literal["dark", "light", "unknown"]
 
 MARKS: Final = "●▲■◆★✚▼○△□"
 """A mark for each seat: nothing is said by a colour alone."""
-FACES: Final = "⚀⚁⚂⚃⚄⚅"
 
 _ASCII: Final = str.maketrans(
     "●▲■◆★✚▼○△□×│─−▶◀·…›‹–—’‘“”▄▀█✓✕→←↑↓╭╮╰╯━▸▎┄⚀⚁⚂⚃⚄⚅▏",
@@ -134,7 +133,7 @@ _STANDS_OUT: Final = re.compile(
 class Theme:
     """What a terminal shows: how many colours, on which ground, and whether signs beyond ASCII."""
 
-    depth: Depth = "24"
+    depth: Colors = "24"
     ground: Ground = "dark"
     is_ascii: bool = False
 
@@ -171,7 +170,7 @@ class Theme:
 
 
 @cache
-def _grounds(depth: Depth) -> dict[str, str]:
+def _grounds(depth: Colors) -> dict[str, str]:
     """Return the classes of all grounds that are filled."""
     seats = [f"seat{seat}" for seat in range(len(MARKS))]
     roles: list[str] = [*seats, *_REVERSED]
@@ -182,7 +181,7 @@ def _grounds(depth: Depth) -> dict[str, str]:
     return {role: f"class:on-{role}" for role in roles}
 
 
-def _rules(depth: Depth, ground: Ground) -> dict[str, str]:
+def _rules(depth: Colors, ground: Ground) -> dict[str, str]:
     if depth == "none":
         return {name.removeprefix("class:"): "reverse" for name in _grounds(depth).values()}
     side = int(ground == "light")

@@ -23,7 +23,7 @@ from cli.output import unguarded
 BACKLOG: Final = 4 * 1024 * 1024
 """The most characters that wait for a terminal. An evening of sentences is less."""
 
-PATIENCE: Final = 2.0
+DRAIN_LIMIT: Final = 2.0
 """Seconds that the last words wait for a terminal that stands still."""
 
 
@@ -166,7 +166,7 @@ async def drained(writer: Writer | None, patience: float | None) -> AsyncIterato
         yield
     except BaseException:
         if writer is not None:
-            await writer.drain(PATIENCE)
+            await writer.drain(DRAIN_LIMIT)
         raise
     if writer is not None and not await writer.drain(patience) and writer.error is not None:
         raise writer.error

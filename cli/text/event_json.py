@@ -13,7 +13,7 @@ from p2pdice.rulesets import Ruleset
 from protocol import events as node
 from protocol.events import Eviction, Happened, NodeEvent, PlayerInfo
 
-NAMES: Final[dict[type[NodeEvent], str]] = {
+EVENT_NAMES: Final[dict[type[NodeEvent], str]] = {
     node.TableOpened: "TableOpened",
     node.CodeMade: "CodeMade",
     node.CodeTried: "CodeTried",
@@ -73,7 +73,7 @@ def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:
 
     :param beside: further keys.
     """
-    data: dict[str, Any] = {"type": NAMES[type(event)], "sentence": narrate(event, seating)}
+    data: dict[str, Any] = {"type": EVENT_NAMES[type(event)], "sentence": narrate(event, seating)}
     for field in fields(event):
         if field.name not in _LEFT_OUT:
             data[field.name] = _data(getattr(event, field.name))

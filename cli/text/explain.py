@@ -338,7 +338,7 @@ def _typed(power: MotePower) -> str:
     return f"{power.deed}{aim}"
 
 
-NAMES: Final = ("Ada", "Ben", "Cleo")
+EXAMPLE_NAMES: Final = ("Ada", "Ben", "Cleo")
 _PLEDGES: Final[tuple[Group, ...]] = ("redeemed", "cursed", "redeemed")
 _WAGERS: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 0, 0))
 _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
@@ -357,7 +357,7 @@ def worked_rounds(ruleset: Ruleset) -> int:
 
 def worked(ruleset: Ruleset) -> Iterator[str]:
     """Yield the rounds in the sentences of a table: paragraphs, opened cups, and an empty line before a round."""
-    seating = Seating(NAMES)
+    seating = Seating(EXAMPLE_NAMES)
     told = Paragraphs()
     for event, state in _played(ruleset):
         if isinstance(event, LeadPassed):  # the next round says who starts it
@@ -368,7 +368,7 @@ def worked(ruleset: Ruleset) -> Iterator[str]:
 
 
 def _played(ruleset: Ruleset) -> Iterator[tuple[Event, State]]:
-    state = new_match(ruleset, len(NAMES))
+    state = new_match(ruleset, len(EXAMPLE_NAMES))
     for_rounds = worked_rounds(ruleset)
     while state.awaits is not Expect.OVER and not (state.awaits is Expect.ROLLED and state.round > for_rounds):
         state, events = apply(state, _input(state, is_last=state.round == for_rounds))

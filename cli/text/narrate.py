@@ -1,4 +1,4 @@
-"""One plain sentence for each event, fit to be read aloud: no boxes, no colours, nothing that moves.
+"""Plain sentences for each event, most often one, fit to be read aloud: no boxes, no colours, nothing that moves.
 
 Everything that a peer wrote is escaped. The events of the game are in :mod:`cli.text.narrate_game`.
 """
@@ -14,6 +14,7 @@ from cli.render import (
     clause,
     command_line,
     counted,
+    default_table_name,
     escape,
     faces,
     hand,
@@ -26,8 +27,16 @@ from cli.render import (
 from cli.rulesets import described
 from cli.settings import home_words
 from cli.text.move_forms import example_stake, is_stake, offers
-from cli.text.narrate_game import cup_line, funds, graveyard, narrate_game, play_first, player_out, standing
-from cli.text.narrate_game import question as question_of_motes
+from cli.text.narrate_game import (
+    cup_line,
+    funds,
+    graveyard,
+    narrate_game,
+    play_first,
+    player_out,
+    question_of_motes,
+    standing,
+)
 from cli.text.seating import Seating, display_names
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
@@ -41,7 +50,7 @@ _TALK: Final = ("", "Spectators may talk.")
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
-    """Return the sentence that tells a node's owner of an event."""
+    """Return what tells a node's owner of an event: a sentence, sometimes several, or several lines."""
     match event:
         case node.Happened(event=game.PlayerOut() as out):
             return player_out(out, event.eviction, seating)
@@ -233,7 +242,7 @@ def _opened(event: node.TableOpened) -> str:
 
 def _entered(event: node.TableJoined | node.TableWatched) -> str:
     host = escape(event.host.name)
-    name = "" if event.name == f"{event.host.name}'s table" else f' "{escape(event.name)}"'
+    name = "" if event.name == default_table_name(event.host.name) else f' "{escape(event.name)}"'
     at = f"at {host}'s table{name}, playing {_rules(event)}"
     if isinstance(event, node.TableJoined):
         return f"You are {at}."
@@ -309,7 +318,7 @@ def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
             return f"Asking {host} for a seat."
         case "silent":
             seconds = counted(round(event.seconds), "second")
-            return f"{capital(host)} does not answer. If that lasts {seconds}, you stop waiting."
+            return f"{capital(host)} isn't answering. If that lasts {seconds}, you stop waiting."
         case "there":
             return f"Waiting for {host} to open the table again."
         case "full":

@@ -321,7 +321,7 @@ def played(die: Die, by: int, seating: Seating) -> str:
     return f"{seating.die(die, by)}, played by {seating.who(by)},"
 
 
-def question(view: View, seating: Seating) -> str:
+def question_of_motes(view: View, seating: Seating) -> str:
     """Return the question to the player on turn, about dice with powers or stakes; empty for a plain bid."""
     state = view.state
     if is_stake(view):

@@ -140,7 +140,7 @@ def _changed(changes: Iterable[Change], seating: Seating, *, keeps_wrong: bool) 
                 yield f"{who} ran out of time"
 
 
-class Row(NamedTuple):
+class RecapRow(NamedTuple):
     """One row of a recap, as text that is safe to print."""
 
     title: str
@@ -153,7 +153,7 @@ class Row(NamedTuple):
     """The rest of the sentence."""
 
 
-def recap(rounds: Iterable[Round], seating: Seating) -> tuple[Row, ...]:
+def recap(rounds: Iterable[Round], seating: Seating) -> tuple[RecapRow, ...]:
     """Return the rows of a recap. A row without a candidate is left out; of equals the first is taken."""
     opened = [(each, each.shown) for each in rounds if each.shown is not None]
     found = (
@@ -162,7 +162,7 @@ def recap(rounds: Iterable[Round], seating: Seating) -> tuple[Row, ...]:
     return tuple(min(rows, key=lambda each: each[0])[1] for rows in found if rows)
 
 
-def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, Row]]:
+def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, RecapRow]]:
     hands = [*filter(None, shown.hands)]
     for bid in played.bids[:-1]:  # the last one was not raised
         chance = played.chance(bid.seat, bid.quantity, bid.face)
@@ -173,7 +173,7 @@ def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator
         yield chance, _row("Best bluff", bid.seat, text, seating)
 
 
-def _calls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, Row]]:
+def _calls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, RecapRow]]:
     verdict = played.verdict
     if verdict is None or verdict.call_right or verdict.call != "liar":
         return
@@ -185,7 +185,7 @@ def _calls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
         yield 1 - chance, _row("Worst call", verdict.caller, text, seating)
 
 
-def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, Row]]:
+def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, RecapRow]]:
     for seat, hand in enumerate(shown.hands):
         if not hand:
             continue
@@ -198,8 +198,8 @@ def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
             yield chance, _row("Luckiest roll", seat, f"{text}{round(1 / chance):,}.", seating)
 
 
-def _row(title: str, seat: int, text: str, seating: Seating) -> Row:
-    return Row(title, seat, seating.does(seat, "", "").strip(), text)
+def _row(title: str, seat: int, text: str, seating: Seating) -> RecapRow:
+    return RecapRow(title, seat, seating.does(seat, "", "").strip(), text)
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cli.bots.bot import PlayerBot, SharedDice, default_move, rehearse
 from cli.bots.bot_seat import ProgramReporter
-from cli.bots.program_bot import STARTS, TABLES, Fault, ProgramBot, fault_sentence, fault_summary
+from cli.bots.program_bot import STARTS, TABLE_SIZES, Fault, ProgramBot, fault_sentence, fault_summary
 from cli.bots.programs import Program, ProgramError, split_command
 from cli.foreign_text import LINE_BYTES
 from p2pdice.engine import apply, new_match
@@ -374,7 +374,7 @@ def test_the_conformance_test_passes_a_good_program(here: Run, program: Write) -
     assert (done.returncode, report["conforms"], report["complete"], report["faults"]) == (0, True, True, [])
     assert set(report) == {"bot", "conforms", "complete", "moves", "slowest_ms", "matches", "faults"}
     assert [(trial["rules"], trial["players"]) for trial in report["matches"]] == [
-        (preset, players) for preset in PRESETS for players in TABLES
+        (preset, players) for preset in PRESETS for players in TABLE_SIZES
     ]
     assert set(report["matches"][0]) == {"rules", "players", "seat", "place", "moves", "faults"}
     assert report["bot"] == "odd \\x1b[31m one"

@@ -9,7 +9,7 @@ import pytest
 
 from cli.table.board import Board
 from cli.table.replay_table import Tape
-from cli.text.rounds import Round, Row, fold, recap, roll_chance
+from cli.text.rounds import RecapRow, Round, fold, recap, roll_chance
 from cli.text.seating import Seating
 from p2pdice.counting import NOTHING_WILD, ONES_WILD
 from p2pdice.events import BidMade, HandsShown, Judged
@@ -92,7 +92,7 @@ def test_the_last_bid_of_a_round_was_not_raised() -> None:
 def test_a_special_round_has_no_wild_ones() -> None:
     # Four threes of five, without wild ones: 6 * (25 + 1) of 7776 rolls, one in 49.8.
     (row,) = recap([round_(1, ((1, 3, 3, 3, 3),), (0, 5, 3), caller=0, wild=False)], SEATING)
-    assert row == Row("Luckiest roll", 0, "Ada", "rolled 1 3 3 3 3 in round 1: four threes, one roll in 50.")
+    assert row == RecapRow("Luckiest roll", 0, "Ada", "rolled 1 3 3 3 3 in round 1: four threes, one roll in 50.")
 
 
 def test_wild_ones_alone_are_a_number_of_ones() -> None:

@@ -327,7 +327,7 @@ async def test_while_it_plays_a_word_is_obeyed() -> None:
 
 def test_the_keys_of_a_screen_type_words_that_are_there() -> None:
     looking = Looking()
-    assert {line.split()[0] for line in ReplayTable.keys.values()} <= set(looking.table.words)
+    assert {line.split()[0] for line in ReplayTable.key_lines.values()} <= set(looking.table.words)
     assert looking.table.completions()
 
 
@@ -403,7 +403,7 @@ def test_on_a_screen_dice_that_are_in_sight_are_not_told_and_the_keys_are() -> N
     said = "\n".join(looking.types("help"))
     assert all(
         re.search(rf"^    {'space' if key == ' ' else key} +{line}$", said, re.MULTILINE | re.IGNORECASE)
-        for key, line in looking.table.keys.items()
+        for key, line in looking.table.key_lines.items()
     )
     assert "    PageDown  next round" in said
     assert ("PgUp PgDn", "round") in looking.table.key_bar()

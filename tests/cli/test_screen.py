@@ -14,7 +14,7 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.render import qr_code
-from cli.table.table import KEYS
+from cli.table.table import KEY_HELP
 from tests.cli.seat import seated as piped
 from tests.programs import side_by_side
 from tests.tiers import thoroughly
@@ -158,7 +158,7 @@ def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
     player.wait_for(player.is_asked, "a turn")
     player.type("?")
     told = " ".join(" ".join(player.until_display("Keys:", "back to the table")).split())
-    for key, does in [*KEYS.items()][:6]:
+    for key, does in [*KEY_HELP.items()][:6]:
         assert f"{key} {does}" in told
 
 
@@ -305,7 +305,7 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(terminal: Open,
     player.wait_for(player.is_asked, "a turn")
     for key in keys:
         player.type(key)
-        time.sleep(0.3)  # a dialogue opens only after the line was obeyed
+        time.sleep(0.3)  # a dialog opens only after the line was obeyed
     assert player.end() == (ExitCode.INTERRUPTED if keys[0] == "\x03" else ExitCode.DONE)
     assert "p2pdice resume " in player.raw.rpartition(b"\x1b[?1049l")[2].decode()
     assert player.is_sane()

@@ -120,7 +120,7 @@ def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_tab
     ("state", "told"),
     [
         ("asked", "Asking Ada for a seat."),
-        ("silent", "Ada does not answer. If that lasts 20 seconds, you stop waiting."),
+        ("silent", "Ada isn't answering. If that lasts 20 seconds, you stop waiting."),
         ("there", "Waiting for Ada to open the table again."),
         ("full", "No seat is free now. You get the next one."),
         ("playing", "Ada is playing with others. You watch, and get a seat in the next match if one is free."),

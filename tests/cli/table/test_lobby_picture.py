@@ -15,7 +15,7 @@ from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.scene import Scene, Talk
 from cli.table.theme import Theme
-from cli.text.rounds import Round, Row, recap
+from cli.text.rounds import RecapRow, Round, recap
 from cli.text.seating import Seating
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Exit
@@ -229,9 +229,9 @@ def test_a_terminal_of_a_few_columns_spoils_no_lobby(columns: int) -> None:
 
 
 def test_the_recap_is_made_once_for_all_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = list[tuple[Row, ...]]()
+    made = list[tuple[RecapRow, ...]]()
 
-    def make(rounds: tuple[Round, ...], seating: Seating) -> tuple[Row, ...]:
+    def make(rounds: tuple[Round, ...], seating: Seating) -> tuple[RecapRow, ...]:
         made.append(recap(rounds, seating))
         return made[-1]
 

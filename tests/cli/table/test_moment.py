@@ -13,7 +13,7 @@ import pytest
 from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.felt import truth
-from cli.table.moment import MOST_KEYS, band, keys, round_line, talk, title
+from cli.table.moment import MOST_KEYS, band, round_line, talk, title, useful_keys
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
@@ -286,14 +286,14 @@ def test_the_key_bar_has_at_most_eight_entries_and_help_at_the_end(rules: str) -
     made = sample(rules=rules) if not PRESETS[rules].motes else Sample(PRESETS[rules])
     every = ("say", "quit", "again", "rules", "players", "trust", "remove", "learn", "link", "code", "qr")
     for hosts, is_behind, typed in product((True, False), (True, False), ("", "1x2", "liar", "exact")):
-        shown = keys(made.board, typed, (), every, hosts=hosts, with_odds=True, is_behind=is_behind)
+        shown = useful_keys(made.board, typed, (), every, hosts=hosts, with_odds=True, is_behind=is_behind)
         assert 0 < len(shown) <= MOST_KEYS
         assert shown[-1] == ("?", "help")
         assert len({key for key, _ in shown}) == len(shown)
 
 
 def bar(made: Sample, typed: str = "", *, hosts: bool = True, words: Sequence[str] = ("say", "quit")) -> list[str]:
-    shown = keys(made.board, typed, (), words, hosts=hosts, with_odds=False, is_behind=False)
+    shown = useful_keys(made.board, typed, (), words, hosts=hosts, with_odds=False, is_behind=False)
     return [key for key, _ in shown]
 
 
@@ -320,7 +320,7 @@ def test_in_the_lobby_only_the_host_can_remove_and_nobody_starts_twice() -> None
 
 
 def test_a_word_that_the_table_does_not_have_is_not_in_the_key_bar() -> None:
-    shown = keys(sample("1x2").board, "", (), ("quit",), hosts=False, with_odds=True, is_behind=False)
+    shown = useful_keys(sample("1x2").board, "", (), ("quit",), hosts=False, with_odds=True, is_behind=False)
     assert [key for key, _ in shown] == ["%", "PgUp", "quit", "?"]
 
 
@@ -340,7 +340,7 @@ def test_only_a_host_is_told_to_remove_somebody_before_the_match(hosts: bool) ->
     board = Board()
     board.take(TableOpened("Friday", "x", (), True, seats=4, ruleset=PRESETS["classic"]))
     board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
-    shown = keys(board, "", (), ("trust", "remove", "quit"), hosts=hosts, with_odds=True, is_behind=False)
+    shown = useful_keys(board, "", (), ("trust", "remove", "quit"), hosts=hosts, with_odds=True, is_behind=False)
     assert (("remove", "") in shown) is hosts
     assert ("trust", "") in shown
 
@@ -401,7 +401,7 @@ def test_a_claim_leaves_the_table_free() -> None:
     made.board.take(Claimed("ab" * 32, made.players, made.players[1:], 372, Path("friday.p2pdice")))
     assert says(made).text == "Claimed, not confirmed. This table is free again."
     assert title(made.board) == "Claimed - Friday"
-    bar = keys(made.board, "", (), ("again", "quit"), hosts=True, with_odds=False, is_behind=False)
+    bar = useful_keys(made.board, "", (), ("again", "quit"), hosts=True, with_odds=False, is_behind=False)
     assert [key for key, _ in bar] == ["again", "quit", "?"]
 
 

@@ -25,7 +25,7 @@ from cli.table.board import Board
 from cli.table.canvas import Canvas, cut
 from cli.table.picture import picture
 from cli.table.scene import Band, Gauge, Motion, Scene, Talk
-from cli.table.theme import MARKS, Depth, Ground, Theme, luminance
+from cli.table.theme import MARKS, Colors, Ground, Theme, luminance
 from cli.text.move_forms import offers
 from p2pdice.engine import apply, new_match
 from p2pdice.events import BidMade
@@ -111,7 +111,7 @@ def scene_of(board: Board, typed: str = "", moves: Sequence[str] = ()) -> Scene:
         seconds=102,
         talk=(Talk(None, "", "Eve is watching."), Talk(2, "Cleo", "Dan, you always do this with three dice.")),
         band=moment.band(board, typed, hosts=False, with_odds=True, is_behind=False, away=()),
-        keys=moment.keys(board, typed, moves, WORDS, hosts=False, with_odds=True, is_behind=False),
+        keys=moment.useful_keys(board, typed, moves, WORDS, hosts=False, with_odds=True, is_behind=False),
         moves=moves,
     )
 
@@ -249,7 +249,7 @@ def test_without_colours_no_class_has_one() -> None:
 
 @pytest.mark.parametrize(("ground", "paper", "ink"), [("dark", "15181d", "d7dbe0"), ("light", "ffffff", "22272e")])
 @pytest.mark.parametrize("depth", ["24", "256"])
-def test_all_that_is_read_has_contrast(depth: Depth, ground: Ground, paper: str, ink: str) -> None:
+def test_all_that_is_read_has_contrast(depth: Colors, ground: Ground, paper: str, ink: str) -> None:
     """Only lines and dots of no meaning are faint."""
     theme = Theme(depth, ground)
     style = theme.style()
@@ -277,7 +277,7 @@ def test_all_that_is_read_has_contrast(depth: Depth, ground: Ground, paper: str,
 
 
 @pytest.mark.parametrize("depth", ["24", "256"])
-def test_on_an_unknown_ground_a_player_has_one_hue_that_is_read_on_black_and_on_white(depth: Depth) -> None:
+def test_on_an_unknown_ground_a_player_has_one_hue_that_is_read_on_black_and_on_white(depth: Colors) -> None:
     style = Theme(depth, "unknown").style()
     for seat in range(10):
         bare = style.get_attrs_for_style_str(f"class:seat{seat}").color or ""
