@@ -331,7 +331,7 @@ class Match:
             self._feed.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return None
         if outcome is Outcome.ADDED and signed.message.tip == position.tip and signed.message.author in position.owed:
-            self.waiting.timeouts.arrived(signed.message.author, self._now)
+            self.waiting.timeouts.charge(signed.message.author, self._now)
         return outcome
 
     def _take_page(self, sender: int, page: Page) -> None:
@@ -396,7 +396,7 @@ class Match:
                 self.relay.tell_cut()  # also players that this node never reached
             position = self.history.position
             self.waiting.open_step(self._now)
-            if self.waiting.is_restored(self._now):
+            if self.waiting.try_to_sign_again(self._now):
                 self.catch_up.ask_nobody()
                 continue
             if self._vote():
@@ -485,5 +485,5 @@ class Match:
         return self.catch_up.due(now)
 
     def _wake_at(self, due: float) -> None:
-        if self.waiting.wish(due, self._now):
+        if self.waiting.set_alarm(due, self._now):
             self._emit(WakeAt(due))

@@ -12,7 +12,9 @@ Theory of operation
                                      ends
     what others hold, after a        all have shown it; or a quorum has,  it signs again
     restart                          and patience with programs is over
-    RESULTs                          a few seconds                        the end is called unconfirmed
+    RESULTs                          unlinked players: 3 s (RESULT_WAIT); the end is called unconfirmed
+                                     linked ones: as long as a round of
+                                     votes lasts (Timeouts.round_seconds)
 
 :meth:`Waiting.next_due` looks at all of that, and returns when to look again. Time is this machine's own and monotonic;
 nothing here is ever signed.
@@ -174,8 +176,8 @@ class Timeouts:
             self._since.clear()
             self._reprieves.clear()
 
-    def arrived(self, author: int, now: float) -> None:
-        """A message of the open step has arrived: its delay is charged."""
+    def charge(self, author: int, now: float) -> None:
+        """Charge the delay of an author, whose message of the open step, or link, is here now."""
         if self._is_charging and not self._is_choice:
             late = now - self._since.get(author, self.opened) - limits.GRACE
             if late > 0:
@@ -185,14 +187,14 @@ class Timeouts:
         """The link to an author is up again."""
         if self._reprieves.get(author, 0) < limits.REPRIEVES:
             self._reprieves[author] = self._reprieves.get(author, 0) + 1
-            self.arrived(author, now)  # else it would pay to cut one's own link again and again
+            self.charge(author, now)  # else it would pay to cut one's own link again and again
             begun = now
             if self._is_choice:  # time to choose is not given twice, only time for the answer to arrive
                 rest = self._patience.human - self._patience.automatic
                 begun = max(self._since.get(author, self.opened), now - rest)
             self._since[author] = begun
 
-    def restart(self, authors: Iterable[int], now: float) -> None:
+    def begin_anew(self, authors: Iterable[int], now: float) -> None:
         """Wait for all anew: this machine slept, or no majority was there to go on with."""
         self._is_charging = False
         for author in authors:
@@ -263,8 +265,8 @@ class Voter:
         self.wake = math.inf
         """When to ask again, if nothing comes before."""
 
-    def restart(self, now: float) -> None:
-        """Restart the time of the current round: this machine slept, or no majority was there."""
+    def begin_anew(self, now: float) -> None:
+        """Begin anew the time of the current round: this machine slept, or no majority was there."""
         if self._nil is not None:
             self._nil = (*self._nil[:2], now)
         if self._close is not None:
@@ -353,7 +355,7 @@ class Waiting:
         self._info = info
         self._me = me
         self._emit = emit
-        self._wished = math.inf
+        self._alarm = math.inf
         """When this node has asked to be woken; infinity for never."""
         self._ended_at: float | None = None
         # After a restart, a sleep or a cut
@@ -394,7 +396,7 @@ class Waiting:
         if had_quorum and author in self._history.missing():  # else nobody waited for what comes with this link
             self.timeouts.came_back(author, now)
         if not had_quorum and self.has_quorum():
-            self._restart_patience(now)  # messages of the others are on their way
+            self._begin_patience_anew(now)  # messages of the others are on their way
         is_formed = self._history.position.step >= FORMED
         self._was_with_others = self._was_with_others or (is_formed and self.has_quorum())
 
@@ -407,7 +409,7 @@ class Waiting:
         """The time has come for which this node had asked; perhaps a little early, as clocks are."""
         for author in {*range(self._history.roster_size)} - {self._me, *self.linked}:
             self._away.setdefault(author, now)
-        self._wished = math.inf
+        self._alarm = math.inf
 
     def extend(self, seconds: float, now: float) -> None:
         """The owner waits longer: who can be put out is told again with the new time. The match still waits."""
@@ -419,30 +421,32 @@ class Waiting:
 
     def has_slept(self, now: float) -> bool:
         """Tell whether this machine has slept: nothing woke the match at the time it had asked for."""
-        return now > self._wished + limits.OVERSLEPT
+        return now > self._alarm + limits.OVERSLEPT
 
     def notice_sleep(self, now: float) -> None:
         """Start all patience again if this machine has slept; the others' with this node may have gone on."""
         if self.has_slept(now):
-            self._restart_patience(now)
+            self._begin_patience_anew(now)
 
-    def _restart_patience(self, now: float) -> None:
+    def _begin_patience_anew(self, now: float) -> None:
         if self._was_with_others:
             self._returned = now
-        self.timeouts.restart(range(self._history.roster_size), now)
-        self.voter.restart(now)
+        self.timeouts.begin_anew(range(self._history.roster_size), now)
+        self.voter.begin_anew(now)
 
-    def wish(self, due: float, now: float) -> bool:
-        """Tell whether to ask the owner to wake the match at this time. Waking too early costs less than a new time in
-        every step."""
-        if due < self._wished or self._wished <= now:
-            self._wished = due
+    def set_alarm(self, due: float, now: float) -> bool:
+        """Set when the match is to be woken, unless it will be woken before; tell whether its owner has to be asked.
+
+        Waking too early costs less than a new time in every step.
+        """
+        if due < self._alarm or self._alarm <= now:
+            self._alarm = due
             return due < math.inf
         return False
 
     def nothing_was_due(self, now: float) -> bool:
         """Tell whether no timer was due since the open step was opened, and nobody is missed."""
-        return now < min(self._wished, self.timeouts.earliest) and self._missed_since is None
+        return now < min(self._alarm, self.timeouts.earliest) and self._missed_since is None
 
     # The open step
 
@@ -498,9 +502,12 @@ class Waiting:
             return ()
         return tuple(author for author in self._history.position.base if author not in (self._me, *self._heard))
 
-    def is_restored(self, now: float) -> bool:
-        """Tell, once, that the others have shown enough of what they hold for this node to sign again: all players of
-        the base and all others who are linked; or more than half of the base, when patience with programs is over."""
+    def try_to_sign_again(self, now: float) -> bool:
+        """Let this node sign again once the others have shown enough of what they hold; tell, once, that they have.
+
+        Enough are all players of the base and all others who are linked; or more than half of the base, when patience
+        with programs is over.
+        """
         self._begun = now if self._begun is None else self._begun
         if self.may_sign:
             return False
@@ -589,7 +596,7 @@ class Waiting:
             self._show(Continued())
         if self._is_cut_off:
             self._is_cut_off = False
-            self.timeouts.restart(missing, now)
+            self.timeouts.begin_anew(missing, now)
 
     def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
         if not missing or now < self.timeouts.earliest:

@@ -136,9 +136,9 @@ class Activities:
         return Doing.GUEST if self.joining.is_waiting else Doing.IDLE
 
     @property
-    def playing(self) -> PlayerSession | None:
+    def session(self) -> PlayerSession | None:
         """The match that is played, else the latest proposal."""
-        return self.proposals.playing
+        return self.proposals.session
 
     @property
     def formed(self) -> PlayerSession | None:
@@ -149,14 +149,14 @@ class Activities:
     def sessions(self) -> tuple[PlayerSession, ...]:
         """The match that this node plays, or all that may become it, and the one before."""
         sessions = [*self.proposals.sessions]
-        sessions += [each for each in (self.playing, self.former) if each is not None and each not in sessions]
+        sessions += [each for each in (self.session, self.former) if each is not None and each not in sessions]
         return tuple(each for each in sessions if not each.is_claimed)
 
     def floors(self) -> tuple[Floor, ...]:
         """Return where words are said and heard."""
         if self.watching is not None:
             return self.watching.floors()
-        parts = (self.hosting, self.joining, self.playing, self.former)
+        parts = (self.hosting, self.joining, self.session, self.former)
         floors = (each.floor() for each in parts if each is not None)
         return tuple(floor for floor in floors if floor is not None)
 
@@ -169,7 +169,7 @@ class Activities:
 
         :raises NodeError: if a match goes on here, or a table is open.
         """
-        playing, watching = self.playing, self.watching
+        playing, watching = self.session, self.watching
         if self.doing is Doing.HOSTING:
             raise NodeError(ErrorCode.FAILED, "your table is already open")
         if self.formed is not None and not self.formed.is_over:

@@ -32,7 +32,7 @@ from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import TABLE_ID_BYTES, MalformedGenesisError, is_private
 from protocol.wire.names import is_table_name, ruleset_label
 
-Absence = Callable[[NodeError], None]
+OnMissing = Callable[[NodeError], None]
 """Is told why a table is not found. Then the table is waited for."""
 
 # How long ``join``, ``watch`` and ``rejoin`` try, in seconds. One address is given limits.HANDSHAKE to answer.
@@ -207,7 +207,7 @@ class Locator:
         await asyncio.sleep(seconds)
         return discovery.tables()
 
-    async def resolve(self, wanted: str | Sequence[Sighting], absent: Absence | None = None) -> tuple[Target, ...]:
+    async def resolve(self, wanted: str | Sequence[Sighting], absent: OnMissing | None = None) -> tuple[Target, ...]:
         """Return where a table is: ``NAME``, ``HOST:PORT``, a join line, or one that was sighted.
 
         :param wanted: if it was sighted, every sighting by that name.
@@ -246,7 +246,7 @@ class Locator:
             raise NodeError(ErrorCode.NOT_FOUND, f'{len(ids)} matches are called "{wanted}"', hint)
         return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
 
-    async def numbered(self, number: int, absent: Absence | None = None) -> tuple[Sighting, ...]:
+    async def numbered(self, number: int, absent: OnMissing | None = None) -> tuple[Sighting, ...]:
         """Return where tables are said to be whose short code has this number.
 
         :param absent: if given, a number that is not advertised yet is waited for.
@@ -273,7 +273,7 @@ class Locator:
         fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]],
         wanted: str,
         hint: str = "",
-        absent: Absence | None = None,
+        absent: OnMissing | None = None,
     ) -> tuple[Sighting, ...]:
         """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
 
@@ -309,7 +309,7 @@ class Locator:
         except DiscoveryUnavailable as error:
             raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
 
-    def _report(self, error: NodeError, absent: Absence | None) -> None:
+    def _report(self, error: NodeError, absent: OnMissing | None) -> None:
         """Raise why a table is not found; if it is worth waiting for, tell it instead."""
         if absent is None or is_cut_off(self._interface):
             raise error
@@ -321,7 +321,7 @@ class Locator:
             raise NodeError(ErrorCode.UNREACHABLE, f"cannot look for tables: {self.problem}", BY_LINE)
         return self._discovery
 
-    def playing(self, match: bytes) -> tuple[Address, ...]:
+    def addresses_of(self, match: bytes) -> tuple[Address, ...]:
         """Return where nodes that advertise a match have been sighted."""
         return tuple(address for sighting in self._sighted(match) for address in sighting.addresses)
 

@@ -165,7 +165,7 @@ class Node:
     @property
     def _session(self) -> Session | None:
         """The match that is proposed, running or watched."""
-        watching, playing = self._active.watching, self._active.playing
+        watching, playing = self._active.watching, self._active.session
         if playing is not None and not playing.match.is_called_off:
             return playing
         return watching.followed if watching is not None else None
@@ -521,17 +521,17 @@ class Node:
         :raises RulesError: if the move is illegal; nothing is lost, choose another.
         :raises NodeError: if that turn is over.
         """
-        if self._active.playing is None:
+        if self._active.session is None:
             return
         try:
-            self._active.playing.feed(Played(move, token))
+            self._active.session.feed(Played(move, token))
         except StaleMoveError as error:
             raise NodeError(ErrorCode.FAILED, str(error)) from None
 
     def concede(self) -> None:
         """Give up: this player is out with the next message that this node owes, also after a restart."""
-        if self._active.playing is not None:
-            self._active.playing.feed(Conceded())
+        if self._active.session is not None:
+            self._active.session.feed(Conceded())
 
     def wait_longer(self, seconds: float) -> None:
         """Wait longer for the players whom the match waits for, by this node's own patience: from its end on, or from
@@ -539,7 +539,7 @@ class Node:
 
         :raises NodeError: if the match waits for nobody.
         """
-        playing = self._active.playing
+        playing = self._active.session
         if playing is None or not playing.match.is_formed or not playing.match.history.missing():
             raise NodeError(ErrorCode.FAILED, "the match waits for nobody")
         playing.feed(Extended(seconds))

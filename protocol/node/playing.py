@@ -381,7 +381,7 @@ class Proposals:
         self._seed = b""
         """The secret of the next match."""
         self.sessions: tuple[PlayerSession, ...] = ()
-        self.playing: PlayerSession | None = None
+        self.session: PlayerSession | None = None
         """The match that is played, else the latest proposal."""
 
     def find(self, match: bytes) -> PlayerSession | None:
@@ -399,7 +399,7 @@ class Proposals:
     @property
     def formed(self) -> PlayerSession | None:
         """The match that this node plays, if it is formed."""
-        playing = self.playing
+        playing = self.session
         if playing is None or playing.is_given_up or playing.is_claimed or not playing.match.is_formed:
             return None
         return playing
@@ -451,18 +451,18 @@ class Proposals:
 
         stake = self._stake(match, genesis)
         proposed = Match(data, me, seed, party=self._owner.party, host=index[host], stake=stake)
-        self.playing = PlayerSession(self._runtime, proposed, occasion, self._audience, self, keep)
-        self._add(self.playing)
+        self.session = PlayerSession(self._runtime, proposed, occasion, self._audience, self, keep)
+        self._add(self.session)
         if link is not None:
-            self.playing.keep_link(host, lambda: link)
-        return self.playing
+            self.session.keep_link(host, lambda: link)
+        return self.session
 
     def resume(self, stored: StoredMatch) -> PlayerSession:
         """Return to a match as this node left it.
 
         :raises NodeError: if what is stored of it is damaged.
         """
-        self.playing = returned = self._stored(stored)
+        self.session = returned = self._stored(stored)
         returned.keep_links(resumed=True)
         returned.start(())
         if not stored.formed:
@@ -554,7 +554,7 @@ class Proposals:
         if playing.is_given_up:
             self._runtime.loop.call_later(limits.BOUND, self._stop_dialling, playing)
         else:
-            self.playing = playing
+            self.session = playing
             self._audience.post(Propose(playing.match.history.genesis_data))
             self._tell_formed()
 
@@ -573,10 +573,10 @@ class Proposals:
                 each.feed(Withdrawn())
             elif not each.match.has_committed:
                 self._drop(each)
-        self.playing = None
+        self.session = None
 
     def close(self) -> None:
         """Close all of them."""
-        for each in (*self.sessions, self.playing):
+        for each in (*self.sessions, self.session):
             if each is not None:
                 each.close()

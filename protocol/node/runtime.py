@@ -94,7 +94,7 @@ class Runtime:
     def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
         """Return where a player may be reached: where this node reached them before, newest first; the ``known``
         addresses; and where nodes that advertise the match have been sighted. An address of this node is none."""
-        candidates = dict.fromkeys((*self.store.addresses(identity), *known, *self.locator.playing(match)))
+        candidates = dict.fromkeys((*self.store.addresses(identity), *known, *self.locator.addresses_of(match)))
         own = set(self.mesh.addresses)
         return [address for address in candidates if address not in own]
 

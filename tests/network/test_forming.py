@@ -76,7 +76,7 @@ def withholds(what: Kind) -> Callable[[bytes, Frame], bool]:
 
 
 def session(person: Person) -> PlayerSession:
-    playing = person.node._active.playing
+    playing = person.node._active.session
     assert playing is not None
     return playing
 

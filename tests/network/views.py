@@ -53,7 +53,7 @@ def proposals(player: HasNode) -> Proposals:
 
 def playing(player: HasNode) -> PlayerSession:
     """The match that a node plays, else the latest proposal."""
-    session = proposals(player).playing
+    session = proposals(player).session
     assert session is not None
     return session
 

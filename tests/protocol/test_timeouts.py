@@ -27,7 +27,7 @@ class Waiting:
             self.now = self.clock.due((1,), NOBODY)
             self.clock.came_back(1, self.now)
         self.now = self.clock.due((1,), NOBODY)
-        self.clock.arrived(1, self.now)
+        self.clock.charge(1, self.now)
         return self.now - began
 
 
@@ -69,9 +69,9 @@ def test_a_witness_is_waited_for_only_for_the_grace() -> None:
 def test_a_machine_that_slept_waits_anew_and_charges_nobody() -> None:
     waiting = Waiting()
     waiting.clock.open_step(b"slept", is_choice=False, now=0.0)
-    waiting.clock.restart((1,), 3600.0)
+    waiting.clock.begin_anew((1,), 3600.0)
     assert waiting.clock.due((1,), NOBODY) == 3600 + PATIENCE.automatic
-    waiting.clock.arrived(1, 3600.0 + PATIENCE.automatic)
+    waiting.clock.charge(1, 3600.0 + PATIENCE.automatic)
     waiting.now = 4000.0
     assert waiting.step() == PATIENCE.automatic
 

@@ -56,7 +56,7 @@ def kept_to_itself() -> AbstractContextManager[object]:
 
     def bad(self: Proposals, playing: PlayerSession) -> None:
         if not playing.is_given_up:
-            self.playing = playing
+            self.session = playing
             self._tell_formed()
 
     return patch.object(Proposals, "became_formed", bad)
