@@ -161,7 +161,7 @@ class Activities:
         return tuple(floor for floor in floors if floor is not None)
 
     def _formed(self) -> None:
-        self.joining.has_begun = True
+        self.joining.formed()
         self.runtime.in_background(self._advertise_match())
 
     def leave_behind(self) -> None:
@@ -243,10 +243,10 @@ class Activities:
         """Watch from now on whether this machine sleeps or its addresses change."""
         if self._minding is None:
             self._is_cut_off = is_cut_off(self._interface)
-            work = watch_network(self._interface, self.surroundings_changed)
+            work = watch_network(self._interface, self.interfaces_changed)
             self._minding = self.runtime.in_background(work)
 
-    async def surroundings_changed(self) -> None:
+    async def interfaces_changed(self) -> None:
         """Dial all peers again, and look for tables again."""
         log.warning("this machine slept or its interfaces have changed: all are dialled again")
         self._tell_whose_network_is_down()

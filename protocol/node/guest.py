@@ -73,8 +73,8 @@ class Guest:
         self._door = door
         self._wanted: Target | None = None
         self._seat: GuestTable | None = None
-        self.has_begun = False
-        """The match of this table is formed. Set by the owner of this object."""
+        self._has_begun = False
+        """The match of this table is formed."""
         self._ledgers: TableLedgers | None = None
         """The purses at a table with stakes."""
         self._proposed: Propose | None = None
@@ -169,7 +169,7 @@ class Guest:
     def take(self, identity: bytes, frame: Table | Propose | Seat | Refuse | ShowLedger) -> None:
         """Take a frame from the host, until the match has begun; from others nothing."""
         seat = self._seat
-        if seat is None or identity != seat.host or self.has_begun:
+        if seat is None or identity != seat.host or self._has_begun:
             return
         try:
             if isinstance(frame, Refuse):
@@ -287,13 +287,13 @@ class Guest:
         self._runtime.post(seat.host, JoinTable(own.wire))
 
     def _sit_again(self) -> None:
-        if self._seat is not None and not self.has_begun:
+        if self._seat is not None and not self._has_begun:
             self._sit_down(self._seat)
 
     def _refuse_purse(self, identity: bytes, _: str, reason: str) -> None:
         """Leave a table because of a purse there, perhaps this player's own."""
         seat = self._seat
-        if seat is None or self.has_begun:
+        if seat is None or self._has_begun:
             return
         names = {key: name for name, key in (seat.shown.players if seat.shown is not None else ())}
         is_own = identity == self._runtime.identity.public
@@ -306,7 +306,7 @@ class Guest:
         self._close(RefuseCode.REFUSED, reason)
 
     def _look_again(self) -> None:
-        if self._seat is not None and self._proposed is not None and not self.has_begun:
+        if self._seat is not None and self._proposed is not None and not self._has_begun:
             self._consider(self._seat, self._proposed)
 
     def _leave_ledgers(self) -> None:
@@ -317,7 +317,7 @@ class Guest:
     def lost(self, identity: bytes, reason: str) -> None:
         """A link is down. Without the host the table is gone; but while a match forms, the host has time to come back,
         and a match that binds this node may still begin."""
-        if self._seat is None or identity != self._seat.host or self.has_begun:
+        if self._seat is None or identity != self._seat.host or self._has_begun:
             return
         self._gone = reason
         is_hopeless = reason == LEFT or not self._proposals.is_alive
@@ -328,19 +328,23 @@ class Guest:
 
     def _look_for_host(self) -> None:
         """Close if the host is gone, unless the match may begin without it."""
-        is_over = self._seat is None or self.has_begun or self._proposals.is_bound
+        is_over = self._seat is None or self._has_begun or self._proposals.is_bound
         if not is_over and not self._runtime.mesh.is_linked(self.host):
             self._close(RefuseCode.CLOSED, host_gone(self._gone))
 
+    def formed(self) -> None:
+        """The match of this table is formed: it is a table no more."""
+        self._has_begun = True
+
     def withdrawn(self) -> None:
         """The proposed match is not played. The host may propose another one, if it is there."""
-        if self._seat is not None and not self.has_begun and not self._runtime.mesh.is_linked(self.host):
+        if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(self.host):
             self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
 
     def gave_up(self) -> None:
         """The proposed match was not formed in time: leave the table, if that was not left already."""
         was_left = self._wanted is not None and self._seat is None
-        if not self.has_begun and not was_left:
+        if not self._has_begun and not was_left:
             self._close(RefuseCode.CLOSED, "the match that was proposed has not begun in time")
 
     def floor(self) -> Floor | None:
@@ -349,7 +353,7 @@ class Guest:
             return None
         own, host = self._runtime.identity.public, self._seat.host
         others = {key: self._runtime.player(name, key) for name, key in self._seat.shown.players if key != own}
-        reach = () if self.has_begun or not self._runtime.mesh.is_linked(host) else (host,)
+        reach = () if self._has_begun or not self._runtime.mesh.is_linked(host) else (host,)
         return Floor(self._seat.id, others, relays=(host,), reach=reach, is_open=bool(self.customs.talk))
 
     def leave(self) -> None:
@@ -363,7 +367,7 @@ class Guest:
     @property
     def is_waiting(self) -> bool:
         """This node has a seat at a table whose match has not begun."""
-        return self._seat is not None and not self.has_begun
+        return self._seat is not None and not self._has_begun
 
     @property
     def host(self) -> bytes:

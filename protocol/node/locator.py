@@ -207,11 +207,13 @@ class Locator:
         await asyncio.sleep(seconds)
         return discovery.tables()
 
-    async def resolve(self, wanted: str | Sequence[Sighting], absent: OnMissing | None = None) -> tuple[Target, ...]:
+    async def resolve(
+        self, wanted: str | Sequence[Sighting], on_missing: OnMissing | None = None
+    ) -> tuple[Target, ...]:
         """Return where a table is: ``NAME``, ``HOST:PORT``, a join line, or one that was sighted.
 
         :param wanted: if it was sighted, every sighting by that name.
-        :param absent: if given, a name that is not advertised yet is waited for.
+        :param on_missing: if given, a name that is not advertised yet is waited for.
         :returns: for a name a target for each table that was told of by it, also before something else was told.
         :raises NodeError: if nothing is known of it, or it cannot be joined any more.
         """
@@ -219,7 +221,7 @@ class Locator:
             if (direct := direct_target(wanted)) is not None:
                 return (direct,)
             hint = A_CODE if looks_like_a_part_of_a_code(wanted) else ""
-            told = await self._find(partial(tables_called, name=wanted), wanted, hint, absent)
+            told = await self._find(partial(tables_called, name=wanted), wanted, hint, on_missing)
         else:
             told = tuple(wanted)
         return _open_targets(told)
@@ -246,10 +248,10 @@ class Locator:
             raise NodeError(ErrorCode.NOT_FOUND, f'{len(ids)} matches are called "{wanted}"', hint)
         return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
 
-    async def numbered(self, number: int, absent: OnMissing | None = None) -> tuple[Sighting, ...]:
+    async def numbered(self, number: int, on_missing: OnMissing | None = None) -> tuple[Sighting, ...]:
         """Return where tables are said to be whose short code has this number.
 
-        :param absent: if given, a number that is not advertised yet is waited for.
+        :param on_missing: if given, a number that is not advertised yet is waited for.
         :raises NodeError: if there is none, or this machine cannot do multicast.
         """
         discovery = await self._working()
@@ -257,7 +259,7 @@ class Locator:
         hint = "type the code as the host sees it now, or the long join line below it"
         try:
             if not await _appear(discovery, lambda: discovery.numbered(number), FINDING):
-                self._report(NodeError(ErrorCode.NOT_FOUND, problem, hint), absent)
+                self._report(NodeError(ErrorCode.NOT_FOUND, problem, hint), on_missing)
                 await _appear(discovery, lambda: discovery.numbered(number))
             await asyncio.sleep(SETTLING)
             return discovery.numbered(number)
@@ -273,7 +275,7 @@ class Locator:
         fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]],
         wanted: str,
         hint: str = "",
-        absent: OnMissing | None = None,
+        on_missing: OnMissing | None = None,
     ) -> tuple[Sighting, ...]:
         """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
 
@@ -281,7 +283,7 @@ class Locator:
         ``wanted`` will do. A table whose match begins is known by two ids for a moment.
 
         :param hint: for the error, if no name is near.
-        :param absent: if given, the search has no end. From then on only the whole name will do: nobody looks on.
+        :param on_missing: if given, the search has no end. From then on only the whole name will do: nobody looks on.
         :raises NodeError: if there is none.
         """
         discovery = await self._working()
@@ -294,7 +296,7 @@ class Locator:
 
         fitting = begun
         if not await _appear(discovery, found, FINDING) and not begun():
-            self._report(_not_found(wanted, discovery.tables(), hint, self._interface), absent)
+            self._report(_not_found(wanted, discovery.tables(), hint, self._interface), on_missing)
             await _appear(discovery, fitting := found)
         await asyncio.sleep(SETTLING)
         await _appear(discovery, lambda: len(_ids(found())) < 2, FINDING)
@@ -309,11 +311,11 @@ class Locator:
         except DiscoveryUnavailable as error:
             raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
 
-    def _report(self, error: NodeError, absent: OnMissing | None) -> None:
+    def _report(self, error: NodeError, on_missing: OnMissing | None) -> None:
         """Raise why a table is not found; if it is worth waiting for, tell it instead."""
-        if absent is None or is_cut_off(self._interface):
+        if on_missing is None or is_cut_off(self._interface):
             raise error
-        absent(error)
+        on_missing(error)
 
     async def _working(self) -> Discovery:
         await self.start()

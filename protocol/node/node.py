@@ -362,7 +362,7 @@ class Node:
     async def join(
         self,
         target: str | Sequence[Sighting],
-        absent: Callable[[NodeError], None] | None = None,
+        on_missing: Callable[[NodeError], None] | None = None,
         pending: Callable[[], None] | None = None,
         *,
         is_pledged: bool = True,
@@ -370,18 +370,18 @@ class Node:
         """Sit down at a table: ``NAME``, ``HOST:PORT``, a join line or a short code. Returns when admitted.
 
         :param target: a text, or all sightings with the name of a sighted table.
-        :param absent: if given, a table that is not advertised is waited for, after ``absent`` was told the reason.
+        :param on_missing: if given, a table that is not advertised is waited for, and the reason told.
         :param pending: called when the person who hosts the table is asked whether this node gets a seat.
         :param is_pledged: False if the owner has chosen no pledge. Then no seat is taken where it matters.
         :raises NodeError: if nobody is found or reached there, more than one answers for the name, or this player is
             not admitted, or has to choose a pledge.
         """
-        if absent is not None:
+        if on_missing is not None:
             self._active.watch_network()
         if (code := _typed_code(target)) is not None:
-            wanted = await self._inquiry.find_by_code(code, await self._locator.numbered(code.number, absent))
+            wanted = await self._inquiry.find_by_code(code, await self._locator.numbered(code.number, on_missing))
         else:
-            (wanted,) = await self._inquiry.choose("join", lambda: self._locator.resolve(target, absent))
+            (wanted,) = await self._inquiry.choose("join", lambda: self._locator.resolve(target, on_missing))
         self._active.leave_behind()
         self._active.proposals.serve_given_up()
         await self._active.listen(self._port)

@@ -72,7 +72,7 @@ async def guest_who_hears_of(people: Company, name: str, *addresses: Address) ->
     """Open a node that is told these addresses, in this order, for every number."""
     guest = await people.sit(name)
 
-    async def numbered(number: int, absent: Callable[[NodeError], None] | None = None) -> tuple[Sighting, ...]:
+    async def numbered(number: int, on_missing: Callable[[NodeError], None] | None = None) -> tuple[Sighting, ...]:
         said = Advertisement("00c0ffee", "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION, number)
         return tuple(Sighting(said, (each,), str(each)) for each in addresses)
 

@@ -340,7 +340,7 @@ async def test_after_sleep_all_links_are_made_anew(people: Company) -> None:
     await in_mid_match(guest)
     before = dict(host.node._mesh._peers)
     await asyncio.sleep(limits.REPLACEMENT)
-    await host.node._active.surroundings_changed()
+    await host.node._active.interfaces_changed()
     await host.until_true(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
     guest.go_on()
     await agree(host, guest)
