@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, Protocol
 
 from p2pdice.counting import Counting
-from p2pdice.motes import Die, Group, Mote, Target
+from p2pdice.motes import Die, Group, Mote, PowerTarget
 from p2pdice.moves import Hand, Wager
 from p2pdice.state import Call, Mischief, Phase, Reason, State
 
@@ -253,7 +253,7 @@ class PowerPlayed(_Event):
     type: ClassVar[str] = "power"
     seat: int
     die: Die
-    target: Target
+    target: PowerTarget
     """A seat, the die that is taken, swapped in or destroyed, or the one that an answer is to stop."""
 
 

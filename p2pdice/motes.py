@@ -33,7 +33,7 @@ class Die(NamedTuple):
         return f"{self.mote}@{self.seat}"
 
 
-Target = Die | int | None
+PowerTarget = Die | int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

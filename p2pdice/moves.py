@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from p2pdice.errors import MalformedMove
-from p2pdice.motes import ALIASES, CROWN_EXAMPLE, LOSE_EXAMPLE, MOTES, NOTATION, Die, Target
+from p2pdice.motes import ALIASES, CROWN_EXAMPLE, LOSE_EXAMPLE, MOTES, NOTATION, Die, PowerTarget
 
 MAX_QUANTITY: Final = 999
 """The wire's limit, above any number of dice: ten cups of 99 hold 990."""
@@ -72,7 +72,7 @@ class Power:
     """
 
     die: Die
-    target: Target = None
+    target: PowerTarget = None
     """A die or a seat, if the power of this mote takes one: see :attr:`p2pdice.motes.Notation.target`."""
 
     def __post_init__(self) -> None:

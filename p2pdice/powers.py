@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Literal
 
 from p2pdice.events import DieGained, Event, Names, PowerEvent, PowerPlayed
-from p2pdice.motes import NOTATION, Die, Group, Mote, Target
-from p2pdice.state import Effect, Lasting, Mischief, State
+from p2pdice.motes import NOTATION, Die, Group, Mote, PowerTarget
+from p2pdice.state import Lasting, Mischief, StackedEffect, State
 
 Color = Literal["white", "grey", "yellow", "blue", "red", "black"]
 
 
-def has_target(state: State, motes: Mischief, effect: Effect) -> bool:
+def has_target(state: State, motes: Mischief, effect: StackedEffect) -> bool:
     """Whether the seat is still live, or the die still in the graveyard."""
     return effect.target in state.live if isinstance(effect.target, int) else motes.is_buried(effect.target)
 
@@ -44,9 +44,9 @@ class MotePower:
     mote: Mote
 
     # Rules
-    targets: Callable[[State, Mischief, int, Die], Iterable[Target]]
+    targets: Callable[[State, Mischief, int, Die], Iterable[PowerTarget]]
     """From the state, the table, a seat and its die: the targets of the die now, in the order of a menu."""
-    take_effect: Callable[[Mischief, Effect, int], tuple[Event, ...]]
+    take_effect: Callable[[Mischief, StackedEffect, int], tuple[Event, ...]]
     """From the table, the effect and the face of the public die (0 without a roll): the events.
 
     A Redeemed effect without a target is on the seat that played it. That of a Cursed die is still on top of the
@@ -59,7 +59,7 @@ class MotePower:
     outcomes: tuple[int, ...] = ()
     """A face of the public die that is rolled when it resolves for each result, all equally likely; () without a roll.
     For Cursed dice only."""
-    has_target: Callable[[State, Mischief, Effect], bool] = has_target
+    has_target: Callable[[State, Mischief, StackedEffect], bool] = has_target
     """Whether an effect of the night still has its target; without it, it does nothing."""
     lasting: type[Lasting] | None = None
     """Its effects that last, if any do; their name is in its :class:`~p2pdice.motes.Notation`."""
@@ -92,7 +92,7 @@ class MotePower:
         return f"{'an' if self.mote[0] in 'aeiou' else 'a'} {self.mote.capitalize()}"
 
 
-def others_buried(_state: State, motes: Mischief, _seat: int, die: Die) -> Iterable[Target]:
+def others_buried(_state: State, motes: Mischief, _seat: int, die: Die) -> Iterable[PowerTarget]:
     """Yield every other die of the graveyard."""
     return (other for other, _ in motes.graveyard if other != die)
 
@@ -100,7 +100,7 @@ def others_buried(_state: State, motes: Mischief, _seat: int, die: Die) -> Itera
 # Light takes a die back from the graveyard.
 
 
-def _take(motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+def _take(motes: Mischief, effect: StackedEffect, _face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, Die)
     return (DieGained(effect.by, len(motes.cups[effect.by]) + 1, effect.target),)
 
@@ -156,11 +156,11 @@ class ImmunityGained(PowerEvent):
         return f"{names.does(self.seat, 'is', 'are')} shielded: the next call on {names.who(self.seat)} doesn't count."
 
 
-def _if_not_immune(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+def _if_not_immune(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[PowerTarget]:
     return () if seat in motes.immune else (None,)
 
 
-def _protect(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+def _protect(_motes: Mischief, effect: StackedEffect, _face: int) -> tuple[Event, ...]:
     return (ImmunityGained(effect.by),)
 
 
@@ -193,7 +193,7 @@ GREY: Final = MotePower(
 # Neutral comes back into the cup, and another die goes to the graveyard in its place.
 
 
-def _others_in_cup(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+def _others_in_cup(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[PowerTarget]:
     return (other for other in motes.cups[seat] if other.mote != "neutral")
 
 
@@ -203,7 +203,7 @@ def _swap(motes: Mischief, played: PowerPlayed) -> Mischief:
     return swapped.with_cup(played.seat, (*swapped.cups[played.seat], played.die))
 
 
-def _nothing_more(_motes: Mischief, _effect: Effect, _face: int) -> tuple[Event, ...]:
+def _nothing_more(_motes: Mischief, _effect: StackedEffect, _face: int) -> tuple[Event, ...]:
     return ()
 
 
@@ -246,15 +246,15 @@ class PowerStopped(PowerEvent):
         return f"{names.whose(self.seat)} Blue stops {names.die(self.die, self.seat)}. Both are spent."
 
 
-def _no_target(_state: State, _motes: Mischief, _seat: int, _die: Die) -> Iterable[Target]:
+def _no_target(_state: State, _motes: Mischief, _seat: int, _die: Die) -> Iterable[PowerTarget]:
     return (None,)
 
 
-def _is_on_stack(_state: State, motes: Mischief, effect: Effect) -> bool:
+def _is_on_stack(_state: State, motes: Mischief, effect: StackedEffect) -> bool:
     return any(other.die == effect.target for other in motes.stack)
 
 
-def _stop(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+def _stop(_motes: Mischief, effect: StackedEffect, _face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, Die)
     return (PowerStopped(effect.by, effect.target),)
 
@@ -339,7 +339,7 @@ class BlockEnded(PowerEvent):
         return f"{names.whose(self.seat)} Red no longer keeps {target} from playing {self.group.capitalize()} dice."
 
 
-def _other_players(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+def _other_players(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[PowerTarget]:
     return (other for other in state.live if other != seat)
 
 
@@ -348,7 +348,7 @@ def _unblock(effect: Lasting, leader: int) -> PowerEvent | None:
     return BlockEnded(effect.by, effect.seat, effect.group) if leader == effect.by else None
 
 
-def _block(_motes: Mischief, effect: Effect, face: int) -> tuple[Event, ...]:
+def _block(_motes: Mischief, effect: StackedEffect, face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, int)
     return (PlayerBlocked(effect.by, effect.target, face, "cursed" if face % 2 else "redeemed"),)
 
@@ -393,7 +393,7 @@ class DieDestroyed(PowerEvent):
         return f"{names.whose(self.seat)} Dark destroys {names.die(self.die, self.seat)}."
 
 
-def _destroy(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+def _destroy(_motes: Mischief, effect: StackedEffect, _face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, Die)
     return (DieDestroyed(effect.by, effect.target),)
 

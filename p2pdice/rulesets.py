@@ -20,7 +20,7 @@ MAX_CUP: Final = 99
 MAX_START: Final = 10
 """The most dice per player at the start."""
 
-Value = str | int | bool | None
+OptionValue = str | int | bool | None
 
 
 class Option(NamedTuple):
@@ -34,7 +34,7 @@ class Option(NamedTuple):
     high: int = 0
     """Bounds of a number; 0 for other options."""
 
-    def read(self, value: object) -> Value:
+    def read(self, value: object) -> OptionValue:
         """Return the attribute's value for the wire value or ``--set`` text ``value``.
 
         :raises RulesetError: naming what the option accepts.
@@ -47,12 +47,12 @@ class Option(NamedTuple):
             return value
         raise RulesetError(f"{self.name}={_shown(value)} is not possible: {self.name} is {self._accepted()}")
 
-    def read_text(self, text: str) -> Value:
+    def read_text(self, text: str) -> OptionValue:
         """Return the attribute's value for a text, where numbers are spelled in decimal digits."""
         digits = self.high and text.isascii() and text.isdigit() and len(text) <= len(str(self.high))
         return self.read(int(text) if digits else text)
 
-    def write(self, value: Value) -> str | int:
+    def write(self, value: OptionValue) -> str | int:
         """Return the wire value: text, or an integer for a number."""
         if value is None:
             return "none"
@@ -151,7 +151,7 @@ class Ruleset:
 
         :raises RulesetError: if an option is unknown, missing or there twice, or a value or combination is refused.
         """
-        values: dict[str, Value] = {}
+        values: dict[str, OptionValue] = {}
         for name, value in options:
             option = _option(name)
             if option.attribute in values:

@@ -139,7 +139,7 @@ class Buried(NamedTuple):
     """The seat that put it there. No other may play it."""
 
 
-class Effect(NamedTuple):
+class StackedEffect(NamedTuple):
     """A power of the night that was played and has not resolved."""
 
     die: Die
@@ -161,7 +161,7 @@ class Mischief(NamedTuple):
     """In order of arrival."""
     removed: tuple[Die, ...] = ()
     """Out of the game, in order of leaving it."""
-    stack: tuple[Effect, ...] = ()
+    stack: tuple[StackedEffect, ...] = ()
     """The last one is on top, and resolves first."""
     actor: int = NOBODY
     """The seat that played the effect at the bottom of the stack; :data:`NOBODY` while it is empty."""

@@ -37,7 +37,7 @@ from p2pdice.motes import GROUP_OF, MOTES, NOTATION, Die, Group
 from p2pdice.moves import FACES, Lose, Pass, Power, Roll, Rolled
 from p2pdice.powers import POWERS
 from p2pdice.rounds import clear_table, end_match, is_decided, pass_lead, shake, start_bidding
-from p2pdice.state import NOBODY, Effect, Exit, Expect, Mischief, Phase, State, live_from, next_live
+from p2pdice.state import NOBODY, Exit, Expect, Mischief, Phase, StackedEffect, State, live_from, next_live
 
 # The change that each event makes
 
@@ -96,7 +96,7 @@ def _played(motes: Mischief, event: PowerPlayed) -> Mischief:
     if GROUP_OF[event.die.mote] == "redeemed":
         return motes
     assert event.target is not None
-    stack = (*motes.stack, Effect(event.die, event.seat, event.target))
+    stack = (*motes.stack, StackedEffect(event.die, event.seat, event.target))
     return motes._replace(stack=stack, actor=motes.actor if motes.stack else event.seat)
 
 
@@ -254,7 +254,7 @@ def power_used(state: State, seat: int, move: Power) -> Transition:
     check_playable(state, seat, move)
     played = PowerPlayed(seat, move.die, move.target)
     state = after(state, played)
-    effect = Effect(move.die, seat, seat if move.target is None else move.target)
+    effect = StackedEffect(move.die, seat, seat if move.target is None else move.target)
     events = POWERS[move.die.mote].take_effect(_mischief(state), effect, 0)
     return _then((played, *events), _ask_after(reduce(after, events, state), seat))
 

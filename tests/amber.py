@@ -8,8 +8,8 @@ from random import Random
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from p2pdice.events import Event, Names, PowerEvent
-from p2pdice.motes import Die, Group, Mote, Target
-from p2pdice.state import Effect, Lasting, Mischief, State
+from p2pdice.motes import Die, Group, Mote, PowerTarget
+from p2pdice.state import Lasting, Mischief, StackedEffect, State
 
 if TYPE_CHECKING:  # the house players stand on the rules, which take this module in
     from p2pdice.moves import Power
@@ -71,11 +71,11 @@ class PlayerFreed(PowerEvent):
         return f"{names.does(self.target, 'is', 'are')} free of {names.whose(self.seat)} amber."
 
 
-def targets(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+def targets(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[PowerTarget]:
     return (other for other in state.live if other != seat)
 
 
-def throw(_motes: Mischief, effect: Effect, face: int) -> tuple[Event, ...]:
+def throw(_motes: Mischief, effect: StackedEffect, face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, int)
     return (AmberMelted(effect.by),) if face == 6 else (PlayerCaught(effect.by, effect.target, face),)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas, Size
     from cli.table.scene import Scene
-    from p2pdice.state import Effect, Mischief, PlacedBid, State
+    from p2pdice.state import Mischief, PlacedBid, StackedEffect, State
 
 EACH: Final = 2
 """The custom by which everybody may look at the odds."""
@@ -496,7 +496,7 @@ def _phases(canvas: Canvas, now: str, x: int, y: int, columns: int) -> None:
         at = canvas.put(at, y, part, "counts" if is_now else "quiet", bold=bool(is_now))
 
 
-def _effect(board: Board, effect: Effect) -> str:
+def _effect(board: Board, effect: StackedEffect) -> str:
     """Return who plays what: ``Cleo plays Dark to destroy your Light``."""
     die, by, target = effect
     aim = board.seating.who(target) if isinstance(target, int) else board.seating.die(target, by)

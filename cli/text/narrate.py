@@ -43,7 +43,7 @@ from p2pdice.moves import Bid, Exact, Liar
 from p2pdice.views import View
 from protocol import events as node
 from protocol.errors import RefuseCode
-from protocol.storage.home import home_of
+from protocol.storage.home import home_around
 
 _ODDS: Final = ("Nobody is shown odds here.", "Everybody is shown odds here.", "")
 _TALK: Final = ("", "Spectators may talk.")
@@ -399,5 +399,5 @@ def words_for(path: Path, name: str) -> tuple[str | Path, ...]:
 
     :param name: of the file in its home.
     """
-    home = home_of(path)
+    home = home_around(path)
     return (path,) if home is None else (name, *home_words(home))

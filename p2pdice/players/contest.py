@@ -15,7 +15,7 @@ from p2pdice.rulesets import Ruleset
 from p2pdice.state import Expect, State
 from p2pdice.views import View
 
-Note = Callable[[Input, tuple[Hand, ...]], None]
+OnInput = Callable[[Input, tuple[Hand, ...]], None]
 """Called with each input of a match, and the hands by seat."""
 
 
@@ -58,7 +58,7 @@ class DrawnDice:
         return tuple(self._rng.choices(GROUPS, k=players))
 
 
-def contest(ruleset: Ruleset, players: Sequence[Player], dice: Random, note: Note = _no_note) -> State:
+def contest(ruleset: Ruleset, players: Sequence[Player], dice: Random, note: OnInput = _no_note) -> State:
     """Play a match to its end, and return the state then.
 
     :param players: by seat; the first leader is drawn.
@@ -88,7 +88,7 @@ class Course:
     """
 
     def __init__(
-        self, ruleset: Ruleset, players: int, dice: Dice, tell: Callable[[Event], None], note: Note = _no_note
+        self, ruleset: Ruleset, players: int, dice: Dice, tell: Callable[[Event], None], note: OnInput = _no_note
     ) -> None:
         self.state = new_match(ruleset, players, dice.leader(players))
         self.asked: View | None = None

@@ -27,7 +27,7 @@ LEAST_REACH: Final = 0.003
 """To save space, a policy leaves out sequences and hands that a player's own bids make less likely than this."""
 
 
-class Depth:
+class SequenceLevel:
     """The bid sequences of one length."""
 
     def __init__(self, sequences: list[tuple[Bid, ...]]) -> None:
@@ -53,16 +53,16 @@ class Depth:
         return sums
 
 
-def levels_of(state: State) -> list[Depth]:
+def levels_of(state: State) -> list[SequenceLevel]:
     """Return the bid sequences of the round that begins in this state; the first level has the empty one."""
-    levels = [Depth([()])]
+    levels = [SequenceLevel([()])]
     states = [state]
     while True:
         following = [(row, bid, apply(at, Play(at.turn, bid))[0]) for row, at in enumerate(states) for bid in bids(at)]
         if not following:
             return levels
         levels[-1].follow([row for row, _, _ in following])
-        levels.append(Depth([(*levels[-1].sequences[row], bid) for row, bid, _ in following]))
+        levels.append(SequenceLevel([(*levels[-1].sequences[row], bid) for row, bid, _ in following]))
         states = [at for _, _, at in following]
 
 

@@ -28,10 +28,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 
+from p2pdice.events import Transition
 from protocol.consensus.ballot import elect, leavers
 from protocol.consensus.branches import Outcome
 from protocol.consensus.kinds import RULES, Vote, contradiction, read_vote, state_hash
-from protocol.consensus.position import FORMED, Position, Purpose, Transition
+from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.rule import MisconductError, OtherStateError, RejectedMessageError, Slot
 from protocol.consensus.steps import advance, tip_after
 from protocol.crypto.keys import PublicKey

@@ -28,11 +28,12 @@ from typing import Any, Final, NamedTuple, TypeGuard, cast
 
 from p2pdice.engine import apply
 from p2pdice.errors import RulesError
+from p2pdice.events import Transition
 from p2pdice.moves import Bid, Concede, Hands, Play, Roll, Rolled, Stakes, Wager, parse_move
 from p2pdice.plurals import plural
 from p2pdice.stakes import check_wager
 from p2pdice.state import Expect, State, plain
-from protocol.consensus.position import Commitments, Deal, Lock, Position, Purpose, Stage, Transition
+from protocol.consensus.position import Commitments, Deal, Lock, Position, Purpose, Stage
 from protocol.consensus.rule import (
     Closing,
     Countersigned,

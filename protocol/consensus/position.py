@@ -12,10 +12,6 @@ from p2pdice.state import State
 from protocol.crypto.hashing import Context, hand
 from protocol.wire.messages import Kind, Signed
 
-Transition = tuple[State, tuple[Event, ...]]
-"""The state of the game after a move, and the events on the way."""
-
-
 FORMED: Final = 2
 """The first step of a formed match. In the steps before it everybody signs the genesis and COMMIT of the first roll."""
 

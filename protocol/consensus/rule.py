@@ -11,9 +11,10 @@ from enum import Enum
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
 from p2pdice.engine import apply
+from p2pdice.events import Transition
 from p2pdice.moves import Input, Stake
 from p2pdice.state import State
-from protocol.consensus.position import Position, Purpose, Stage, Transition
+from protocol.consensus.position import Position, Purpose, Stage
 from protocol.crypto.hashing import HASH_BYTES, Context
 from protocol.errors import LocalError, PeerError
 from protocol.wire.canonical import Value

@@ -22,12 +22,13 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from p2pdice.engine import new_match
+from p2pdice.events import Transition
 from p2pdice.motes import TWIN_SOULS
 from p2pdice.moves import MAX_COINS, Concede, Evict, Play, Pledges, Wager
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from p2pdice.state import Expect, State
 from protocol.consensus.kinds import RULES, SCRIPTS, state_hash
-from protocol.consensus.position import ROLLS, Commitments, Position, Purpose, Transition
+from protocol.consensus.position import ROLLS, Commitments, Position, Purpose
 from protocol.consensus.rule import Closing, feed
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.canonical import NotCanonicalError, decode, encode

@@ -48,7 +48,7 @@ PAIR: Final = 8
 
 
 @dataclass(slots=True)
-class _Peer:
+class _PeerState:
     """What a node knows about a linked peer."""
 
     waste: Bucket
@@ -81,7 +81,7 @@ class CatchUp:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
         self._history = replica.history
-        self._peers: dict[int, _Peer] = {}
+        self._peers: dict[int, _PeerState] = {}
         self._answers: Buckets[int] = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
         self._waste: Buckets[int] = Buckets(limits.WASTE_RATE, limits.WASTE_BURST, limits.ASKERS)
         self._lists: dict[int, tuple[Need, list[Signed]]] = {}
@@ -93,7 +93,7 @@ class CatchUp:
 
     def linked(self, author: int, now: float) -> None:
         """The link is up. Frames on the link before may be lost."""
-        self._peers[author] = _Peer(self._waste.bucket(author, now))
+        self._peers[author] = _PeerState(self._waste.bucket(author, now))
         self._tell_at = min(self._tell_at, now + limits.KEEPALIVE)
 
     def lost(self, author: int) -> None:
@@ -155,7 +155,7 @@ class CatchUp:
                 peer.asked = now
                 yield author, peer.need
 
-    def _compare(self, author: int, peer: _Peer, mine: Have, now: float) -> None:
+    def _compare(self, author: int, peer: _PeerState, mine: Have, now: float) -> None:
         if peer.answering is not None and now >= peer.asked + ANSWER:
             peer.need = None  # its new HAVE tells whether to ask again
         if peer.have is None or peer.need is not None:

@@ -18,7 +18,7 @@ import ifaddr
 
 from protocol.limits import OVERSLEPT
 
-Host = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 
 _BESIDE_THE_LAN: Final = re.compile(
     r"(awdl|br-|cali|cni|cscotun|docker|flannel|ipsec|kube|llw|lxc|lxd|nordlynx|podman|ppp|proton|tailscale|tap|tun|utun|vboxnet"
@@ -40,7 +40,7 @@ class Interface(NamedTuple):
     name: str
     number: int
     """By which the system knows it, as the zone of a link-local address; 0 if it gives none."""
-    addresses: tuple[Host, ...]
+    addresses: tuple[IpAddress, ...]
     """Without the zones of IPv6, which mean nothing to other machines."""
     is_connected: bool
     """False if it is switched off or has no cable, as far as Linux tells. Elsewhere it has no addresses then."""
@@ -104,7 +104,7 @@ def _leads_to_others(interface: Interface, *, is_meant: bool) -> bool:
     return sys.platform != "win32" or not all(each.is_link_local for each in interface.addresses)
 
 
-def interface_addresses(meant: str | None = None) -> tuple[Host, ...]:
+def interface_addresses(meant: str | None = None) -> tuple[IpAddress, ...]:
     """Return the addresses of this machine, or of the interface with this name or address; the most useful first.
 
     Link-local IPv6 addresses come without their zone and after the others; loopback comes last.
@@ -158,7 +158,7 @@ def hosts_to_dial(host: str) -> tuple[str, ...]:
     return tuple(f"{host}%{zone}" for zone in zones) or (host,)
 
 
-def _ways_out() -> frozenset[Host]:
+def _ways_out() -> frozenset[IpAddress]:
     """Return the addresses from which this machine would send to a far one. Nothing is sent."""
     found = set()
     for family, far in _FAR:
@@ -179,7 +179,7 @@ def _is_connected(name: str) -> bool:
     return True
 
 
-def _host(ip: ifaddr.IP) -> Host:
+def _host(ip: ifaddr.IP) -> IpAddress:
     return _without_zone(_text(ip))
 
 
@@ -187,11 +187,11 @@ def _text(ip: ifaddr.IP) -> str:
     return ip.ip if isinstance(ip.ip, str) else ip.ip[0]
 
 
-def _without_zone(text: str) -> Host:
+def _without_zone(text: str) -> IpAddress:
     return ip_address(text.partition("%")[0])
 
 
-def _needs_zone(address: Host) -> bool:
+def _needs_zone(address: IpAddress) -> bool:
     return address.version == 6 and address.is_link_local
 
 

@@ -86,7 +86,7 @@ class _Wish:
         """Dial it now, linked or not."""
 
 
-class _Peer(NamedTuple):
+class _PeerLink(NamedTuple):
     link: Link
     since: float
     is_replacement: bool
@@ -110,7 +110,7 @@ class Mesh:
         self._listener: Listener | None = None
         self._links: set[Link] = set()
         """Every link whose connection may still stand."""
-        self._peers: dict[bytes, _Peer] = {}
+        self._peers: dict[bytes, _PeerLink] = {}
         self._answers: dict[Link, asyncio.Future[Welcome]] = {}
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
         self._wishes: dict[bytes, _Wish] = {}
@@ -340,7 +340,7 @@ class Mesh:
         link.widen()
         link.use = LinkUse.ENGAGED if isinstance(aim, MatchAim | WatchAim) else LinkUse.IDLE
         now = asyncio.get_running_loop().time()
-        self._peers[link.peer_key] = _Peer(link, now, old is not None, aim)
+        self._peers[link.peer_key] = _PeerLink(link, now, old is not None, aim)
         if old is not None:
             old.link.send(encode_frame(REPLACED))
             old.link.close()

@@ -32,9 +32,9 @@ from protocol.node.locator import (
     StrangersError,
     Target,
     WayBack,
-    closing_code,
+    error_for_owner,
     host_gone,
-    refusal,
+    known_code,
     strangers_there,
     unreachable,
 )
@@ -109,7 +109,7 @@ class Guest:
         except DialError as error:
             raise unreachable(error) from None
         except RefusedError as error:
-            raise refusal(error) from None
+            raise error_for_owner(error) from None
 
     async def try_to_enter(self, wanted: Target) -> None:
         """Sit down at a table. Returns when admitted.
@@ -391,7 +391,7 @@ class Guest:
 
     def _close(self, code: str, reason: str) -> None:
         """Give the table up. The code may be any text of a peer."""
-        self._give_up(RefusedError(closing_code(code), reason))
+        self._give_up(RefusedError(known_code(code), reason))
 
     def _give_up(self, error: RefusedError) -> None:
         """Give the table up; tell the owner, or :meth:`try_to_enter`."""
@@ -402,7 +402,7 @@ class Guest:
             if not self._admission.done():
                 self._admission.set_result(None)
         else:
-            self._runtime.tell(TableClosed(closing_code(error.code), str(error)))
+            self._runtime.tell(TableClosed(known_code(error.code), str(error)))
         if seat is not None:
             self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.host)  # after LEAVE
 
@@ -424,7 +424,7 @@ async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Aw
                 await enter(target)
             except RefusedError as error:
                 if error.code not in _LATER:
-                    raise refusal(error) from None
+                    raise error_for_owner(error) from None
                 refused[error.code] = target
             except DialError:
                 continue

@@ -26,7 +26,7 @@ from protocol.net.discovery import Sighting
 from protocol.net.link import BREACH, Link
 from protocol.net.mesh import RefusedError, check_version
 from protocol.node import locator
-from protocol.node.locator import BY_LINE, Target, refusal, unreachable
+from protocol.node.locator import BY_LINE, Target, error_for_owner, unreachable
 from protocol.wire.frames import (
     Aim,
     CodeAim,
@@ -242,7 +242,7 @@ def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str
             case Propose():
                 return NodeError(ErrorCode.REFUSED, f'the match at "{name}" has begun already', choices=LOOK_ON)
             case Refuse(code=code, reason=reason) if code != RefuseCode.NO_TABLE:
-                return refusal(RefusedError(code, reason))
+                return error_for_owner(RefusedError(code, reason))
     if answers:
         return NodeError(ErrorCode.NOT_FOUND, f'"{name}" is not open any more', choices=SEE_TABLES)
     return unreachable(DialError("; ".join(problems)))
@@ -338,7 +338,7 @@ class _Search:
             return NodeError(ErrorCode.REFUSED, problem, f"check the words; {ask}")
         for error in self._said:
             if error.code != RefuseCode.REFUSED or not self._tried:
-                return refusal(error)
+                return error_for_owner(error)
         if self._tried:
             wrong = f"the words are wrong, or the table with number {number} is somebody else's"
             return NodeError(ErrorCode.REFUSED, wrong, ask)

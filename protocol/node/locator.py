@@ -114,7 +114,7 @@ class WayBack(NamedTuple):
     """The secret of the table's join line, if it is private."""
 
 
-def closing_code(code: str) -> RefuseCode:
+def known_code(code: str) -> RefuseCode:
     """Return the code of :class:`~protocol.events.TableClosed` for a code that may be any text of a peer."""
     return RefuseCode(code) if code in _CLOSING else RefuseCode.REFUSED
 
@@ -146,7 +146,7 @@ def strangers_there(players: Sequence[PlayerInfo]) -> str:
     return f"a name that you trust came with another key: {names}"
 
 
-def refusal(error: RefusedError) -> NodeError:
+def error_for_owner(error: RefusedError) -> NodeError:
     """Return the owner's error for a refusal."""
     if isinstance(error, StrangersError):
         return NamesakeError(str(error), error.players)

@@ -33,7 +33,7 @@ from protocol.node.activities import Activities, Doing
 from protocol.node.guest import come_back
 from protocol.node.host import Host
 from protocol.node.inquiry import Inquiry
-from protocol.node.locator import ID_DIGITS, Locator, Target, WayBack, direct_target
+from protocol.node.locator import ID_DIGITS, Locator, OnMissing, Target, WayBack, direct_target
 from protocol.node.session import Session
 from protocol.node.watching import SpectatorSession
 from protocol.storage import archive
@@ -362,7 +362,7 @@ class Node:
     async def join(
         self,
         target: str | Sequence[Sighting],
-        on_missing: Callable[[NodeError], None] | None = None,
+        on_missing: OnMissing | None = None,
         pending: Callable[[], None] | None = None,
         *,
         is_pledged: bool = True,

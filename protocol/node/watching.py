@@ -55,9 +55,9 @@ from protocol.node.locator import (
     PossibleHost,
     Target,
     WayBack,
-    closing_code,
+    error_for_owner,
     host_gone,
-    refusal,
+    known_code,
     unreachable,
 )
 from protocol.node.runtime import Runtime
@@ -320,7 +320,7 @@ class SpectatorSession:
             except DialError as error:
                 problem = unreachable(error)
             except RefusedError as error:
-                problem = refusal(error)
+                problem = error_for_owner(error)
             else:
                 return
         raise problem or NodeError(ErrorCode.UNREACHABLE, "no address is known to connect to")
@@ -485,7 +485,7 @@ class SpectatorSession:
 
     def _close(self, code: str, reason: str) -> None:
         """Give the table up: it is closed. A peer may have written any text as the code."""
-        known = closing_code(code)
+        known = known_code(code)
         source, self._source = self._source, b""
         if self._arrival is None:
             self._runtime.tell(TableClosed(known, reason))

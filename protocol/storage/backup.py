@@ -44,7 +44,7 @@ from protocol.storage.database import (
     hold_file,
     put_aside,
     put_in_place,
-    refusal,
+    why_unreadable,
 )
 from protocol.storage.home import STORE_FILE, Home
 from protocol.storage.match_names import calendar
@@ -257,7 +257,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         found.set_progress_handler(lambda: True, BACKUP_OPERATIONS)  # ends a statement that takes more
         ((application,),) = found.execute("PRAGMA application_id").fetchall()
         ((version,),) = found.execute("PRAGMA user_version").fetchall()
-        if application == APPLICATION and (why := refusal(version)) is not None:
+        if application == APPLICATION and (why := why_unreadable(version)) is not None:
             raise BackupError(path, why)
         with closing(sqlite3.connect(":memory:")) as own:
             _make(own)

@@ -227,7 +227,7 @@ class Database:
                 version = self._prepare_copy() if is_reader else self._prepare()
             except (OSError, *FAILURES) as error:
                 raise _unusable(path, error) from error
-            if (why := refusal(version)) is not None:
+            if (why := why_unreadable(version)) is not None:
                 raise OtherFormatError(path, why)
             opened.callback(self.note.close)
             self._opened = opened.pop_all()
@@ -242,7 +242,7 @@ class Database:
         self.connection.execute("PRAGMA fullfsync=1")
         self.connection.execute("PRAGMA foreign_keys=1")
         version = self._convert()
-        if refusal(version) is None:
+        if why_unreadable(version) is None:
             self._prepare_log()
         return version
 
@@ -348,7 +348,7 @@ class Database:
             raise failure("cannot copy", self.path, error) from error
 
 
-def refusal(version: int) -> str | None:
+def why_unreadable(version: int) -> str | None:
     """Return why this program does not read a format, to be said after the name of its file; None if it does."""
     if version > SCHEMA_VERSION:
         return f" was written by a newer p2pdice (format {version}); update this one"

@@ -176,7 +176,7 @@ def _close(path: Path) -> None:
             path.chmod(stat.S_IMODE(found.st_mode) & ~OTHERS)
 
 
-def home_of(path: Path) -> Path | None:
+def home_around(path: Path) -> Path | None:
     """Return the folder of the home that keeps a transcript or proof; None for a file somewhere else."""
     return path.parent.parent if path.parent.name in (MATCHES_FOLDER, PROOFS_FOLDER) else None
 

@@ -64,7 +64,7 @@ def test_the_sequences_that_are_solved_are_those_that_the_engine_lists(opener: i
     state = beginning(opener, responder)
     levels = solve.levels_of(state)
     assert sorted(map(str, sequences(state))) == sorted(str(bids) for level in levels[1:] for bids in level.sequences)
-    for level, longer in zip(levels, [*levels[1:], solve.Depth([])], strict=True):
+    for level, longer in zip(levels, [*levels[1:], solve.SequenceLevel([])], strict=True):
         following: dict[tuple[Bid, ...], list[Move]] = {bids: [] for bids in level.sequences}
         for bids in longer.sequences:
             following[bids[:-1]].append(bids[-1])
@@ -114,7 +114,7 @@ def test_the_best_response_is_what_one_works_out_by_hand() -> None:
     """
     state = beginning(1, 1)
 
-    def simple(bids: tuple[Bid, ...], hand: Hand) -> exploitability.Weights:
+    def simple(bids: tuple[Bid, ...], hand: Hand) -> exploitability.Likelihoods:
         return {LIAR: 1} if bids else {Bid(2, 1): 1}
 
     assert BestResponse(state, 0, simple).chance() == pytest.approx(1.0)

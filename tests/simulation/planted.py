@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from p2pdice import stakes
 from p2pdice.errors import RulesError
+from p2pdice.events import Transition
 from p2pdice.moves import Wager
 from p2pdice.stakes import check_wager
 from p2pdice.state import State
@@ -25,7 +26,7 @@ from protocol.consensus.ballot import Ballot, Closed
 from protocol.consensus.branches import Branches, Outcome
 from protocol.consensus.history import History
 from protocol.consensus.kinds import SCRIPTS, contradiction
-from protocol.consensus.position import FORMED, Commitments, Position, Purpose, Transition
+from protocol.consensus.position import FORMED, Commitments, Position, Purpose
 from protocol.consensus.replica import Learned, Replica
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.steps import advance, next_step

@@ -21,7 +21,7 @@ from p2pdice.motes import Die
 from p2pdice.moves import Bid, Stake
 from p2pdice.powers import Block, Immunity
 from p2pdice.rulesets import PRESETS
-from p2pdice.state import Buried, Effect
+from p2pdice.state import Buried, StackedEffect
 from p2pdice.views import view
 from protocol.events import CupsSeen, YourTurn
 from tests.cli.table.boards import Sample, match_of
@@ -46,7 +46,7 @@ def at_night() -> Board:
         motes = state.motes._replace(
             prize="neutral",
             graveyard=(Buried(light, 0), Buried(blue, 0), Buried(Die("dark", 1), 1), Buried(Die("red", 3), 2)),
-            stack=(Effect(Die("dark", 2), 2, light),),
+            stack=(StackedEffect(Die("dark", 2), 2, light),),
             actor=2,
             lasting=(Immunity(2, 2), Block(1, 3, "cursed")),
         )
