@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / name for name in ("README.md", "SPEC.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 FOLDERS = ("p2pdice", "protocol", "cli", "tests", "benchmarks", "examples", "docs")
+MODULE = re.compile(r"(?<![\w/.-])(?:\w+/)+\w+\.py\b")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PREPOSITION = re.compile(r"\bof\s+(which|whom)\b")
 WHO = re.compile(r"(?:\A|[.:;]\s+|\n\n)(Who\b[^.?!]*[.!])")
@@ -25,10 +26,22 @@ def prose(page: Path) -> str:
 
 
 def texts(source: str) -> Iterator[str]:
-    """Yield the texts in a module: docstrings, help, messages, and each comment with those that follow it."""
+    """Yield the texts in a module: docstrings, help, messages, and comments."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+    yield from comments_of(source)
+
+
+def docstrings_of(source: str) -> Iterator[str]:
+    """Yield the docstrings in a module, also those of attributes."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+
+
+def comments_of(source: str) -> Iterator[str]:
+    """Yield each comment of a module with those that follow it."""
     comments: list[str] = []
     last = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -44,6 +57,36 @@ def texts(source: str) -> Iterator[str]:
 def unclear(text: str) -> list[str]:
     """Return the words of a text that a reader stumbles over."""
     return [found[0] for found in PREPOSITION.finditer(text)] + [found[1] for found in WHO.finditer(text)]
+
+
+def lost_modules(text: str, folder: Path = ROOT) -> list[str]:
+    """Return the modules that a text names by a path from the root, or from a folder, but that are not there."""
+    return [each for each in MODULE.findall(text) if not ((ROOT / each).is_file() or (folder / each).is_file())]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "pyproject.toml"], ids=lambda page: page.stem)
+def test_modules_that_a_page_names_by_their_paths_are_there(page: Path) -> None:
+    assert not lost_modules(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_modules_that_docstrings_and_comments_name_by_their_paths_are_there(folder: str) -> None:
+    """Short paths begin in the package, as in ``protocol/limits.py``."""
+    found = {
+        f"{path.relative_to(ROOT)}: {lost}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for source in [path.read_text(encoding="utf-8")]
+        if MODULE.search(source)
+        for text in (*docstrings_of(source), *comments_of(source))
+        for lost in lost_modules(text, ROOT / folder)
+    }
+    assert not found
+
+
+def test_a_module_that_has_moved_is_found_out() -> None:
+    text = "Enforced by match/gone.py, `protocol/match/waiting.py` and match/waiting.py; see /usr/lib/gone.py."
+    assert lost_modules(text, ROOT / "protocol") == ["match/gone.py"]
+    assert lost_modules(text) == ["match/gone.py", "match/waiting.py"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
