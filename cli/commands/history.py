@@ -67,7 +67,7 @@ RulesFilterOption = Annotated[
         "--rules",
         metavar="R",
         show_default=False,
-        help="Only matches with these rules: the name of a preset or of house rules, or house for all of these.",
+        help="Only matches with these rules: a preset, the name of house rules, or house for all house rules.",
     ),
 ]
 

@@ -69,7 +69,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     them. Within each group the newest comes first. A match that was proposed, and not seen to begin, is among the
     unfinished ones. You can return to it until another match is proposed.
 
-    The list shows what transcripts say. Whether their players have signed that, p2pdice verify tells.
+    The list shows what transcripts say. p2pdice verify tells whether their players signed that.
     """
     home = home_of(ctx)
     if not home.has_store:
@@ -157,8 +157,8 @@ def _tell_of(match: ListedMatch, home: Home, *, is_staked: bool) -> None:
         print(f"To keep its transcript so far: {words}")
     if is_staked:
         say(
-            "Your purse is busy with it. Once the match is forgotten, it stays so until another player shows you how"
-            " the match ended, or you give your stake up."
+            "Your purse is busy with it, and stays so after you forget the match, until another player shows you how it"
+            " ended, or you give your stake up."
         )
 
 

@@ -56,7 +56,7 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     Everybody is known by their key, as anybody can take any name. For each person you see the names used, the
     fingerprint, how many matches you have played together, when you last met, and whether you trust the key. Bots whose
-    names mark them as bots are left out. If you forget a match, you forget the people whom you met only there.
+    names mark them as bots are left out. If you forget a match, you also forget the people whom you met only there.
     """
     if not stands_alone(ctx, as_json, "people", "--json"):
         return
