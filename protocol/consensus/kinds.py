@@ -132,7 +132,7 @@ class CommitRule(Rule[tuple[bytes, ...]]):
     def fits(self, body: object) -> bool:
         return type(body) is tuple and len(body) in (1, 2) and all(map(is_hash, body))
 
-    def in_words(self, body: tuple[bytes, ...]) -> str:
+    def deed(self, body: tuple[bytes, ...]) -> str:
         return f"committed to {listed(body)}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
@@ -164,7 +164,7 @@ class RevealRule(Rule[bytes]):
     def fits(self, body: object) -> bool:
         return type(body) is bytes and len(body) >= HASH_BYTES and _are_carried(body[HASH_BYTES:])
 
-    def in_words(self, body: bytes) -> str:
+    def deed(self, body: bytes) -> str:
         return f"revealed the share {short(body[:HASH_BYTES])}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
@@ -206,7 +206,7 @@ class OpenRule(Rule[tuple[bytes, ...]]):
             return False
         return all(map(is_hash, body[:-1])) and _are_carried(body[-1])
 
-    def in_words(self, body: tuple[bytes, ...]) -> str:
+    def deed(self, body: tuple[bytes, ...]) -> str:
         return f"opened the hand key {short(body[0])} and committed to {listed(body[1:-1])}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
@@ -256,7 +256,7 @@ class StakeRule(Rule[tuple[int, int, bytes]]):
             and is_hash(body[2])
         )
 
-    def in_words(self, body: tuple[int, int, bytes]) -> str:
+    def deed(self, body: tuple[int, int, bytes]) -> str:
         return f"staked {body[0]} {plural(body[0], 'coin')} and {body[1]} {plural(body[1], 'ticket')}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[int, int, bytes]) -> None:
@@ -319,7 +319,7 @@ class MoveRule(Rule[str]):
     def fits(self, body: object) -> bool:
         return type(body) is str and 0 < len(body) <= MOVE_CHARACTERS
 
-    def in_words(self, body: str) -> str:
+    def deed(self, body: str) -> str:
         try:
             is_bid = isinstance(parse_move(body), Bid)
         except RulesError:
@@ -355,7 +355,7 @@ class ResignRule(Rule[tuple[()]]):
     def fits(self, body: object) -> bool:
         return body == ()
 
-    def in_words(self, body: tuple[()]) -> str:
+    def deed(self, body: tuple[()]) -> str:
         return "gave up"
 
     def produce(self, position: Position, secrets: Secrets) -> tuple[()]:
@@ -384,7 +384,7 @@ class LockRule(_HashRule):
     stage = Stage.LOCK
     task = "confirm the history"
 
-    def in_words(self, body: bytes) -> str:
+    def deed(self, body: bytes) -> str:
         return f"locked the state {short(body)}"
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
@@ -418,7 +418,7 @@ class WitnessRule(_HashRule):
     kind = Kind.WITNESS
     slot = Slot.WITNESS
 
-    def in_words(self, body: bytes) -> str:
+    def deed(self, body: bytes) -> str:
         return f"witnessed the state {short(body)}"
 
 
@@ -452,7 +452,7 @@ class ResultRule(_HashRule):
     kind = Kind.RESULT
     slot = Slot.END
 
-    def in_words(self, body: bytes) -> str:
+    def deed(self, body: bytes) -> str:
         return f"confirmed the end {short(body)}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
@@ -518,7 +518,7 @@ class AbsentRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes], int]]):
             return False
         return type(body[2]) is int and -1 <= body[2] < body[0]
 
-    def in_words(self, body: tuple[int, tuple[int, bytes, Entries | bytes], int]) -> str:
+    def deed(self, body: tuple[int, tuple[int, bytes, Entries | bytes], int]) -> str:
         return f"voted in round {body[0]} that {_told(body[1])}"
 
 
@@ -534,7 +534,7 @@ class CloseRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]]
             return False
         return body[1] == () or _is_value(body[1])
 
-    def in_words(self, body: tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]) -> str:
+    def deed(self, body: tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]) -> str:
         return f"closed round {body[0]} of votes: {_told(body[1])}" if body[1] else f"ended round {body[0]} of votes"
 
 
@@ -603,12 +603,12 @@ def stage_of(position: Position) -> Stage:
     return Stage.CHOOSE if position.purpose in rule.choices else rule.stage
 
 
-def in_words(message: Message) -> str:
+def deed(message: Message) -> str:
     """Return what the author of a message did by signing it, to follow the author's name in a sentence.
 
     It may quote text by the author: escape it before it is shown.
     """
-    return RULES[message.kind].in_words(message.body)
+    return RULES[message.kind].deed(message.body)
 
 
 def parse_signed(data: bytes, signature: bytes) -> Signed:
@@ -667,7 +667,7 @@ def contradiction(first: Signed, second: Signed) -> str:
         reason = "signed two messages for one slot" if is_history else ""
     if not reason:
         return ""
-    said, also = in_words(one), in_words(other)
+    said, also = deed(one), deed(other)
     if said == also:  # they differ only in bytes that the words leave out
         said, also = f"{said} (message {short(first.id)})", f"{also} (message {short(second.id)})"
     joint = " and" if one.kind is Kind.RESULT else ", and in the same place"

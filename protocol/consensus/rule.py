@@ -177,7 +177,7 @@ class Rule(ABC, Generic[Body]):
         """Tell whether a body has the shape. It is asked once, when a message is parsed."""
 
     @abstractmethod
-    def in_words(self, body: Body) -> str:
+    def deed(self, body: Body) -> str:
         """Return what an author did by signing the body, to follow the author's name in a sentence."""
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ class Nod(Rule[bytes]):
     def fits(self, body: object) -> bool:
         return is_hash(body)
 
-    def in_words(self, body: bytes) -> str:
+    def deed(self, body: bytes) -> str:
         return f"nodded {short(body)}"
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
