@@ -227,7 +227,7 @@ def _terminal() -> Finding:
     return Finding("terminal", Severity.OK, says)
 
 
-_PATIENCE: Final = 3.0
+_TIMEOUT: Final = 3.0
 """Seconds until a tool of the system counts as silent."""
 UFW: Final = Path("/etc/ufw/ufw.conf")
 _UNSEEN: Final = {
@@ -289,7 +289,7 @@ def _said(*command: str) -> str:
     if shutil.which(command[0]) is None:
         return ""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""
@@ -322,7 +322,7 @@ async def network(interface: str | None, port: int, seconds: float, peers: Itera
         yield _unusable(port, error)
     else:
         elsewhere = command_line("doctor", f"HOST:{port}")
-        try_out = f"Whether others reach it, another laptop can tell while you host: {elsewhere}"
+        try_out = f"To see whether others reach it, type on another laptop while you host: {elsewhere}"
         where = f"port {port}" if port else "a free port"
         yield Finding("port", Severity.OK, f"can listen at {where}", try_out if port else "")
     if not any(each.state is Severity.PROBLEM for each in found):

@@ -27,7 +27,7 @@ _SIGNS: Final = f"{FACE_SIGNS}{MARKS}×│─▶◀·…›▄▀█✓╭╮╰
 _PLAIN: Final = ("", "dumb", "unknown")
 _MONOCHROME: Final = ("vt100", "vt102", "vt220", "xterm-mono", "screen-mono")
 """Terminals without colours. The names of others say so, such as ``linux-m``."""
-_PATIENCE: Final = 0.1
+_ANSWER_TIMEOUT: Final = 0.1
 """Seconds that a terminal has to tell its background."""
 _ASK: Final = "\x1b]11;?\x07"
 TOLD: Final = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -96,7 +96,7 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
         tty.setcbreak(fd, termios.TCSANOW)
         screen.write(_ASK)
         screen.flush()
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _ANSWER_TIMEOUT
         while not TOLD.search(read) and select.select([fd], [], [], max(until - time.monotonic(), 0))[0]:
             if not (more := os.read(fd, 1024)):
                 break

@@ -82,7 +82,7 @@ _PAPER: Final = ("15181d", "ffffff")
 _FELT_OF_256: Final = ("005f00", "d7ffd7")
 """The colours 22 and 194: the nearest ones are grey."""
 
-_NAMES: Final = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "gray")
+_ANSI_COLORS: Final = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "gray")
 _SEATS_16: Final = {"dark": (96, 93, 92, 95, 97, 91, 94, 37), "light": (34, 33, 32, 35, 30, 31, 36, 90)}
 _INKS_16: Final = {
     "quiet": (37, 90),
@@ -121,9 +121,9 @@ _REVERSED: Final = ("bar", "die", "counts", "sel", "key", "gone", "band-right", 
 
 
 _COUNTS: Final = "|".join((*NUMBERS[1:], "[0-9]+"))
-_FACES: Final = "|".join((*FACE_NAMES, *NUMBERS[1:7]))
+_FACE_PATTERN: Final = "|".join((*FACE_NAMES, *NUMBERS[1:7]))
 _STANDS_OUT: Final = re.compile(
-    rf"(?P<turn>^Your turn)|(?P<bid>\b(?:(?:{_COUNTS}) (?:{_FACES})|[0-9]+x[1-6])\b)|(?P<lost>^You lose\b)"
+    rf"(?P<turn>^Your turn)|(?P<bid>\b(?:(?:{_COUNTS}) (?:{_FACE_PATTERN})|[0-9]+x[1-6])\b)|(?P<lost>^You lose\b)"
     rf"|(?P<mote>\b(?:{'|'.join(mote.capitalize() for mote in MOTES)})\b)",
     re.MULTILINE,
 )
@@ -247,8 +247,8 @@ def _ansi(code: int) -> str:
     if not code:
         return ""
     if code < 90:
-        return f"ansi{_NAMES[code - 30]}"
-    return "ansiwhite" if code == 97 else f"ansibright{_NAMES[code - 90]}"
+        return f"ansi{_ANSI_COLORS[code - 30]}"
+    return "ansiwhite" if code == 97 else f"ansibright{_ANSI_COLORS[code - 90]}"
 
 
 @cache

@@ -33,12 +33,12 @@ _LONGEST: Final = 300
 
 _TEENS: Final = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_NUMBERS: Final = {name: number for number, name in enumerate((*NUMBERS, *_TEENS)) if number}
+_NUMBERS_SAID: Final = {name: number for number, name in enumerate((*NUMBERS, *_TEENS)) if number}
 _TENFOLD: Final = {name: 10 * number for number, name in enumerate(_TENS, 2)}
-_FACES: Final = (*enumerate(FACE_NAMES, 1), (1, "aces"))
+_FACES_SAID: Final = (*enumerate(FACE_NAMES, 1), (1, "aces"))
 _TOKENS: Final = re.compile(r"[0-9]+|[a-z]+")
 _BIDDING: Final = re.compile(r"[0-9a-z](?:[0-9a-z ]|[×*,:/-](?! ?[×*,:/-]))*")
-NUMBER_WORDS: Final = (*_NUMBERS, *_TENFOLD)
+NUMBER_WORDS: Final = (*_NUMBERS_SAID, *_TENFOLD)
 _LIAR: Final = frozenset({"liar", "lie", "a lie", "bs", "bullshit", "bluff", "dudo", "doubt", "doubt it", "challenge"})
 _EXACT: Final = frozenset({"exact", "exactly", "spot on", "spot-on", "spoton", "calza"})
 _CALL: Final = frozenset({"call", "call it"})
@@ -294,9 +294,9 @@ def _quantity(tokens: Sequence[str]) -> int:
         case [digits] if digits.isdigit():
             return int(digits) if len(digits) <= len(str(MAX_QUANTITY)) else 0
         case [word]:
-            return _NUMBERS.get(word, 0) or _TENFOLD.get(word, 0)
-        case [tens, units] if tens in _TENFOLD and 0 < _NUMBERS.get(units, 0) < 10:
-            return _TENFOLD[tens] + _NUMBERS[units]
+            return _NUMBERS_SAID.get(word, 0) or _TENFOLD.get(word, 0)
+        case [tens, units] if tens in _TENFOLD and 0 < _NUMBERS_SAID.get(units, 0) < 10:
+            return _TENFOLD[tens] + _NUMBERS_SAID[units]
     return 0
 
 
@@ -304,7 +304,7 @@ def named_faces(token: str) -> list[int]:
     """Return the faces that a digit, a word or its beginning can be."""
     if token.isdigit():
         return [int(token)] if token in ("1", "2", "3", "4", "5", "6") else []
-    return sorted({face for face, name in _FACES if name.startswith(token)})
+    return sorted({face for face, name in _FACES_SAID if name.startswith(token)})
 
 
 # Refusals
