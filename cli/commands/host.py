@@ -47,7 +47,7 @@ Examples:
   p2pdice host --bots 3               you against three house bots
   p2pdice host --bots 2 --level mind  you against two of the best
   p2pdice host --seats 3 --bots 1 --rules perudo --private
-  p2pdice host Friday --odds off --chat all   no odds; who watches may talk
+  p2pdice host Friday --odds off --chat all   no odds; watchers may talk
   p2pdice host Friday --ask           you say who gets a seat
   p2pdice host --rules motes --pledge cursed   dice with powers
   p2pdice host --bot 'python3 odds15.py'   you against a program

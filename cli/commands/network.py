@@ -115,7 +115,7 @@ def shown(target: str) -> str:
 
 MEANING: Final = (
     "These rules have motes. At the end the winner crowns one of their dice. You earn a run ticket if it is of the"
-    " group that you are pledged to, whoever wins. Everybody sees your pledge, and it holds for the whole match."
+    " group that you are pledged to, no matter who wins. Everybody sees your pledge, and it holds for the whole match."
 )
 
 

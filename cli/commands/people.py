@@ -35,9 +35,9 @@ Examples:
 
 \b
 NAME is a name that the person has used. FINGERPRINT is in letters or in nine
-words; of a listed one the first eight letters are enough. To trust somebody
-whom you have not met yet, give the whole fingerprint. If you give a name, you
-trust the key that you met under it.
+words; its first eight letters are enough for a person in the list. To trust
+somebody whom you have not met yet, give the whole fingerprint. If you give a
+name, you trust the key that you met under it.
 """
 SHOWN: Final = 8
 """How many people are listed if a name means several."""

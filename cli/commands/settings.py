@@ -30,7 +30,8 @@ VALUES: Final = """\b
 name    your nickname (default: your login name)
 ui      screen, or line: how a table is shown (default: screen, if it can be)
 pace    a number from 0 to 10: how slowly moves are shown (default: 1)
-bell    turn, all or off: ring at your turn, at more, never (default: turn)
+bell    turn, all or off: ring on your turn, for other news as well, or never
+        (default: turn)
 motion  full, calm or none: what moves on the full screen (default: full)
 color   auto, dark, light or none: your terminal's background (default: auto)
 odds    on, off or each: show odds at tables that you open to everybody, to
