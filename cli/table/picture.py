@@ -40,8 +40,8 @@ CLASSES: Final = {"XL": (150, 46), "L": (110, 34), "M": (80, 24), "S": (60, 18),
 _MOST_TALK: Final = 8
 """Rows of talk below the table before the felt grows."""
 _MOST_FELT: Final = 16
-_HURRY: Final = 10
-"""Seconds left at which the clock begins to alarm, if the others can go on without a late player."""
+HURRY: Final = 10
+"""Seconds left to the reader from which on the turn is urgent: the clock is highlighted, and the bell may ring."""
 _LEAST, _LEAST_SMALL = 5, 13
 """Rows of the smallest table, and of one with cards of two rows."""
 _SAYS: Final = 3
@@ -451,7 +451,7 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
     band = scene.band
     ground = band.tone if band.tone.startswith("seat") else f"band-{band.tone}"
     ground = "plate" if band.tone == "quiet" else ground
-    is_alarm = scene.is_pressing and scene.seconds is not None and scene.seconds <= _HURRY
+    is_alarm = scene.is_pressing and scene.seconds is not None and scene.seconds <= HURRY
     ink = "text"
     if band.tone.startswith("seat") and scene.motion.stage(YourTurn) == 0:
         ground, ink = "plate", ground

@@ -48,7 +48,7 @@ from cli.table import answers, moment
 from cli.table.canvas import broken, cut, width
 from cli.table.face import InterruptedByUserError
 from cli.table.line_editor import LineEditor
-from cli.table.picture import page_rows, page_size, picture
+from cli.table.picture import HURRY, page_rows, page_size, picture
 from cli.table.scene import Band, Dialog, Gauge, ReplayStrip, Scene, Talk, TextPage
 from cli.table.suspending import ask_to_stop, suspending
 from cli.table.table import HIDDEN
@@ -77,8 +77,6 @@ _MOMENT: Final = 1.0
 """Seconds of a turn before its clock is shown."""
 _ESCAPE: Final = 0.05
 """Seconds within which the rest of a key follows its escape character."""
-_HURRY: Final = 10
-"""Seconds left to the reader from which on the turn is urgent: the bell rings, if it is set to ``all``."""
 _DEPTHS: Final = {
     "24": ColorDepth.DEPTH_24_BIT,
     "256": ColorDepth.DEPTH_8_BIT,
@@ -147,7 +145,7 @@ class Screen:
         self._was_leaving = False
         self._title = ""
         self._is_urgent = False
-        """At most :data:`_HURRY` seconds were left to the reader at the last look."""
+        """At most :data:`HURRY` seconds were left to the reader at the last look."""
         self._expired: object = None
         """The question to the reader whose time has run out, at a table that can go on without them."""
         self._woken = asyncio.Event()
@@ -231,7 +229,7 @@ class Screen:
     def _warn(self) -> None:
         """Ring when little time is left to the reader, and remember when none is."""
         seconds = self._seconds()
-        is_urgent = self._table.board.turn is not None and seconds is not None and seconds <= _HURRY
+        is_urgent = self._table.board.turn is not None and seconds is not None and seconds <= HURRY
         if is_urgent and not self._is_urgent:
             self.ring("late")
         self._is_urgent = is_urgent
