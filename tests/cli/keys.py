@@ -242,7 +242,7 @@ class KeyPlayer(Terminal):
         def is_all_there() -> bool:
             asked = self.status().strip().removeprefix("Your turn: ").lower()
             first = asked.startswith("make the first bid")
-            needed = bool(self.hand()) and first == (not self.bid())
-            return needed and (first or asked.startswith(("raise ", "you must raise", "call ")))
+            names_no_bid = first or asked.startswith("you must raise")  # a shield stands over the bid: it names that
+            return bool(self.hand()) and (names_no_bid or (bool(self.bid()) and asked.startswith(("raise ", "call "))))
 
         self.wait_for(is_all_there, "a bidder's table")
