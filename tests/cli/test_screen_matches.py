@@ -18,7 +18,7 @@ from p2pdice.motes import MOTES
 from p2pdice.powers import POWERS
 from p2pdice.rulesets import PRESETS
 from tests.programs import PATIENCE
-from tests.tiers import thoroughly
+from tests.tiers import slowly, thoroughly
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
@@ -312,11 +312,18 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.mark.parametrize("rules", PRESETS)
-@pytest.mark.parametrize("mode", thoroughly(MODES))
+MATCHES = [(rules, mode) for rules in PRESETS for mode in MODES]
+SAMPLE = [each for number, each in enumerate(MATCHES) if number % 3 == number // len(MODES) % 3]
+"""Two modes of each ruleset, and two rulesets or more in each mode."""
+
+
+@pytest.mark.parametrize(
+    "match", [*thoroughly(SAMPLE), *slowly(each for each in MATCHES if each not in SAMPLE)], ids=str
+)
 def test_a_match_at_each_size_is_played_with_keys_while_the_window_changes(
-    stack: ExitStack, tmp_path: Path, rules: str, mode: str
+    stack: ExitStack, tmp_path: Path, match: tuple[str, str]
 ) -> None:
+    rules, mode = match
     fewer = ("--pledge", "redeemed") if rules == "motes" else ("--set", "dice=2")  # there each die is another mote
     options = ("--rules", rules, *fewer, "--bots", "2")
     player = stack.enter_context(KeyPlayer(tmp_path / "a", "host", *options, **MODES[mode]))
