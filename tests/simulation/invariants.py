@@ -478,9 +478,13 @@ class Checks:
         )
 
     def _resigns_only_when_asked(self, machine: Machine, message: Message) -> None:
-        """A crash costs nothing (docs/threat-model.md); only a backup may have lost what cannot be opened any more."""
+        """A crash costs nothing (docs/threat-model.md); only a backup may have lost what cannot be opened any more.
+
+        A guest resigns from a match that is formed though its host had withdrawn it before the guest (SPEC.md §9).
+        """
         if message.kind is Kind.RESIGN:
-            willing = machine.has_conceded or machine.author in self._restored
+            was_withdrawn = machine.was_called_off and message.step == FORMED + 1  # where RESIGN is owed first
+            willing = machine.has_conceded or machine.author in self._restored or was_withdrawn
             self._hold(Check.NOBODY_RESIGNS_UNASKED, willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:

@@ -128,7 +128,8 @@ class Machine:
         self.match: Match | None = None
         self.is_running = False
         self.is_asleep = False
-        self._was_called_off = False
+        self.was_called_off = False
+        """Its host, or its owner, had withdrawn the match; it may have been formed all the same."""
         self.has_conceded = False
         self.transcript = b""
         self.confirmed: bool | None = None
@@ -163,7 +164,7 @@ class Machine:
     @property
     def is_called_off(self) -> bool:
         """The match will not be formed, unless others show that they have gone on."""
-        return self._was_called_off and (self.match is None or self.match.is_called_off)
+        return self.was_called_off and (self.match is None or self.match.is_called_off)
 
     def start(self) -> None:
         """Start the process from its disk; of the first time that is empty."""
@@ -434,7 +435,7 @@ class Machine:
                 self.world.checks.accused(self, effect)
                 self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
             case CalledOff():
-                self._was_called_off = True
+                self.was_called_off = True
                 self.world.note("called off", self.node)
                 self.process.called_off(self)
             case WriteTranscript():

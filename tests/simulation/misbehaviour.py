@@ -524,6 +524,10 @@ class LateCommitment(Misbehaviour):
         self.spread(self.sign(message.kind, body, at=(context.step, context.tip)))
 
 
+_ON_ITS_WAY: Final = 4
+"""Steps that may be closed before everybody has a message: the last turn, its showdown and the end, one each."""
+
+
 class LateContradiction(Misbehaviour):
     """Contradicts what it signed in a step, when others have signed behind it."""
 
@@ -541,7 +545,13 @@ class LateContradiction(Misbehaviour):
         if step < 0 or not self.has_come():
             return
         self.stands = step
+        self._said_at = position.step
         self.spread(self.sign(self.kind, self.second(), at=(step, chain[step].tip)))
+
+    def is_detectable(self) -> bool:
+        """Those who are over before the second message comes hear of it no more."""
+        histories = [machine.match.history for machine in self.machine.world.honest() if machine.match is not None]
+        return any(history.position.step > self._said_at + _ON_ITS_WAY for history in histories)
 
     def _is_mine(self, position: Position) -> bool:
         return position.kind is self.kind and self.machine.author in position.owed
@@ -640,7 +650,9 @@ class ForgedHistory(BadHistory):
 
 
 class FloodOfFutureSteps(Misbehaviour):
-    """Signs for steps that do not exist yet, many of them."""
+    """Signs for steps that do not exist yet, many of them. Behind these it can sign no RESIGN, so it falls silent."""
+
+    may_stop = True
 
     def noticed(self) -> None:
         if self.position.step < 1 or self.acted or not self.has_come():

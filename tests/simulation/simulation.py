@@ -23,7 +23,7 @@ from protocol.match.effects import Withdrawn
 from protocol.match.lobby import GuestTable, HostedTable, TableSettings
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
-from protocol.wire.messages import Signed
+from protocol.wire.messages import Kind, Signed
 from tests.simulation.cores import CORES
 from tests.simulation.costs import Bill, Cost
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
@@ -400,11 +400,13 @@ class Simulation:
     def _has_majority(self) -> bool:
         """Tell whether more than half of the base are honest, still in the match and not gone for good."""
         present = {machine.author for machine in self.honest() if not (machine.is_gone or machine.is_called_off)}
-        positions = [machine.match.history.position for machine in self.honest() if machine.match is not None]
-        if not positions:
+        histories = [machine.match.history for machine in self.honest() if machine.match is not None]
+        if not histories:
             return False
-        newest = max(positions, key=lambda position: position.root)
-        staying = present.intersection(newest.base).difference(newest.left, self.checks.evicted)
+        history = max(histories, key=lambda history: history.position.root)
+        newest = history.position
+        resigned = {author for author, signed in history.held.items() if signed.message.kind is Kind.RESIGN}
+        staying = present.intersection(newest.base).difference(newest.left, resigned, self.checks.evicted)
         return 2 * len(staying) > len(newest.base)
 
     def _may_stop(self) -> bool:
