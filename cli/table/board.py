@@ -122,6 +122,8 @@ class Board:
         """The reader's program opened the table."""
         self.odds = 2
         """Whether chances may be shown at this table: 0 no, 1 yes, 2 each decides."""
+        self.may_speak = True
+        """Whether the reader's words are passed on: those of spectators only where the table lets them talk."""
         self.ruleset: Ruleset | None = None
         self.rules_name = ""
         """A name for house rules: any text. Empty if none is known."""
@@ -254,7 +256,7 @@ class Board:
                 self._clear()
                 self.name, self.join_line, self.seats = event.name, event.join_line, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
-                self.hosts, self.odds = True, event.odds
+                self.hosts, self.odds, self.may_speak = True, event.odds, True
                 self.code = event.code if event.is_reachable else ""
             case CodeMade():
                 self.code = event.code
@@ -265,6 +267,7 @@ class Board:
             case TableJoined() | TableWatched():
                 self._clear()
                 self.hosts, self.odds = False, event.odds
+                self.may_speak = bool(event.talk) or isinstance(event, TableJoined)
                 self.name, self.seats = event.name, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
             case SeatPending():

@@ -147,7 +147,7 @@ class LineEditor:
         self._candidates = []
 
     def _enter(self, _event: KeyPressEvent) -> None:
-        line = self.buffer.text
+        line = self.buffer.text or self.table.untouched
         if line != self._picked and (word := self.ghost(line)) in self.hints and self._is_taken(word):
             line = word
         if line.strip():

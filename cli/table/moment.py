@@ -280,7 +280,7 @@ def useful_keys(
     :param typed: the line, if keys have put it there.
     :param moves: the moves to pick from, if there is no bid to make.
     """
-    known = set(words)
+    known = {word for word in words if word != "say" or board.may_speak}
 
     def those(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
         found = [(key, text) for key, text in pairs if not key.islower() or len(key) == 1 or key in known]
@@ -305,7 +305,7 @@ def useful_keys(
         ways = [("link", ""), ("code", ""), ("qr", "")] if hosts and board.join_line else []
         return those(*start, *pick, *ways[: 0 if start else 3], ("say", ""), ("quit", ""), ("rules", ""), ("learn", ""))
     if board.me is None:
-        return those(("again", "sit down next match"), ("rules", ""), ("players", ""), ("quit", ""))
+        return those(("again", "sit down next match"), ("say", "talk"), ("rules", ""), ("players", ""), ("quit", ""))
     space = [("Space", "show everything")] if is_behind else []
     odds = [("%", "hide odds" if with_odds else "show odds")] if board.odds else []
     return those(*space, ("say", "talk"), *odds, ("PgUp", "talk so far"), ("quit", ""))
@@ -315,7 +315,7 @@ def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple
     assert board.turn is not None
     view = board.turn.view
     if is_stake(view):
-        yield from (("↑↓", "50 more, less"), ("←→", "10"), ("Enter", "seal it"))
+        yield from (("Enter", "seal it"), ("↑↓", "50 more, less"), ("←→", "10"))
         return
     if typed in _CONFIRM:
         yield ("!" if typed == "liar" else "=", "call it")

@@ -21,7 +21,7 @@ from cli.table.live_table import LiveTable
 from cli.table.showing import Showing
 from cli.table.terminal import is_ascii
 from cli.text.explain import typed_moves
-from cli.text.move_forms import has_nothing_to_stake, offers
+from cli.text.move_forms import has_nothing_to_stake, is_stake, offers
 from cli.text.narrate_game import staked
 from cli.text.seating import display_names
 from cli.text.speech import doubt, is_no_raise, refusal, rule_of_raises
@@ -336,6 +336,11 @@ class PlayerTable(LiveTable):
     def is_waiting(self) -> bool:
         """Whether the player has typed *again*, and has no seat yet."""
         return self._returning is not None and not self._returning.done()
+
+    @property
+    def untouched(self) -> str:
+        turn = self.board.turn
+        return "stake 0" if turn is not None and is_stake(turn.view) and not self._may_enter else ""
 
     def completions(self) -> Iterable[str]:
         return ("yes", "no") if self._is_confirming else super().completions()

@@ -269,6 +269,11 @@ class Table(ABC):
         return "your turn> " if self.board.turn is not None else "> "
 
     @property
+    def untouched(self) -> str:
+        """What Enter types on an empty line."""
+        return ""
+
+    @property
     def is_behind(self) -> bool:
         """Whether the table lags behind the match. A key shows the rest at once."""
         return self.pace.is_holding

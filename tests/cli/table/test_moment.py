@@ -36,6 +36,7 @@ from protocol.events import (
     Said,
     TableJoined,
     TableOpened,
+    TableWatched,
     Unfamiliar,
 )
 from tests.cli.table.boards import JOIN_LINE, Sample, people, told
@@ -413,3 +414,20 @@ def test_a_stake_that_is_sealed_is_seen_on_the_plate() -> None:
     rows = picture(made.board, Scene(given=given), 80, 24, Theme()).text().split("\n")
     assert sum("sealed ✓" in row for row in rows) == 1
     assert "thinking" in next(row for row in rows if "sealed ✓" in row)
+
+
+@pytest.mark.parametrize("chat", [0, 1])
+@pytest.mark.parametrize("moves", [("5x5",), ("5x5", "liar")])
+def test_a_spectator_is_offered_talk_where_the_table_lets_spectators_talk(moves: tuple[str, ...], chat: int) -> None:
+    made = Sample(PRESETS["classic"], me=None)
+    watched = made.board
+    players, state = watched.players, watched.begun
+    watched.take(TableWatched("Friday", players[0], PRESETS["classic"], 3, talk=chat))
+    watched.take(MatchStarted("ab" * 32, PRESETS["classic"], players, None, state))
+    made.roll()
+    made.play(*moves)
+    if moves[1:]:
+        made.open((1, 3, 5, 5, 6), (2, 3, 4, 4, 5), (1, 3, 5, 6, 6))
+    words = ("say", "again", "quit", "players", "rules")
+    bar = useful_keys(watched, "", (), words, hosts=False, with_odds=True, is_behind=False)
+    assert (("say", "talk") in bar) == bool(chat)

@@ -16,8 +16,11 @@ from prompt_toolkit.input import create_pipe_input
 from cli.settings import Settings
 from cli.table.player_table import PlayerTable
 from cli.table.screen import Screen
+from p2pdice.engine import apply
+from p2pdice.moves import Pledges
 from p2pdice.rulesets import PRESETS
-from protocol.events import LobbyChanged, PlayerInfo, TableOpened
+from p2pdice.views import view
+from protocol.events import LobbyChanged, PlayerInfo, TableOpened, YourTurn
 from tests.cli.table.boards import JOIN_LINE, Sample
 
 UP, DOWN, ENTER = "\x1b[A", "\x1b[B", "\r"
@@ -112,3 +115,18 @@ async def test_the_page_of_talk_says_after_a_return_what_is_not_kept(is_back: bo
         page = host.screen._scene(80).page
         assert page is not None
         assert any("Talk is not kept" in line for line in page.lines) == is_back
+
+
+async def test_enter_seals_the_stake_that_is_shown_before_any_arrow() -> None:
+    made = Sample(PRESETS["motes"])
+    state, _ = apply(made.state, Pledges(("redeemed", "cursed", "redeemed")))
+    made.board.state = state
+    made.board.turn = YourTurn(view(state, 0), 1)
+    async with lobby(BEN, CLEO) as player:
+        player.table.board = made.board
+        await asyncio.sleep(0.3)
+        assert player.screen._scene(40).keys[0] == ("Enter", "seal it")
+        assert await player.types(ENTER) == ["stake 0"]
+        assert await player.types(f"{UP}{ENTER}") == ["stake 50"]
+        player.table._may_enter = True  # the stake of all coins was doubted
+        assert await player.types(ENTER) == [""]
