@@ -192,9 +192,7 @@ def _beside(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequ
         if board.is_new_home:
             plays = " plays a 60-second round"
             canvas.put(canvas.put(x + left + 2, at + 1, "learn", underline=True), at + 1, plays, "quiet")
-        if scene.talk:
-            canvas.put(canvas.put(x + left + 2, at + 2, "── talk "), at + 2, "─" * (_PANEL - 11), "faint")
-        below = Area(x + left + 2, at + 3, _PANEL - 3, y + rows - at - 3)
+        below = Area(x + left + 1, at + 2, _PANEL - 1, y + rows - at - 2)
     pitch = 2 if rows >= 2 * seats + 1 else 1
     _seats(
         canvas, board, scene, Area(x + 1, y + (rows > pitch * seats), left - 2, min(rows - 1, pitch * seats)), warned

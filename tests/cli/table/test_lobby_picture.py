@@ -368,3 +368,10 @@ def test_an_end_card_says_how_long_it_took_and_why_somebody_left_early() -> None
     board.cheats = frozenset({board.players[gone[1]].fingerprint})
     assert f"{names[gone[1]]} broke the rules." in drawn(board, (120, 40))
     assert "minute" not in drawn(board, (120, 40))
+
+
+@pytest.mark.parametrize("size", SIZES[2:])
+def test_the_talk_of_a_lobby_has_one_heading(size: tuple[int, int]) -> None:
+    shown = drawn(hosted(), size, scene=Scene(talk=[Talk(2, "Cleo", "found it")]))
+    assert shown.count("── talk") == 1
+    assert "Cleo: found it" in shown
