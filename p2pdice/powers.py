@@ -243,7 +243,7 @@ class PowerStopped(PowerEvent):
         return motes._replace(stack=tuple(effect for effect in motes.stack if effect.die != self.die))
 
     def sentence(self, names: Names) -> str:
-        return f"{names.whose(self.seat)} Blue stops {names.die(self.die, self.seat)}. Both are spent."
+        return f"{names.does(self.seat, 'stops', 'stop')} {names.die(self.die, self.seat)} with a Blue. Both are spent."
 
 
 def _no_target(_state: State, _motes: Mischief, _seat: int, _die: Die) -> Iterable[PowerTarget]:
@@ -336,7 +336,8 @@ class BlockEnded(PowerEvent):
 
     def sentence(self, names: Names) -> str:
         target = names.who(self.target)
-        return f"{names.whose(self.seat)} Red no longer keeps {target} from playing {self.group.capitalize()} dice."
+        keeps = names.does(self.seat, "no longer keeps", "no longer keep")
+        return f"{keeps} {target} from playing {self.group.capitalize()} dice."
 
 
 def _other_players(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[PowerTarget]:
@@ -390,7 +391,7 @@ class DieDestroyed(PowerEvent):
         return motes.remove(self.die)
 
     def sentence(self, names: Names) -> str:
-        return f"{names.whose(self.seat)} Dark destroys {names.die(self.die, self.seat)}."
+        return f"{names.does(self.seat, 'destroys', 'destroy')} {names.die(self.die, self.seat)} with a Dark."
 
 
 def _destroy(_motes: Mischief, effect: StackedEffect, _face: int) -> tuple[Event, ...]:

@@ -237,8 +237,8 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     ),
     "Night: Cursed dice can be played; Blue stops them.": lambda: game(events.PhaseBegun("night", 0)),
     "Your shield holds: the call doesn't count. Ben must raise.": lambda: game(events.AccusationVoid(1, 0)),
-    "Ben's Blue stops Dark. Both are spent.": lambda: game(PowerStopped(1, Die("dark", 1))),
-    "Ben's Dark destroys Cleo's Blue.": lambda: game(DieDestroyed(1, Die("blue", 2))),
+    "Ben stops Dark with a Blue. Both are spent.": lambda: game(PowerStopped(1, Die("dark", 1))),
+    "Ben destroys Cleo's Blue with a Dark.": lambda: game(DieDestroyed(1, Die("blue", 2))),
     # First minutes
     "These three dice are yours. Only you can see them.": lambda: LESSONS[0].words,
     "No server deals the dice: each roll is made by all four together": lambda: facts(4)[0],

@@ -78,8 +78,8 @@ def told(event: Event, seating: Seating) -> str:
         ),
         (
             PowerStopped(2, DARK),
-            "Cleo's Blue stops Ben's Dark. Both are spent.",
-            "Cleo's Blue stops your Dark. Both are spent.",
+            "Cleo stops Ben's Dark with a Blue. Both are spent.",
+            "Cleo stops your Dark with a Blue. Both are spent.",
         ),
         (
             PlayerBlocked(0, 1, 3, "cursed"),
@@ -88,13 +88,13 @@ def told(event: Event, seating: Seating) -> str:
         ),
         (
             BlockEnded(0, 1, "cursed"),
-            "Your Red no longer keeps Ben from playing Cursed dice.",
-            "Ada's Red no longer keeps you from playing Cursed dice.",
+            "You no longer keep Ben from playing Cursed dice.",
+            "Ada no longer keeps you from playing Cursed dice.",
         ),
         (
             DieDestroyed(1, LIGHT),
-            "Ben's Dark destroys your Light.",
-            "Your Dark destroys Ada's Light.",
+            "Ben destroys your Light with a Dark.",
+            "You destroy Ada's Light with a Dark.",
         ),
         (
             game.DieLost(1, 3, DARK),
