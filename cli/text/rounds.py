@@ -40,6 +40,8 @@ class Round(NamedTuple):
     """None as well if the call did not count."""
     changes: tuple[Change, ...] = ()
     """Of dice and players, in their order."""
+    shielded: tuple[int, ...] = ()
+    """Places among the bids of those that were called, but whose bidder had a shield."""
 
     @property
     def dice(self) -> int:
@@ -104,6 +106,8 @@ def _grown(played: Round, event: game.Event) -> Round:
             return played._replace(bids=(*played.bids, event))
         case game.ChallengeCalled():
             return played._replace(call=event)
+        case game.AccusationVoid():
+            return played._replace(shielded=(*played.shielded, len(played.bids) - 1))
         case game.HandsShown():
             return played._replace(shown=event)
         case game.Judged():
@@ -164,12 +168,13 @@ def recap(rounds: Iterable[Round], seating: Seating) -> tuple[RecapRow, ...]:
 
 def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, RecapRow]]:
     hands = [*filter(None, shown.hands)]
-    for bid in played.bids[:-1]:  # the last one was not raised
+    for place, bid in enumerate(played.bids[:-1]):  # the last one was not raised
         chance = played.chance(bid.seat, bid.quantity, bid.face)
         if chance is None or shown.counting.bounds(hands, shown.unopened, bid.face)[1] >= bid.quantity:
             continue
         held = number(shown.counting.count((shown.hands[bid.seat] or (),), bid.face)).replace("no", "none")
-        text = f"bid {faces(bid.quantity, bid.face)} holding {held}: {likely(chance)}, and nobody called."
+        end = "a shield voided the call" if place in played.shielded else "nobody called"
+        text = f"bid {faces(bid.quantity, bid.face)} holding {held}: {likely(chance)}, and {end}."
         yield chance, _row("Best bluff", bid.seat, text, seating)
 
 

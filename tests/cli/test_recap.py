@@ -12,10 +12,11 @@ from cli.table.replay_table import Tape
 from cli.text.rounds import RecapRow, Round, fold, recap, roll_chance
 from cli.text.seating import Seating
 from p2pdice.counting import NOTHING_WILD, ONES_WILD
-from p2pdice.events import BidMade, HandsShown, Judged
+from p2pdice.engine import new_match
+from p2pdice.events import AccusationVoid, BidMade, HandsShown, Judged
 from p2pdice.moves import Hand
 from p2pdice.rulesets import PRESETS
-from protocol.events import MatchStarted, TakenBack
+from protocol.events import Happened, MatchStarted, TakenBack
 from tests.cli.table.boards import Sample, people
 from tests.cli.test_replay_table import replay
 
@@ -68,6 +69,13 @@ UNLIKELY = round_(3, ((2, 3, 4), (2, 3, 6), (1, 6, 6)), (1, 3, 6), caller=0)
 )
 def test_planted_matches(rounds: tuple[Round, ...], told: list[str]) -> None:
     assert [f"{row.title}: {row.who} {row.text}" for row in recap(rounds, SEATING)] == told
+
+
+def test_a_bluff_whose_call_a_shield_voided_was_called() -> None:
+    played = Round(1, (BidMade(0, 6, 5),))
+    called = fold((played,), Happened(AccusationVoid(1, 0), new_match(PRESETS["classic"], 3)))
+    bluff, *_ = recap((BLUFF._replace(shielded=called[-1].shielded),), SEATING)
+    assert bluff.text == "bid six fives holding none: 8% likely, and a shield voided the call."
 
 
 def test_a_bid_that_may_be_true_is_no_bluff_and_an_unopened_caller_made_no_wrong_call() -> None:
