@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cli.render import counted, dice_count, faces, hand, listing, percent, sentence
 from cli.table.scene import Choice, Dialog
 from cli.text.narrate import time_left
-from cli.text.narrate_game import choosing, dice_by_player, graveyard, window_and_prize
+from cli.text.narrate_game import choosing, dice_by_player, graveyard, verdict, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
 from p2pdice.state import NOBODY, Expect
@@ -44,7 +44,7 @@ def bids(board: Board) -> Iterator[str]:
     if board.state is None:
         yield f"There are no bids yet: {NOT_BEGUN}"
     elif not board.state.bids:
-        yield "There is no bid in this round yet."
+        yield from _called(board)
     else:
         made = [f"{board.seating.who(each.seat)} {faces(each.quantity, each.face)}" for each in board.state.bids]
         if made[1:]:
@@ -52,6 +52,19 @@ def bids(board: Board) -> Iterator[str]:
         standing = board.state.bids[-1]
         who = board.seating.does(standing.seat, "bid", "bid")
         yield f"{who} {faces(standing.quantity, standing.face)}."
+
+
+def _called(board: Board) -> Iterator[str]:
+    """Yield what was called in a round that has no standing bid any more, or that it has none yet."""
+    seating, played = board.seating, board.rounds[-1] if board.rounds else None
+    if played is None or played.call is None:
+        yield "There is no bid in this round yet."
+        return
+    call = played.call
+    what = f"{seating.whose(call.bidder)} {faces(call.quantity, call.face)}"
+    yield f"{seating.does(call.seat, 'called', 'called')} {call.call} on {what}."
+    if played.verdict is not None:
+        yield verdict(played.verdict, played.shown, seating)
 
 
 def dice(board: Board) -> Iterator[str]:

@@ -354,9 +354,13 @@ def draw_verdict(canvas: Canvas, board: Board, area: Area) -> None:
         top = y + max((rows - 5) // 2, 0)
         canvas.letters(x + (columns - large) // 2, top, said.title)
         both = f"{said.first} {said.second}"
-        canvas.centre(
-            x, top + min(rows - 1, 4), columns, both if width(both) <= columns else said.first.strip(","), bold=True
-        )
+        if width(both) <= columns:
+            canvas.centre(x, top + min(rows - 1, 4), columns, both, bold=True)
+        elif rows >= 5:
+            canvas.centre(x, top + 3, columns, said.first, bold=True)
+            canvas.centre(x, top + 4, columns, said.second)
+        else:
+            canvas.centre(x, top + 3, columns, said.first.rstrip(",:"), bold=True)
     else:
         lines = [said.title, said.first, said.second] if rows >= 3 else [f"{said.title}: {said.first} {said.second}"]
         for row, text in enumerate(lines):

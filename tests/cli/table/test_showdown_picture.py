@@ -12,6 +12,8 @@ from prompt_toolkit.utils import get_cwidth
 
 from cli.table import answers, showdown
 from cli.table.board import Board, CupOpened
+from cli.table.canvas import Area, Canvas
+from cli.table.hand import draw_verdict
 from cli.table.moment import band, title
 from cli.table.picture import picture
 from cli.table.scene import Motion, Scene
@@ -241,7 +243,7 @@ def test_a_void_round_says_whose_cup_stayed_down() -> None:
     shown = drawn(called("6x5", "liar", cups=(CUPS[0], None, CUPS[2], CUPS[3])), theme=ASCII)
     assert "*** VOID ***" in shown
     assert "stayed down" in shown
-    assert "loses a die" not in shown
+    assert "nobody loses a die" in shown
 
 
 def test_the_band_tells_no_more_than_the_cups_that_are_up() -> None:
@@ -322,3 +324,23 @@ def test_in_every_match_pictures_fit_and_the_verdict_is_in_sight_with_the_count_
             assert words.title in shown
         if size[0] < 60:
             assert f"{count} of {board.showdown.shown.quantity}" in shown
+
+
+@pytest.mark.parametrize("columns", [30, 34, 60])
+@pytest.mark.parametrize("rows", [4, 5, 9])
+def test_no_verdict_ends_at_a_colon(rows: int, columns: int) -> None:
+    canvas = Canvas(columns, rows, ASCII)
+    draw_verdict(canvas, called("6x5", "liar", cups=(CUPS[0], None, CUPS[2], CUPS[3])), Area(0, 0, columns, rows))
+    shown = canvas.text()
+    assert "stayed down" in shown
+    assert "nobody loses" in shown or "down:" not in shown
+
+
+def test_after_a_call_the_table_tells_the_call_and_its_verdict() -> None:
+    board = called("9x5", "liar")
+    assert board.state is not None
+    board.state = board.state._replace(bids=())
+    assert [*answers.bids(board)] == [
+        "Ben called liar on your nine fives.",
+        "A lie: six fives, three short. Ben was right; you were wrong.",
+    ]
