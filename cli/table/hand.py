@@ -316,7 +316,8 @@ def _turns(board: Board, live: Sequence[int], rows: int) -> Iterator[tuple[int, 
             assert board.me is not None
             yield board.me, f"after {names[live.index(board.me) - 1]}"
         elif place < 2:
-            yield seat, ("is choosing", "next" if seat == board.me else "is next")[place]
+            is_me = seat == board.me
+            yield seat, ("are choosing" if is_me else "is choosing", "next" if is_me else "is next")[place]
         else:
             yield seat, f"after {names[place - 1]}"
 
