@@ -239,6 +239,14 @@ class Board:
         return self.seating.me
 
     @property
+    def unreachable(self) -> tuple[PlayerInfo, ...]:
+        """Players who owe the match something and cannot be reached; nobody who is out of it."""
+        if self.state is None or not self.seating.names:
+            return ()
+        owing = [self.seating.players[seat] for seat in self.state.expects.seats if seat in self.state.live]
+        return tuple(player for player in owing if player.fingerprint in self.away)
+
+    @property
     def plays(self) -> bool:
         """Whether the reader has a seat in the match, and is not out of it."""
         return self.me is not None and (self.state is None or self.me in self.state.live)

@@ -14,13 +14,15 @@ from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
 from cli.table.showdown import is_on as is_shown
 from cli.text.move_forms import is_stake
-from cli.text.narrate import moved, narrate, question, result, seat_asked, suspended
+from cli.text.narrate import conceded, moved, narrate, question, result, seat_asked, suspended
 from cli.text.narrate_game import caught, counted_cup, narrate_game, tally, verdict
 from cli.text.seating import display_names
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
+from p2pdice.state import Expect
 from protocol.events import (
     CodeTried,
+    ConcedeAccepted,
     CupsSeen,
     DiceRolled,
     Happened,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board, Showdown, Told
     from cli.text.rounds import Round
     from p2pdice.state import State
+    from protocol.events import PlayerInfo
 
 MOST_KEYS: Final = 8
 _ON_THE_TABLE: Final = (
@@ -104,6 +107,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             pass  # a badge shows it
         case SeatAsked():
             yield seat_asked(event, board.players)
+        case ConcedeAccepted():
+            yield conceded(event, board.seating, after=_before_conceding(event.awaited, board))
         case CodeTried(tries_left=0):
             line = command_line("join", board.join_line)
             yield f"{narrate(event, board.seating)} The long line still works:\n    {line}"
@@ -115,6 +120,16 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield f"{board.seating.named([event.player])} left."
         case _:
             yield narrate(event, board.seating)
+
+
+def _before_conceding(awaited: Sequence[PlayerInfo], board: Board) -> str:
+    """Return what the awaited players must have done before the reader is out: ``back``, ``moved`` or ``answered``."""
+    if any(player in board.absent or player.fingerprint in board.away for player in awaited):
+        return "back"
+    if board.state is None or board.state.expects.kind is not Expect.MOVE:
+        return "answered"
+    on_turn = tuple(board.seating.players[seat] for seat in board.state.expects.seats)
+    return "moved" if tuple(awaited) == on_turn else "answered"
 
 
 # Talk
@@ -161,13 +176,11 @@ def band(
     hosts: bool,
     with_odds: bool,
     is_behind: bool,
-    away: Sequence[str],
     is_late: bool = False,
 ) -> Band:
     """Return what is to be done, by whom.
 
     :param typed: the line, if keys have put it there.
-    :param away: names of awaited players who cannot be reached.
     :param is_late: the reader's time is up, and the others are enough to go on.
     """
     seating, state = board.seating, board.state
@@ -200,8 +213,8 @@ def band(
             return Band("Your time is up: the others can go on without you.", "waiting")
         text = _CONFIRM.get(typed) or question(board.turn.view, seating)
         return Band(text, f"seat{seating.me or 0}")
-    if away:
-        return Band(f"Waiting for {listing(away)}, who can come back any time.", "waiting")
+    if away := board.unreachable:
+        return Band(f"Waiting for {seating.named(away)}, who can come back any time.", "waiting")
     waiting = answers.whose_turn(board)
     tone = f"seat{state.turn % 10}" if waiting and state.turn >= 0 else "quiet"
     return Band(sentence(waiting) if waiting else "", tone, "Space catches up" if is_behind else "")

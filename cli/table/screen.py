@@ -369,8 +369,6 @@ class Screen:
         with_odds, dialog = self.with_odds, self._shown_dialog()
         progress, clock = table.progress(), table.clock()
         away = self._table.away()
-        known = [*board.seating.players] or [*board.players]
-        absent = [player for player in known if player.fingerprint in away]
         keys = moment.useful_keys(
             board, typed, moves, table.words, hosts=board.hosts, with_odds=with_odds, is_behind=table.is_behind
         )
@@ -380,7 +378,6 @@ class Screen:
             hosts=board.hosts,
             with_odds=with_odds,
             is_behind=table.is_behind,
-            away=display_names([player for player in absent if player.fingerprint in board.away], known),
             is_late=board.turn is not None and self._expired is board.turn and not self._seconds(),
         )
         strip = table.strip()

@@ -78,10 +78,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
                 )
             return f"Playing {_rules(event)}. {order}"
         case node.ConcedeAccepted():
-            if not event.awaited:
-                return "You concede. You'll be out as soon as the others have heard of it."
-            back = "is back" if len(event.awaited) == 1 else "are back"
-            return f"You concede. You'll be out as soon as {seating.named(event.awaited)} {back}."
+            return conceded(event, seating)
         case node.MatchResult():
             return result(event)
         case node.TableOpened():
@@ -326,6 +323,18 @@ def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
         case "playing":
             look_on = "You watch, and get a seat in the next match if one is free."
             return f"{capital(host)} is playing with others. {look_on}"
+
+
+def conceded(event: node.ConcedeAccepted, seating: Seating, *, after: str = "back") -> str:
+    """Return the sentences for a player who concedes.
+
+    :param after: what the awaited players must have done first: ``back``, ``moved`` or ``answered``.
+    """
+    if not event.awaited:
+        return "You concede. You'll be out as soon as the others have heard of it."
+    one, many = ("is", "are") if after == "back" else ("has", "have")
+    verb = one if len(event.awaited) == 1 else many
+    return f"You concede. You'll be out as soon as {seating.named(event.awaited)} {verb} {after}."
 
 
 def suspended(event: node.Suspended, seating: Seating, *, plays: bool) -> str:

@@ -207,7 +207,10 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Leave the table? / Stay / Come back later / Concede": lambda: spelled(
         answers.leaving_box(three(), None, is_conceding=False, goes_on=True)
     ),
-    "You'll be out as soon as Ben is back.": lambda: told(node.ConcedeAccepted((BEN,))),
+    "You'll be out as soon as Ben is back.": lambda: told(
+        node.ConcedeAccepted((BEN,)), board_of(STATE, node.PeerLost(BEN))
+    ),
+    "You'll be out as soon as Ben has moved.": lambda: told(node.ConcedeAccepted((BEN,)), board_of(play(STATE, "1x2"))),
     "You left. The match waits for you. Come back with:": lambda: Table().line.way_back(),
     "You're out. Watch the rest, talk, or leave.": lambda: out(),
     # Trust
@@ -328,7 +331,7 @@ def screen(
     board: Board, typed: str = "", *, size: tuple[int, int] = (80, 24), steps: int = 0, is_behind: bool = False
 ) -> str:
     """Return what the full screen shows, each run of blanks as one."""
-    now = moment.band(board, typed, hosts=board.hosts, with_odds=True, is_behind=is_behind, away=())
+    now = moment.band(board, typed, hosts=board.hosts, with_odds=True, is_behind=is_behind)
     return " ".join(picture(board, Scene(band=now, steps=steps), *size, Theme()).text().split())
 
 

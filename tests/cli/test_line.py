@@ -391,7 +391,8 @@ def told(table: Table, *events: node.NodeEvent) -> list[str]:
 def test_a_player_who_gives_up_is_told_when_it_counts_and_how_to_end_a_match_where_it_never_will() -> None:
     thinking = Table(is_my_turn=False)
     later = "You concede. You'll be out as soon as Ben is back."
-    assert told(thinking, node.ConcedeAccepted((BEN,))) == [later]
+    soon = "You concede. You'll be out as soon as Ben has answered."
+    assert told(thinking, node.ConcedeAccepted((BEN,))) == [soon]
     assert told(thinking, node.Suspended((BEN,)))[1:] == [WAY_OUT]
     gone = Table(is_my_turn=False)
     told(gone, node.Suspended((BEN,)))

@@ -13,7 +13,7 @@ import pytest
 from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.felt import truth
-from cli.table.moment import MOST_KEYS, band, round_line, talk, title, useful_keys
+from cli.table.moment import MOST_KEYS, band, round_line, talk, tell, title, useful_keys
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
@@ -21,19 +21,22 @@ from cli.table.scene import Band, Scene, Talk
 from cli.table.theme import Theme
 from p2pdice.engine import apply
 from p2pdice.events import Event
-from p2pdice.moves import Hand, Hands, Play, Pledges, Rolled, parse_move
+from p2pdice.moves import Evict, Hand, Hands, Play, Pledges, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, State
 from protocol.events import (
     Claimed,
+    ConcedeAccepted,
     CupsSeen,
     LobbyChanged,
     MatchResult,
     MatchStarted,
     Misbehaved,
+    PeerLost,
     PlayerInfo,
     Recognised,
     Said,
+    Suspended,
     TableJoined,
     TableOpened,
     TableWatched,
@@ -55,7 +58,7 @@ def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[s
         for beat in beats(event, board):
             board.take(beat)
             what = type(event.event if beat is event else beat).__name__
-            now = band(board, "", hosts=False, with_odds=False, is_behind=False, away=())
+            now = band(board, "", hosts=False, with_odds=False, is_behind=False)
             pictures.append((what, picture(board, Scene(band=now), 80, 24, Theme("none")).text()))
     return pictures
 
@@ -96,7 +99,7 @@ def sample(*moves: str, names: Sequence[str] = ("Ada", "Ben", "Cleo"), rules: st
 
 
 def says(made: Sample, typed: str = "", *, with_odds: bool = False) -> Band:
-    return band(made.board, typed, hosts=True, with_odds=with_odds, is_behind=False, away=())
+    return band(made.board, typed, hosts=True, with_odds=with_odds, is_behind=False)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +122,9 @@ def test_the_band_has_the_colour_of_whoever_is_on_turn() -> None:
 
 def test_the_band_says_when_the_readers_time_is_up() -> None:
     made = sample("1x2", "2x2", "2x3")
-    told = band(made.board, "", hosts=True, with_odds=False, is_behind=False, away=(), is_late=True)
+    told = band(made.board, "", hosts=True, with_odds=False, is_behind=False, is_late=True)
     assert told == Band("Your time is up: the others can go on without you.", "waiting")
-    asks = band(made.board, "liar", hosts=True, with_odds=False, is_behind=False, away=(), is_late=True)
+    asks = band(made.board, "liar", hosts=True, with_odds=False, is_behind=False, is_late=True)
     assert asks.text.startswith("Call liar?")
 
 
@@ -272,6 +275,56 @@ def test_a_guest_has_the_customs_of_the_table_it_sits_at_now() -> None:
     assert not board.hosts
 
 
+@pytest.mark.parametrize("me", [0, None])
+def test_the_band_waits_only_for_an_absent_player_who_is_on_turn(me: int | None) -> None:
+    """Ben is lost on his turn, then put out: Cleo, who is here, is awaited after that, and not Ben."""
+    made = Sample(PRESETS["classic"], me=me)
+    made.roll()
+    made.play("1x2")
+    made.board.take(PeerLost(made.players[1]))
+    assert says(made).text == "Waiting for Ben, who can come back any time."
+    made.state, events = apply(made.state, Evict(1))
+    for event in told(events, made.state):
+        made.board.take(event)
+    assert made.state.turn == 2
+    assert says(made).text == "Cleo is choosing."
+
+
+@pytest.mark.parametrize(
+    ("before", "moves", "awaited", "when"),
+    [
+        ([], ["1x2"], [1], "Ben has moved"),
+        ([1], ["1x2"], [1], "Ben is back"),
+        ([], [], [1, 2], "Ben and Cleo have answered"),
+        ([1, 2], [], [1, 2], "Ben and Cleo are back"),
+    ],
+)
+def test_who_concedes_is_told_what_comes_first(
+    before: list[int], moves: list[str], awaited: list[int], when: str
+) -> None:
+    made = sample(*moves)
+    for seat in before:
+        made.board.take(PeerLost(made.players[seat]))
+    event = ConcedeAccepted(tuple(made.players[seat] for seat in awaited))
+    assert [*tell(event, made.board)] == [f"You concede. You'll be out as soon as {when}."]
+
+
+def test_a_spectator_is_not_told_to_resume() -> None:
+    made = Sample(PRESETS["classic"], me=None)
+    event = Suspended(made.players[1:2])
+    made.board.take(event)
+    said = "The match waits for Ben. Wait, or leave."
+    assert ([*tell(event, made.board)], says(made).text) == ([said], said)
+
+
+def test_the_reader_who_is_on_turn_is_not_choosing_in_the_third_person() -> None:
+    made = sample()
+    made.board.turn = None  # back after a kill, the others away: the program does not ask yet
+    shown = picture(made.board, Scene(), 150, 46, Theme()).text()
+    (row,) = (row for row in shown.split("\n") if "choosing" in row)
+    assert row.split()[-4:-1] == ["you", "are", "choosing"]
+
+
 def test_a_claimed_match_is_over_for_its_claimant() -> None:
     made = sample("1x2", "2x2", "2x3")
     assert made.board.match
@@ -385,7 +438,7 @@ def test_a_name_that_does_not_fit_its_key_stays_in_the_band_until_it_is_heeded_o
             board.heeded |= {(players[1].fingerprint, players[1].name)}
         if settles == "trusted":
             board.take(Recognised(players[1], True, 0))
-        now = band(board, "", hosts=True, with_odds=False, is_behind=False, away=())
+        now = band(board, "", hosts=True, with_odds=False, is_behind=False)
         assert (now == warning) == (settles == "nobody")
 
 

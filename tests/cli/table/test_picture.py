@@ -110,7 +110,7 @@ def scene_of(board: Board, typed: str = "", moves: Sequence[str] = ()) -> Scene:
         steps=42,
         seconds=102,
         talk=(Talk(None, "", "Eve is watching."), Talk(2, "Cleo", "Dan, you always do this with three dice.")),
-        band=moment.band(board, typed, hosts=False, with_odds=True, is_behind=False, away=()),
+        band=moment.band(board, typed, hosts=False, with_odds=True, is_behind=False),
         keys=moment.useful_keys(board, typed, moves, WORDS, hosts=False, with_odds=True, is_behind=False),
         moves=moves,
     )
