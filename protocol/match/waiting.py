@@ -460,7 +460,9 @@ class Waiting:
         """Return the awaited players of a formed match and their remaining time; see
         :meth:`protocol.match.match.Match.clock`."""
         position, missing = self._history.position, self._history.missing()
-        if not missing or (self._me is not None and not self.has_quorum()):
+        # A spectator is not linked with all, but learns that the match waits.
+        is_waiting = bool(self._awaited) if self._me is None else not self.has_quorum()
+        if not missing or is_waiting:
             return None
         due = self.timeouts.due(missing, position.witnesses)
         if due == math.inf:

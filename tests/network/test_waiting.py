@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from p2pdice.events import PlayerOut
-from p2pdice.moves import Stake
+from p2pdice.moves import Bid, Stake
 from p2pdice.rulesets import Ruleset
 from protocol import limits
 from protocol.consensus.verifier import verify
@@ -19,6 +19,7 @@ from protocol.events import (
     Continued,
     Happened,
     MatchResult,
+    MatchStarted,
     Notice,
     PeerBack,
     PeerLost,
@@ -208,6 +209,24 @@ async def test_one_liar_among_those_whom_a_spectator_follows_makes_nobody_away(r
             await asyncio.sleep(0.01)
     await asyncio.sleep(3)
     assert not [*eve.told(PeerLost), *eve.told(PeerBack)]
+
+
+@in_room
+async def test_a_spectator_of_a_match_that_waits_sees_no_clock(room: Room) -> None:
+    ada, ben = await in_turn(room, 2)
+    eve = await room.sit("Eve")
+    await eve.node.watch(join_line(room, ben.key, ben.node.identity.fingerprint))
+    await until(lambda: eve.told(MatchStarted))
+    ada.node.play(Bid(1, 2), ada.told(YourTurn)[0].token)
+    await until(lambda: ben.told(YourTurn))
+    assert seconds(eve) > 0
+    await ben.die()
+    await until(lambda: eve.told(Suspended))
+    assert eve.node.clock() is None
+    await asyncio.sleep(AUTOMATIC)
+    ada.node.claim()
+    await asyncio.sleep(AUTOMATIC)
+    assert eve.node.clock() is None
 
 
 # Claims
