@@ -42,7 +42,7 @@ app = application()
 def resume(
     ctx: typer.Context,
     match: Annotated[str | None, typer.Argument(metavar="[MATCH]", show_default=False)] = None,
-    list_only: Annotated[bool, typer.Option("--list", help="List the unfinished matches instead.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="List the unfinished and claimed matches instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --list: one JSON object.")] = False,
     port: PortOption = 0,
     interface: InterfaceOption = None,
@@ -129,7 +129,8 @@ def _list(settings: Settings, as_json: bool) -> None:
     if home.store.exists():
         with matches.read(home) as (_, kept):
             pass
-    stored = archive.unfinished(kept)
+    claimed = [each for each in kept if each.claim is not None and not (each.over or archive.is_old(each))]
+    stored = [*archive.unfinished(kept), *claimed]
     show(listed(home, stored, kept), home, as_json)
     if not (stored or as_json):
         print("There is no unfinished match here.")

@@ -171,6 +171,8 @@ class Board:
         """Such a breach in this round."""
         self.claimed: Claimed | None = None
         """How the reader left the last match, if without an end; nothing more is on the table then."""
+        self.take_back_line = ""
+        """The command that returns to the claimed match; empty if there is none."""
         self.is_new_home = False
         """The reader has played no match yet."""
         self.pledge = ""

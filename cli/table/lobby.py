@@ -84,7 +84,9 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
         told = _waiting(board, free)
         if columns < _BROAD or board.claimed is not None:
             told = [
-                part.strip() for text in told[: 1 + (board.claimed is not None)] for part in broken(text, columns - 2)
+                part.strip()
+                for text in told[: 3 if board.claimed is not None else 1]
+                for part in broken(text, columns - 2)
             ]
         return [row for row in told if row], False
     if not board.code:
@@ -114,6 +116,7 @@ def _waiting(board: Board, free: int) -> list[str]:
         names = listing(display_names(board.claimed.away, board.claimed.players))
         return [
             "You left the match: claimed, not confirmed.",
+            f"Go on with it: {board.take_back_line}" if board.take_back_line else "",
             f"Nobody else has signed it: it counts as claimed, never as won, and no coins move. {names} can still"
             " come back and play on, if you return to it. This table is free for another match: type again.",
         ]

@@ -33,6 +33,7 @@ from p2pdice.state import Expect
 from protocol.errors import NodeError
 from protocol.events import (
     AwaitingHost,
+    Claimed,
     ConcedeAccepted,
     Continued,
     Happened,
@@ -183,6 +184,9 @@ class PlayerTable(LiveTable):
                 self.board.purse = "" if coins is None else f"{coins:,} {plural(coins, 'coin')}"
             case TableOpened() if event.seats == len(self.bots) + 1:
                 self.board.join_line = ""
+            case Claimed():
+                words = ["resume", event.match_id[:8], *home_words(self._settings.home)]
+                self.board.take_back_line = command_line(*words)
             case ConcedeAccepted():
                 self._is_giving_up = bool(event.awaited)
             case Happened(event=PlayerOut(seat=seat)) if seat == self.board.me:
@@ -219,6 +223,8 @@ class PlayerTable(LiveTable):
             and not self.face.shows_board
         ):
             return (*told, "\n".join(self._qr_code()))
+        if isinstance(event, Claimed):
+            return (*told, f"Go on with it, once they are back, with:\n    {self.board.take_back_line}")
         return told
 
     def _host_who_left(self, event: AwaitingHost) -> PlayerInfo | None:

@@ -141,7 +141,8 @@ def _of_store(
 ) -> Iterator[ListedMatch]:
 
     names, open_ones = names_of(kept), {each.match for each in unfinished(kept)}
-    other_keys = other_owners(home, [each for each in stored if each.match in open_ones])
+    returned_to = [each for each in stored if each.match in open_ones or (each.claim is not None and not is_old(each))]
+    other_keys = other_owners(home, returned_to)
     for each in stored:
         if each.given_up and not each.formed:
             continue  # it was proposed, and nobody is known to have played it
@@ -204,10 +205,12 @@ def show(matches: Sequence[ListedMatch], home: Home, as_json: bool) -> None:
     for each in matches:
         say(each.line(width))
     to_resume = next((each for each in matches if each.can_go_on and not each.other_key), None)
+    to_take_back = next((each for each in matches if each.state == _CLAIMED and not each.other_key), None)
     to_see = next((each for each in matches if each.state in ("finished", "transcript")), None)
     to_save = to_see if to_see is not None and to_see.transcript is None else None
     commands = (
         ("resume", "Return to", to_resume),
+        ("resume", "Take back", to_take_back),
         ("matches save", "First", to_save),
         ("replay", "See again", to_see),
         ("verify", "Verify", to_see),

@@ -112,6 +112,10 @@ def test_a_match_whose_other_player_does_not_answer_is_left_as_claimed(sit: Sit,
     for command in (("matches",), ("history",)):
         assert "claimed, not confirmed" in here(*command, "--home", str(tmp_path / "Ada")).stdout
     assert here("history", "stats", "--home", str(tmp_path / "Ada")).stdout.startswith("No match")
+    assert "p2pdice resume " in output.partition("Go on with it, once they are back, with:")[2].splitlines()[1]
+    listed = here("resume", "--list", "--home", str(tmp_path / "Ada")).stdout
+    assert "claimed, not confirmed" in listed
+    assert "Take back: p2pdice resume " in listed
     assert here("resume", "--home", str(tmp_path / "Ada")).returncode == ExitCode.FAILURE
 
 

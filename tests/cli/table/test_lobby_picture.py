@@ -348,7 +348,9 @@ def test_a_claim_is_explained_where_the_match_was(size: tuple[int, int]) -> None
     board, (_, ben) = sample.board, sample.players
     sample.roll()
     board.take(Claimed("ab" * 32, sample.players, (ben,), 372, Path("friday.p2pdice")))
+    board.take_back_line = "p2pdice resume abababab"
     shown = drawn(board, size)
+    assert "p2pdice resume abababab" in shown
     assert "claimed" in shown.split("\n")[0]
     assert "claimed, not confirmed" in " ".join(shown.split())
     assert "Tell your friends" not in shown, "that table is closed"
