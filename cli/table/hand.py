@@ -234,6 +234,8 @@ def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
     x, y, columns, rows = area
     picked = scene.picked if scene.picked is not None else -1
     told = [*_offered(board, scene)]
+    if any(width(text) > columns - 8 for text, _ in told):
+        told = [*_offered(board, scene, in_short=True)]
     if rows > 1:
         canvas.put(x, y, cut(_asked(board), columns), bold=True)
         y, rows = y + 1, rows - 1
@@ -249,8 +251,11 @@ def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
         canvas.put(x + 1, row, f"{'▸' if is_here else ' '} {text}", bold=is_here)
 
 
-def _offered(board: Board, scene: Scene) -> Iterator[tuple[str, str]]:
-    """Yield the moves in words, each with its chance if there is one."""
+def _offered(board: Board, scene: Scene, *, in_short: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the moves in words, each with its chance if there is one.
+
+    :param in_short: powers as they are typed.
+    """
     assert board.turn is not None
     view, seating = board.turn.view, board.seating
     challenge, bid = view.state.challenge, view.state.bid
@@ -262,7 +267,7 @@ def _offered(board: Board, scene: Scene) -> Iterator[tuple[str, str]]:
                     (challenge.seat, "called", 1 - odds) if move.side == "accuser" else (bid.seat, "bid", odds)
                 )
                 yield f"{seating.who(seat)}, who {verb}", percent(odds) if scene.with_odds else ""
-            case Power():
+            case Power() if not in_short:
                 stack = view.state.motes.stack if view.state.motes is not None else ()
                 target = stack[-1].die if POWERS[move.die.mote].is_answer and stack else move.target
                 aim = seating.who(target) if isinstance(target, int) else target and seating.die(target, view.seat)

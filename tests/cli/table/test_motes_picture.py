@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from cli.table import showdown
 from cli.table.board import Board
+from cli.table.canvas import Area, Canvas
 from cli.table.felt import is_staking
+from cli.table.hand import draw_chooser
 from cli.table.picture import picture
 from cli.table.scene import ReplayStrip, Scene, WatchStrip
 from cli.table.theme import Theme
@@ -254,3 +256,19 @@ def test_the_verdict_of_a_replay_stands_beside_the_strip() -> None:
 def test_the_title_of_a_replay_has_the_verdict_on_its_file(verdict: str, told: str) -> None:
     title = drawn(watched(sees_all=True), scene=Scene(strip=LOST, verdict=verdict)).split("\n")[0]
     assert title.endswith(f"  {told}")
+
+
+def test_a_narrow_menu_of_powers_cuts_no_target() -> None:
+    board = at_night()
+    assert board.state is not None
+    assert board.state.motes is not None
+    names = tuple(range(4))
+    buried = (Buried(Die("light", 0), 0), *(Buried(Die("grey", seat), 3) for seat in names))
+    board.state = board.state._replace(motes=board.state.motes._replace(graveyard=buried, stack=()), phase="sunset")
+    board.turn = YourTurn(view(board.state, 0), 1)
+    moves = tuple(offers(board.turn.view, board.seating.names))
+    canvas = Canvas(30, 8, PICTURES)
+    draw_chooser(canvas, board, Scene(moves=moves), Area(0, 0, 30, 8))
+    shown = canvas.text()
+    assert "Cleo's Grey" in shown
+    assert "…" not in shown
