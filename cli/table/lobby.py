@@ -377,8 +377,10 @@ def _story(
     played += [counted(scene.minutes, "minute")] if scene.minutes else []
     evening = [f"{scene.score}."] if scene.score else []
     evening += [sentence(", ".join(played))] if played else []
-    if evening:
-        lines.append(("The evening", None, "", "  ".join(evening)))
+    lines += [
+        ("The evening" if not row else " ", None, "", part)
+        for row, part in enumerate(broken("  ".join(evening), columns - 15) if evening else ())
+    ]
     early = [f"{names[seat]} {why}" for seat, why in _exits(board)]
     lines += [
         ("Out early" if not row else " ", None, "", part)

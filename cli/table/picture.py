@@ -471,7 +471,13 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
     if width(said) > end - 1:
         _, _, said = said.partition("Your turn: ") if said.startswith("Your turn: ") else ("", "", said)
         said = said[:1].upper() + (said[1:] if width(said) < end else said[1:].replace(", or call it", ""))
-    canvas.put(1, y, cut(said, end - 1), ink, bold=True)
+    canvas.put(1, y, _whole(said, end - 1), ink, bold=True)
+
+
+def _whole(said: str, columns: int) -> str:
+    """Return as many of the first sentences as have room; of a longer one, as much as has."""
+    start = said if width(said) <= columns else said[: len(cut(said, columns - 1))].rpartition(". ")[0]
+    return said if start == said else f"{start}. …" if start else cut(said, columns)
 
 
 def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:

@@ -484,3 +484,9 @@ def test_a_spectator_is_offered_talk_where_the_table_lets_spectators_talk(moves:
     words = ("say", "again", "quit", "players", "rules")
     bar = useful_keys(watched, "", (), words, hosts=False, with_odds=True, is_behind=False)
     assert (("say", "talk") in bar) == bool(chat)
+
+
+def test_a_narrow_band_cuts_no_sentence_that_is_not_the_first() -> None:
+    said = Band("The match waits for Ben. Wait, or leave and resume another day.")
+    shown = picture(sample("1x2").board, Scene(band=said), 40, 12, Theme("none")).text()
+    assert "The match waits for Ben. …" in shown.replace("...", "…")
