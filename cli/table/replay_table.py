@@ -233,7 +233,7 @@ class ReplayTable(Table):
     def _introduce(self) -> None:
         if self.face.shows_board:
             name = self._name(0)
-            self._say(f"{self._whose_eyes()} Type as {name} to see what {name} saw.")
+            self._say(f"Type as {name} to see what {name} saw.")  # the band says whose dice are seen
         else:
             self._say(self._told_verdict)
             self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
@@ -279,8 +279,8 @@ class ReplayTable(Table):
     def key_bar(self) -> Sequence[tuple[str, str]]:
         if self._is_playing.is_set():
             return [("any key", "stops")]
-        steps = ("←→", "step"), ("PgUp PgDn", "round"), ("Space", "play"), ("Home", "start"), ("End", "end")
-        return [*steps, ("as", "whose eyes"), ("quit", ""), ("?", "help")]
+        steps = ("PgUp PgDn", "round"), ("Home End", "start, end")
+        return [("←→", "step"), ("Space", "play"), ("quit", ""), *steps, ("as", "whose eyes"), ("?", "help")]
 
     def strip(self) -> ReplayStrip | WatchStrip:
         place, eyes = self._tape.place, self._tape.eyes
@@ -448,7 +448,10 @@ class DemoTable(ReplayTable):
         super().begin()
 
     def _introduce(self) -> None:
-        self._say("Four facts about what you see, then the rest at a faster pace. Space skips a round, End all.")
+        if self.face.shows_board:  # where it stays
+            self._say("Bots play. Space skips a round, End all.")
+        else:
+            self._say("Four facts about what you see, then the rest at a faster pace. Space skips a round, End all.")
 
     def _before_telling(self, event: Told) -> None:
         if isinstance(event, Happened) and isinstance(event.event, RoundStarted):
@@ -483,7 +486,7 @@ class DemoTable(ReplayTable):
 
     def key_bar(self) -> Sequence[tuple[str, str]]:
         if self.board.over is not None:
-            return [("Enter", "leave"), ("start", ""), ("?", "help")]
+            return [("Enter", "leave"), ("Home", "from the start"), ("?", "help")]
         if self._is_playing.is_set():
             return [("Space", "next round"), ("End", "skip to the end"), ("→", "step"), ("Ctrl-C", "leave")]
         return super().key_bar()

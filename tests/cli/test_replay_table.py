@@ -407,6 +407,7 @@ def test_on_a_screen_dice_that_are_in_sight_are_not_told_and_the_keys_are() -> N
     )
     assert "    PageDown  next round" in said
     assert ("PgUp PgDn", "round") in looking.table.key_bar()
+    assert ("quit", "") in looking.table.key_bar()[:3]  # in sight at any width
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

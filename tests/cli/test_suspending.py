@@ -76,11 +76,11 @@ def test_a_terminal_that_no_shell_repairs_is_in_order_at_the_end(
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     reader = shell("replay", str(path), "--ui", "screen", shell=DASH)
-    reader.until_display("You see all dice")
+    reader.until_display("to see what")
     for _ in range(2):
         stop(reader)
         reader.until_stopped()
-        reader.go_on("You see all dice")
+        reader.go_on("to see what")
     reader.type("quit\r")
     reader.until_shell()
 
@@ -95,7 +95,7 @@ def test_where_nobody_could_let_it_go_on_nothing_stops_it(tmp_path: Path) -> Non
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     with WithoutJobs(tmp_path / "home", "replay", str(path), "--ui", "screen") as reader:
-        reader.until_display("You see all dice")
+        reader.until_display("to see what")
         left = reader.raw.count(LEAVES_THE_SCREEN)  # by the curtain
         reader.type("\x1a")
         reader.type("\r")
@@ -110,10 +110,10 @@ def test_a_replay_on_the_full_screen_is_stopped_and_goes_on(
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     reader = shell("replay", str(path), "--ui", "screen")
-    reader.until_display("You see all dice")
+    reader.until_display("to see what")
     stop(reader)
     reader.until_stopped()
-    reader.go_on("You see all dice")
+    reader.go_on("to see what")
     reader.type("\r")
     reader.until_display("round 1 of ")
     reader.type("quit\r")
