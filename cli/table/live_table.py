@@ -18,7 +18,7 @@ from cli.render import command_line, escape, listing, sentence, stated
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
-from cli.table.scene import WatchStrip
+from cli.table.scene import Talk, WatchStrip
 from cli.table.table import Face, Table
 from cli.text.event_json import event_line
 from cli.text.narrate import narrate
@@ -162,6 +162,11 @@ class LiveTable(Table):
         ):
             return ()
         return super().told(event)
+
+    def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
+        if isinstance(event, MatchStarted) and self._had_match and not event.resumed:
+            return (Talk(None, "", "Another match begins."),)
+        return super()._talk_of(event, told)
 
     def _is_bot_leaving(self, event: Told) -> bool:
         if not isinstance(event, PeerLost) or self.board.over is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
@@ -384,7 +385,9 @@ class Screen:
         keys = [*table.key_bar()] or keys
         if isinstance(strip, ReplayStrip) and (board.showdown is None or board.over is not None):
             tone = band.tone if board.over is None else "quiet"
-            band = Band(f"Round {strip.round}: {table.latest}" if strip.round else table.latest, tone, strip.eyes)
+            number = f"Round {strip.round}"
+            is_named = not strip.round or table.latest.startswith(f"{number}.")
+            band = Band(table.latest if is_named else f"{number}: {table.latest}", tone, strip.eyes)
         if dialog is not None:
             if dialog.tone != "warn" or not board.match:  # else it says for whom the match waits
                 band = replace(band, text=dialog.title, tone="waiting" if dialog.tone == "warn" else band.tone)
@@ -393,7 +396,7 @@ class Screen:
             band = Band(f"{display_names(table.asked, board.players)[0]} wants to sit down.", "waiting")
             keys = [("seat", ""), ("refuse", ""), ("watch", ""), ("?", "help")]
         if self._page is not None:
-            keys = [("PgDn", "next page"), ("Esc", "back to the table")]
+            keys = [*self._page_keys(self._page), ("Esc", "back to the table")]
         if width(band.text) + width(band.right) + 8 > columns:
             text = band.text.removeprefix("Your turn: ")
             band = replace(band, text=text[:1].upper() + text[1:])
@@ -509,6 +512,14 @@ class Screen:
         at = most if is_new else min(max(self._page.at + pages * room, 0), most)
         self._page = replace(self._page, at=at)
 
+    def _page_keys(self, page: TextPage) -> Iterator[tuple[str, str]]:
+        """Yield the key that turns the page: on the last one, back."""
+        columns, room = self.page_size
+        if page.at + room < len(page_rows(page, columns + 2)):
+            yield "PgDn", "next page"
+        elif page.at:
+            yield "PgUp", "page before"
+
     def _choose(self, place: int) -> None:
         assert self._dialog is not None
         line = self._dialog.choices[place].line
@@ -612,6 +623,8 @@ class Screen:
             letters = [choice.key for choice in self._dialog.choices]
             if event.data.lower() in letters:
                 self._choose(letters.index(event.data.lower()))
+            elif event.data.isprintable():
+                self._reply_rows, self._reply_turn = ("Choose in the box first; Esc closes it.",), self._turn()
 
         @add("up", filter=is_asking)
         @add("down", filter=is_asking)

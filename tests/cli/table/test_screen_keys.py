@@ -15,12 +15,13 @@ from prompt_toolkit.input import create_pipe_input
 
 from cli.settings import Settings
 from cli.table.player_table import PlayerTable
+from cli.table.scene import Choice, Dialog, ReplayStrip, TextPage
 from cli.table.screen import Screen
 from p2pdice.engine import apply
 from p2pdice.moves import Pledges
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
-from protocol.events import LobbyChanged, PlayerInfo, TableOpened, YourTurn
+from protocol.events import LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
 from tests.cli.table.boards import JOIN_LINE, Sample
 
 UP, DOWN, ENTER = "\x1b[A", "\x1b[B", "\r"
@@ -130,3 +131,41 @@ async def test_enter_seals_the_stake_that_is_shown_before_any_arrow() -> None:
         assert await player.types(f"{UP}{ENTER}") == ["stake 50"]
         player.table._may_enter = True  # the stake of all coins was doubted
         assert await player.types(ENTER) == [""]
+
+
+async def test_the_bar_of_a_page_names_only_keys_that_turn_it() -> None:
+    async with lobby(BEN) as host:
+        screen = host.screen
+        rows = screen.page_size[1]
+        for many, at, key in ((1, 0, []), (3 * rows, 0, ["PgDn"]), (3 * rows, 2 * rows, ["PgUp"])):
+            screen._page = TextPage("Talk", ["x"] * many, at)
+            assert [each for each, _ in screen._scene(80).keys] == [*key, "Esc"]
+
+
+async def test_a_box_says_that_it_comes_before_what_is_typed() -> None:
+    async with lobby(BEN) as host:
+        host.table.dialog = lambda: Dialog("Leave?", (), (Choice("l", "leave", line="quit now"),))  # type: ignore[method-assign]
+        assert await host.types("say") == []
+        assert host.screen._scene(80).reply == ("Choose in the box first; Esc closes it.",)
+
+
+async def test_the_talk_of_another_match_is_divided_from_the_last() -> None:
+    made = Sample(PRESETS["classic"])
+    started = MatchStarted("ab" * 32, PRESETS["classic"], made.players, 0, made.state)
+    async with lobby(BEN, CLEO) as player:
+        for is_second in (False, True):
+            player.table._had_match = is_second
+            player.table.take(started)
+            said = [each.text for each in player.screen._scene(80).talk]
+            assert ("Another match begins." in said) == is_second
+
+
+@pytest.mark.parametrize(
+    ("latest", "told"),
+    [("Round 1. Ada starts.", "Round 1. Ada starts."), ("Ben bids two fours.", "Round 1: Ben bids two fours.")],
+)
+async def test_the_band_of_a_replay_numbers_its_round_once(latest: str, told: str) -> None:
+    async with lobby(BEN) as host:
+        host.table.strip = lambda: ReplayStrip(1, (0,), 1, 5, "all dice")  # type: ignore[method-assign,assignment,return-value]
+        host.table.latest = latest
+        assert host.screen._scene(80).band.text == told
