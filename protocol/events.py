@@ -395,7 +395,7 @@ class MatchResult:
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """The owner has left a match whose other player is away. Nobody has signed its end: it counts as claimed, never as
-    won, and can be resumed."""
+    won, and can be resumed. :class:`PeerBack` tells, once, that a player who had no link tries to go on with it."""
 
     match_id: str
     players: tuple[PlayerInfo, ...]

@@ -223,6 +223,8 @@ class PlayerTable(LiveTable):
             and not self.face.shows_board
         ):
             return (*told, "\n".join(self._qr_code()))
+        if isinstance(event, PeerBack) and self.board.claimed is not None:
+            return (*told, f"To go on with the match, quit and type:\n    {self.board.take_back_line}")
         if isinstance(event, Claimed):
             return (*told, f"Go on with it, once they are back, with:\n    {self.board.take_back_line}")
         return told

@@ -304,6 +304,8 @@ class Activities:
             for session in self.sessions:
                 if aim.match == session.match.id and identity in session.authors:
                     return session.aim()
+            if self.session is not None and aim.match == self.session.match.id:
+                self.session.came_back(identity)
             return Refuse(RefuseCode.NO_MATCH, "that match is not played at this address")
         if isinstance(aim, WatchAim):
             return self._welcome_spectator(identity, aim)

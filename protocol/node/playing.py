@@ -22,7 +22,7 @@ from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Learned, Replace
 from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError, PeerError, RefuseCode
-from protocol.events import AwaitingPlayers, Claimed, MatchFormed, MatchResult, NodeEvent, Notice, PlayerInfo
+from protocol.events import AwaitingPlayers, Claimed, MatchFormed, MatchResult, NodeEvent, Notice, PeerBack, PlayerInfo
 from protocol.match.effects import (
     CalledOff,
     FrameReceived,
@@ -105,6 +105,8 @@ class PlayerSession(Session):
         """Messages of a proposal without this node's COMMIT; a crash may lose them."""
         self.is_claimed = False
         """The owner has claimed the match while the other player was away. It takes and signs nothing more."""
+        self._missed: set[bytes] = set()
+        """Identities of those who had no link when it was claimed, and have not dialled since."""
         self._is_retired = is_given_up
         self._awaited: tuple[PlayerInfo, ...] | None = None
         """Players reported missing; None while nothing is reported."""
@@ -244,6 +246,7 @@ class PlayerSession(Session):
         self.keep_transcript()
         self._runtime.store.claim(self.match.id, Claim(calendar(time.time()), int(seconds)))
         self.is_claimed = self.is_over = True
+        self._missed = {each for each in self.authors if not self._runtime.mesh.is_linked(each)}
         for identity in self.dialled:
             self._runtime.mesh.stop_dialling(identity)
         for identity in filter(self._runtime.mesh.is_linked, self.authors):
@@ -252,6 +255,12 @@ class PlayerSession(Session):
         self.close()
         players = self.match.by_seat() or self.match.info
         return Claimed(self.match.id.hex(), players, away, int(seconds), self._transcript_path)
+
+    def came_back(self, identity: bytes) -> None:
+        """Tell the owner, once, that the player who was away when the match was claimed wants to go on with it."""
+        if identity in self._missed:
+            self._missed.discard(identity)
+            self.tell(PeerBack(self.match.info[self.authors[identity]]))
 
     def feed(self, item: MatchInput) -> None:
         if self.is_claimed:

@@ -412,6 +412,18 @@ def test_a_player_who_leaves_a_match_that_is_stuck_is_told_how_to_save_it() -> N
     assert table.line.way_back().endswith("save its transcript so far:\n    p2pdice matches save abababab --home home")
 
 
+def test_who_has_claimed_a_match_is_told_how_to_go_on_with_it() -> None:
+    table = Table()
+    way = "p2pdice resume abababab --home home"
+    players = tuple(table.line.board.players)
+    (_, last) = told(table, node.Claimed("ab" * 32, players, (BEN,), 90, Path("claimed.p2pdice")))
+    assert last == f"Go on with it, once they are back, with:\n    {way}"
+    assert told(table, node.PeerBack(BEN)) == [
+        "Ben is back.",
+        f"To go on with the match, quit and type:\n    {way}",
+    ]
+
+
 def test_a_player_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
     later = "You concede as soon as you are back: the others have not heard of it yet."
     table = Table()

@@ -290,6 +290,18 @@ async def test_a_claimed_match_signs_nothing_more_and_goes_on_if_both_return(roo
 
 
 @in_room
+async def test_who_has_claimed_a_match_is_told_once_that_the_other_is_back(room: Room) -> None:
+    ben, ada = await claimed(room)
+    ben.events.clear()
+    for _ in range(2):
+        await ada.begin()
+        await ada.node.resume()
+        await asyncio.sleep(HUMAN)
+        assert [event.player.name for event in ben.told(PeerBack)] == [ada.name]
+        await ada.die()
+
+
+@in_room
 async def test_with_stakes_the_purse_stays_busy_and_a_claim_says_so(room: Room) -> None:
     ben, _ = await claimed(room, RULES.with_options({"stakes": "yes"}))
     (notice,) = ben.told(Notice)
@@ -311,6 +323,8 @@ async def test_a_match_is_claimed_when_somebody_linked_lets_time_run_out(room: R
     await until(lambda: ada.told(PeerLost))
     assert ada.told(PeerLost)[0].left_on_purpose
     assert ben.told(Claimed)[0].since_seconds in range(HUMAN, HUMAN + 3)
+    await asyncio.sleep(HUMAN)
+    assert not ben.told(PeerBack), "she had been linked"
 
 
 @in_room
