@@ -20,6 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,7 +57,8 @@ class _Zygote:
 
     def fork(self, arguments: Sequence[str], variables: Mapping[str, str], folder: str, streams: Sequence[int]) -> int:
         """Return the id of a new process."""
-        asked = pickle.dumps((list(arguments), dict(variables), folder))
+        os.umask(mask := os.umask(0))
+        asked = pickle.dumps((list(arguments), dict(variables), folder, mask))
         socket.send_fds(self._socket, [asked], streams)
         return int(self._socket.recv(100))
 
@@ -66,8 +68,12 @@ class _Zygote:
 
 
 @cache
-def _zygote(pid: int, at_start: tuple[tuple[str, str], ...]) -> _Zygote:
-    return _Zygote({**os.environ, **dict(at_start)})
+def _zygote(pid: int, at_start: tuple[tuple[str, str], ...], number: int) -> _Zygote:
+    """Return one of two: their forks hash texts differently, so an order that depends on it differs between players."""
+    return _Zygote({"PYTHONHASHSEED": str(pid + number), **os.environ, **dict(at_start)})
+
+
+_TURNS: Final = cycle(range(2))
 
 
 class Popen(subprocess.Popen[Any]):
@@ -77,7 +83,8 @@ class Popen(subprocess.Popen[Any]):
         self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
         p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *more,
     ) -> None:  # fmt: skip
-        is_ours = sys.platform == "linux" and args[0] == sys.executable and args[1] in ("-c", "-m")
+        is_python = args[0] == sys.executable and args[1] in ("-c", "-m")
+        is_ours = sys.platform == "linux" and is_python and not (preexec_fn or pass_fds)
         # Standard streams are made as they are in Python's UTF-8 mode, and arguments are read so.
         # Another path may lead to a sitecustomize, which can read any variable.
         is_usual = env and env.get("PYTHONUTF8") == "1" and env.get("PYTHONPATH", "").startswith(str(_ROOT))
@@ -87,7 +94,7 @@ class Popen(subprocess.Popen[Any]):
                 p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *more,
             )  # fmt: skip
             return
-        zygote = _zygote(os.getpid(), tuple(sorted(_at_start(env).items())))
+        zygote = _zygote(os.getpid(), tuple(sorted(_at_start(env).items())), next(_TURNS))
         streams = [own if own >= 0 else theirs for theirs, own in enumerate((p2cread, c2pwrite, errwrite))]
         self.pid = zygote.fork(args[1:], env, os.fspath(cwd or os.getcwd()), streams)
         self._child_created = True
@@ -109,7 +116,8 @@ def _serve(requests: socket.socket) -> list[str] | None:
             os.setsid()
             requests.send(str(os.getpid()).encode())
             requests.close()
-            arguments, variables, folder = pickle.loads(data)
+            arguments, variables, folder, mask = pickle.loads(data)
+            os.umask(mask)
             _become(variables, folder, streams)
             return list(arguments)
         os.waitpid(between, 0)
