@@ -15,9 +15,11 @@ from cli.render import command_line, faces, listing, qr_code, sentence
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
+from cli.table.canvas import broken
 from cli.table.face import HOST
 from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
+from cli.table.scene import REPLY_ROWS
 from cli.table.showing import Showing
 from cli.table.terminal import is_ascii
 from cli.text.explain import typed_moves
@@ -413,8 +415,10 @@ class PlayerTable(LiveTable):
         state = turn.view.state
         answer = refusal(move, turn.view, self.board.seating.names, error)
         if isinstance(move, Bid) and is_no_raise(move, state) and not self._knows_raises:
-            self._knows_raises = True
-            answer += f" {rule_of_raises(state)}"
+            with_rule, room = f"{answer} {rule_of_raises(state)}", self.face.page_size
+            if room is None or len(broken(with_rule, room[0])) <= REPLY_ROWS:  # else it would cover the table
+                self._knows_raises = True
+                answer = with_rule
         self._say(answer)
 
     def _no_turn(self) -> str:

@@ -85,6 +85,10 @@ class Motion:
         return any(self.stage(kind) < 1000 for kind in self.since)
 
 
+REPLY_ROWS: Final = 2
+"""An answer of more rows gets a page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Talk:
     """One thing that was said, or that happened beside the game."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 
 from cli.settings import Settings
@@ -18,7 +19,8 @@ from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, ReplayStrip, TextPage
 from cli.table.screen import Screen
 from p2pdice.engine import apply
-from p2pdice.moves import Pledges
+from p2pdice.errors import RulesError
+from p2pdice.moves import Bid, Pledges
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.events import LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
@@ -169,3 +171,20 @@ async def test_the_band_of_a_replay_numbers_its_round_once(latest: str, told: st
         host.table.strip = lambda: ReplayStrip(1, (0,), 1, 5, "all dice")  # type: ignore[method-assign,assignment,return-value]
         host.table.latest = latest
         assert host.screen._scene(80).band.text == told
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+async def test_a_refused_raise_does_not_cover_the_table(columns: int) -> None:
+    made = Sample(PRESETS["classic"])
+    made.roll()
+    made.play("1x2", "2x2", "2x3")
+    assert made.board.turn is not None
+    async with lobby(BEN, CLEO) as player:
+        player.table.board = made.board
+        player.screen._replies = []
+        player.screen._output.get_size = lambda: Size(rows=24, columns=columns)  # type: ignore[method-assign]
+        player.table._refuse(Bid(1, 1), made.board.turn, RulesError("no raise"))
+        player.screen._show_replies()
+        assert player.screen._page is None
+        assert player.screen._reply_rows[0].startswith("Not a raise")
+        assert player.table._knows_raises == (columns == 200)
