@@ -35,10 +35,10 @@ Examples:
 """
 HOW_TO_NAME: Final = """\b
 MATCH is a name from the first column of the list (the day and the table),
-"last" for the newest match, or the first digits of a match's id, which the
-top line of the screen shows. The same names work for other commands: for
-resume, "last" is your newest unfinished match; for verify and replay, the
-newest finished one.
+"last" for the match you played last, or the first digits of a match's id,
+which the top line of the screen shows. The same names work for other commands:
+for resume, "last" is your newest unfinished match; for verify, replay and
+report, the one that ended last.
 """
 EPILOG: Final = f"""{EXAMPLES}
 {HOW_TO_NAME}Nothing can be forgotten while another p2pdice uses the home.
@@ -106,7 +106,7 @@ def save(
     """
     home = home_of(ctx)
     with read(home) as (store, stored_matches):
-        stored = archive.find(stored_matches, match)
+        stored = archive.find(stored_matches, match, store.written_last)
         data = archive.transcript(store, stored)
         kept_at = archive.path_for(home, store, stored)
     if out is not None and out.exists():
@@ -132,7 +132,7 @@ def forget(
     """
     home = home_of(ctx)
     with opened(home) as (store, stored_matches):
-        stored = archive.find(stored_matches, match)
+        stored = archive.find(stored_matches, match, store.written_last)
         name = archive.name_of(stored, stored_matches)
         if not is_sure:
             _tell_of(listed(home, [stored], stored_matches)[0], home, is_staked=is_staked(store, stored.match))

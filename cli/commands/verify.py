@@ -74,8 +74,8 @@ def verify(
     Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
     matter where the file comes from. Names are what players call themselves; their fingerprints say who they are.
 
-    FILE is any transcript or proof. MATCH is one of yours: "last" for the newest that is finished, its name in the list
-    of p2pdice matches, or any unique beginning of its id.
+    FILE is any transcript or proof. MATCH is one of yours: "last" for the one that ended last, its name in the list of
+    p2pdice matches, or any unique beginning of its id.
     """
     trusted = None if trust is None else _fingerprints(trust)
     settings = ctx.ensure_object(Settings)

@@ -129,13 +129,16 @@ def check_version(stored: StoredMatch) -> None:
         raise NodeError(ErrorCode.VERSION, reason, hint)
 
 
-def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
+def find(matches: Sequence[StoredMatch], name: str, written_last: bytes = b"") -> StoredMatch:
     """Return the match that a person names.
 
     :param name: any text that :func:`protocol.storage.match_names.meant` understands.
+    :param written_last: the id of the match that was written last. It is ``last`` once it is formed; otherwise, the
+        first of ``matches`` is.
     :raises NodeError: if no match or more than one has that name, or the name is empty.
     """
-    found = meant(name, [(each.match, each.name) for each in matches])
+    by_use = sorted(matches, key=lambda each: not (each.formed and each.match == written_last))
+    found = meant(name, [(each.match, each.name) for each in by_use])
     if found is None:
         wanted = name.strip().lower()
         reason = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
@@ -242,8 +245,8 @@ def transcript_named(home: Home, text: str) -> Path:
     """Return the path of the transcript that a person names for ``verify`` or ``replay``. It may be damaged.
 
     In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; any
-    unique beginning of a match's id; ``last`` for the newest match that is finished, played or watched; or the name of
-    a match (day and table) as it is listed. If none is finished, ``last`` is the newest one.
+    unique beginning of a match's id; ``last`` for the match that ended last, played or watched; or the name of a match
+    (day and table) as it is listed. If none has ended, ``last`` is the one that was played last.
 
     :raises FileNotFoundError: if the text can only name a file, and there is none.
     :raises NodeError: if no transcript or more than one has that name, or the match has no transcript yet.
@@ -271,16 +274,15 @@ def transcript_named(home: Home, text: str) -> Path:
             reason = ("no match is kept in ", home.path)
         raise NodeError(ErrorCode.NO_MATCH, reason, choices=SEE_MATCHES if kept else BEGIN)
     with read_store(home) as store:
-        matches = store.matches()
+        matches, written_last = store.matches(), store.written_last
     if wanted == LAST:
-        finished = tuple(each for each in matches if each.over)
-        played, unfinished = {each.match for each in finished}, {each.match for each in matches if not each.over}
-        newest = next((each for each in kept if each not in unfinished), None)
-        is_watched = newest is not None and newest not in played
-        if newest is not None and is_watched and (not finished or written(kept[newest].path)[0] > finished[0].created):
-            return kept[newest].path
-        matches = finished or matches
-    stored = find(matches, text)
+        finished = sorted((each for each in matches if each.over), key=lambda each: (-each.ended, -each.number))
+        watched = next((path for _, (_, path, _) in only_on_disk(kept, matches)), None)
+        if watched is not None and (not finished or written(watched)[0] > _when_over(finished[0], kept)):
+            return watched
+        if finished:
+            matches, written_last = tuple(finished), b""
+    stored = find(matches, text, written_last)
     if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"
         name = "the last match" if wanted == LAST else text
@@ -289,6 +291,11 @@ def transcript_named(home: Home, text: str) -> Path:
             missing = (f"the transcript of {name} is not here", "Write it again")
         raise NodeError(ErrorCode.NO_MATCH, missing[0], choices=((save, missing[1]),))
     return kept[stored.match].path
+
+
+def _when_over(stored: StoredMatch, kept: Mapping[bytes, TranscriptFile]) -> float:
+    """Return when a match ended, in seconds since 1970; if its transcript is not here, when it began."""
+    return written(kept[stored.match].path)[0] if stored.match in kept else stored.created
 
 
 def roster_index(stored: StoredMatch) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
 
 LAST: Final = "last"
-"""Names the newest match."""
+"""Names the last match: the first of those among which a name is looked up."""
 SHORT_ID: Final = 8
 """Digits shown of a match's id. File names have at least as many; a person may type fewer."""
 LONGEST_SLUG: Final = 24

@@ -55,6 +55,8 @@ CREATE TABLE rules_names (
 """
 """The present tables. A change of them may need another version, in :mod:`protocol.storage.database`.
 
+``over`` counts the matches as they end. It was 1 for all of them once.
+
 The place of a message is the number of its match and, in the lower 32 bits, the number of the message in it. Rows are
 only added at the end and need no other index, so a turn changes the fewest pages.
 """
@@ -111,6 +113,9 @@ class StoredMatch(NamedTuple):
     """The owner has left the match, unless they have returned to it since."""
     number: int = 0
     """Counts up: of two matches, the one with the higher number was stored later."""
+    ended: int = 0
+    """Counts up: of two matches, the one with the higher count ended later; 0 as long as the match is not over. Matches
+    have the same one if they ended before this was counted."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
@@ -196,7 +201,9 @@ class Store:
         :param winners: roster indices of the winners.
         """
         self.database.write(
-            "UPDATE matches SET over = 1, winners = ? WHERE match = ?", (",".join(map(str, sorted(winners))), match)
+            "UPDATE matches SET over = CASE WHEN over THEN over ELSE (SELECT MAX(over) + 1 FROM matches) END,"
+            " winners = ? WHERE match = ?",
+            (",".join(map(str, sorted(winners))), match),
         )
 
     def mark_void(self, match: bytes) -> None:
@@ -354,6 +361,12 @@ class Store:
         """
         return tuple(map(_stored, self.database.rows(f"{_MATCHES} ORDER BY formed DESC, number DESC", ())))
 
+    @property
+    def written_last(self) -> bytes:
+        """The id of the match of which a message was written last; empty if no note of it can be read."""
+        noted = self.database.note.read()
+        return b"" if noted is None else noted.match
+
     def match(self, match: bytes) -> StoredMatch | None:
         """Return a match by its id, as :meth:`matches` does; None if it is not kept here.
 
@@ -383,7 +396,7 @@ def _stored(row: Sequence[Any]) -> StoredMatch:
     times = bool(formed), calendar(created), bool(over)
     claimed = _CLAIMED.fullmatch(claim) if isinstance(claim, str) and not over else None
     marks = bool(given_up), bool(void), Claim(*map(int, claimed.groups())) if claimed is not None else None
-    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, host, *marks, number)
+    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, host, *marks, number, over)
 
 
 def make_tables(database: sqlite3.Connection) -> None:

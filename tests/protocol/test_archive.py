@@ -332,6 +332,32 @@ def test_the_last_match_is_the_newest_finished_one_even_if_one_was_begun_after_i
     assert transcript_named(home, "last") == unfinished
 
 
+def test_the_last_match_is_the_one_that_ended_last_even_if_it_was_begun_first(home: Home, played: World) -> None:
+    """After an older match was resumed and finished, ``verify last`` judged the newer one that was over before."""
+    older, newer = begun(2), played
+    with stored(home.path, older, 0, table="Friday"):
+        path = put(home, older)
+    home.identity.unlink()  # each of these worlds has players of its own
+    with stored(home.path, newer, 0, table="Friday") as (store, _):
+        put(home, newer)
+        store.mark_over(match(newer))
+        store.write(match(older), older.machines[0].disk[:1])
+        assert [each.match for each in store.matches()] == [match(newer), match(older)]
+        assert archive.find(store.matches(), "last", store.written_last).match == match(older)  # as matches save does
+        store.mark_over(match(older))
+        store.mark_over(match(newer))  # a second time
+        assert transcript_named(home, "last") == path
+        assert archive.find(store.matches(), "last", store.written_last).match == match(older)
+        store.forget(match(older))
+        assert archive.find(store.matches(), "last", store.written_last).match == match(newer)
+
+
+def test_without_a_note_the_last_match_is_the_newest(home: Home, played: World) -> None:
+    with stored(home.path, played, 0) as (store, kept):
+        store.database.note.remove()
+        assert archive.find(store.matches(), "last", store.written_last) == kept
+
+
 def test_a_match_that_was_watched_is_the_last_one_if_it_is_the_newest_that_is_finished(
     home: Home, played: World
 ) -> None:
