@@ -35,7 +35,8 @@ LEGEND: Final = (
     "A bluff is a bid that the bidder's own dice made less than half likely."
 )
 WARNING: Final = (
-    "By luck: how often fair dice come out at least this uneven. "
+    "By luck: how often fair dice come out at least this uneven, multiplied by the number of players, or a little "
+    "less (Holm's correction; at most 100%), because of many players one nearly always looks uneven. "
     "Nobody can choose dice here: they are derived from secrets that all players commit to before any is opened, and "
     "verify checks each of them. So this test only looks for a fault of the program. Of twenty homes with fair dice, "
     "one is expected to be marked."

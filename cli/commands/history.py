@@ -44,7 +44,7 @@ bluffs       bids that the bidder's own dice made less than half likely
 calls right  calls of liar or exact that were right
 dice dealt   ones to sixes
 by luck      how often fair dice are at least this uneven (chi-square),
-             corrected for the number of players (Holm)
+             multiplied by the number of players, at most 100 % (Holm)
 """
 
 HOUSE: Final = "house"

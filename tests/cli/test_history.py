@@ -215,6 +215,7 @@ def test_the_tables_fit_a_terminal_and_say_what_the_test_of_dice_is_worth(here: 
     lines = here("history", "stats").stdout.splitlines()
     assert all(len(line) <= 80 for line in lines if not line.startswith(("In brackets", "By luck")))
     assert any("x luck: 2.00 is twice the wins that luck alone gives." in line for line in lines)
+    assert "multiplied by the number of players" in lines[-1]
     assert "only looks for a fault of the program" in lines[-1]
 
 
