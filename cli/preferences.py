@@ -50,6 +50,16 @@ NameOption = Annotated[
     ),
 ]
 """The option as every command that seats a player has it."""
+WatcherNameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        show_default=False,
+        help="Your nickname from when you sit down. While you watch, nobody is told it: players who know your key see"
+        " their own name for you, all others see a spectator.",
+    ),
+]
 
 Value = str | float | bool
 

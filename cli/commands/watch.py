@@ -13,7 +13,7 @@ from cli.commands.tables import Found, look_around, pick_one
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.home import open_log, unlocked
-from cli.preferences import NameOption, nickname
+from cli.preferences import WatcherNameOption, nickname
 from cli.render import command_line
 from cli.settings import Settings
 from cli.table.live_table import SpectatorTable, report
@@ -48,7 +48,7 @@ def watch(
     ctx: typer.Context,
     table: Annotated[str | None, typer.Argument(metavar="[TABLE|MATCH]", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
-    name: NameOption = None,
+    name: WatcherNameOption = None,
     interface: InterfaceOption = None,
     ui: UiOption = None,
     pace: PaceOption = None,
