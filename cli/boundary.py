@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -92,7 +92,9 @@ def tell_misuse(error: Any) -> int | None:
         error.message = _not_an_option(ctx, option)
     if ctx is None or error.message != ctx.get_help():
         error.message = harmless(error.message).replace("\n", "\\x0a")  # it quotes what was typed as it is
-    error.show(file=sys.stderr)
+    shown = StringIO()
+    error.show(file=shown)
+    say(shown.getvalue().removesuffix("\n"), sys.stderr)
     return int(error.exit_code)
 
 

@@ -269,10 +269,10 @@ def transcript_named(home: Home, text: str) -> Path:
     if not home.store.exists():
         if wanted == LAST and kept:
             return next(iter(kept.values())).path
-        reason: Parts = (f"there is no file {text} here, and no transcript in ", home.path, " has that name")
+        reason: Parts = (f"there is no file {text} here, and no match in ", home.path, " has that name")
         if wanted == LAST:
-            reason = ("no match is kept in ", home.path)
-        raise NodeError(ErrorCode.NO_MATCH, reason, choices=SEE_MATCHES if kept else BEGIN)
+            raise NodeError(ErrorCode.NO_MATCH, ("no match is kept in ", home.path), choices=BEGIN)
+        raise NodeError(ErrorCode.NO_MATCH, reason, choices=SEE_MATCHES)
     with read_store(home) as store:
         matches, written_last = store.matches(), store.written_last
     if wanted == LAST:

@@ -76,6 +76,19 @@ def test_whatever_typer_complains_of_is_said_and_has_the_exit_code_of_typer(
     assert error.format_message() in "".join(capsys.readouterr())
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_complaints_of_typer_are_broken_between_words_at_a_terminal(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("COLUMNS", "80")
+    tell_misuse(typer.BadParameter(" ".join(["rules"] * 20)))
+    assert stream.getvalue().split().count("rules") == 20
+    assert (max(map(len, stream.getvalue().splitlines())) < 80) is is_terminal
+
+
 def test_an_abort_of_typer_is_told_from_errors_of_our_own() -> None:
     assert tell_misuse(typer.Abort()) == ExitCode.FAILURE
     assert tell_misuse(Failure("It is so.")) is None
@@ -192,7 +205,7 @@ def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
 
 def test_an_error_of_a_home_that_was_named_names_it_in_its_commands(here: Run, tmp_path: Path) -> None:
     other = str(tmp_path / "other")
-    assert here("verify", "nope", "--home", other).stderr.endswith(
+    assert here("verify", "last", "--home", other).stderr.endswith(
         f"Open a table:\n    p2pdice host --home {other}\nOr sit down at one:\n    p2pdice join --home {other}\n"
     )
     assert here("verify", "nope").stderr.endswith("    p2pdice join\n")

@@ -101,4 +101,4 @@ def test_a_home_that_is_named_is_enough(folder: Path) -> None:
     done = run(folder, "identity", "--home", str(folder))  # the administrator's, and everybody can write to it
     assert "It can be written to by other accounts of this machine; take that right away" in done.stderr
     done = run(folder, "verify", "nothing", "--home", "here")
-    assert "no transcript in here has that name" in done.stderr
+    assert "no match in here has that name" in done.stderr

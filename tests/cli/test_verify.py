@@ -173,7 +173,9 @@ def test_a_match_that_is_not_here_is_said_to_be_missing_and_the_other_files_are_
 ) -> None:
     done = here("verify", "3f2a9c41", files["fair"])
     assert done.returncode == ExitCode.FAILURE
-    assert f"There is no file 3f2a9c41 here, and no transcript in {tmp_path / 'home'} has that name." in done.stderr
+    assert f"There is no file 3f2a9c41 here, and no match in {tmp_path / 'home'} has that name." in done.stderr
+    assert "p2pdice matches" in done.stderr
+    assert "p2pdice host" not in done.stderr
     assert f"{files['fair']}: FAIR." in done.stdout
     assert not (tmp_path / "home").exists()
 
