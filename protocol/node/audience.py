@@ -58,6 +58,8 @@ class Audience:
         )
         """Requests that would be answered now, by where they come from: links and keys are free."""
         self._told: tuple[str, ...] = ()
+        self._is_anew = False
+        """A table or match has begun since the owner was told."""
         self._telling: asyncio.TimerHandle | None = None
 
     def __contains__(self, identity: bytes) -> bool:
@@ -87,7 +89,7 @@ class Audience:
 
     def tell(self) -> None:
         """Tell the owner who watches a table or match that has just begun, if anybody does."""
-        self._told = ()
+        self._is_anew = True
         self._tell_later()
 
     def close(self) -> None:
@@ -103,8 +105,8 @@ class Audience:
     def _tell(self) -> None:
         self._telling = None
         names = tuple(self._runtime.known_as(identity) or SPECTATOR for identity in self._spectators)
-        if names != self._told and not self._runtime.is_silent:
-            self._told = names
+        if (names != self._told or (names and self._is_anew)) and not self._runtime.is_silent:
+            self._told, self._is_anew = names, False
             self._runtime.tell(Watching(names))
 
     # Requests

@@ -125,6 +125,16 @@ async def test_host_and_players_are_told_who_watches_by_the_names_they_know(peop
     await agree(host, ben)
 
 
+async def test_a_spectator_who_sits_down_as_the_next_table_opens_is_told_to_watch_no_longer(people: Company) -> None:
+    """The lobby went on to say *1 watching*."""
+    (host,), opened = await people.table(2, "A")
+    watching = await watcher(people, opened.join_line)
+    await host.until(Watching)
+    host.node._active.audience.tell()
+    host.node._active.audience.dismiss(watching.node.identity.public)
+    await host.until(Watching, lambda event: event.names == ())
+
+
 async def test_a_spectator_whose_link_is_replaced_in_time_is_no_news(people: Company) -> None:
     (host,), opened = await people.table(2, "A")
     watching = await watcher(people, opened.join_line)
