@@ -22,7 +22,8 @@ from cli.bots.bot_seat import Lull, TooLongError, follow, reported
 from cli.bots.crew import Recruit, hired
 from cli.exits import ExitCode
 from cli.output import say
-from cli.render import sentence, shown_path
+from cli.render import command_line, sentence, shown_path
+from cli.settings import home_words
 from cli.text.event_json import EVENT_NAMES, NIGHT_OVER, STANDINGS, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names
@@ -330,7 +331,9 @@ class LeagueReport:
         unfinished = self._saved(left) if left else None
         sentence = f"{_ENDINGS[ending].format(self._played)}."
         if unfinished is not None:
-            sentence += f" The last match is unfinished. Its transcript so far is {shown_path(unfinished)}"
+            again = command_line("resume", left.hex()[:8], *home_words(self._home.path))
+            sentence += f" The last match is unfinished. To play on in place of your bot:\n    {again}"
+            sentence += f"\nIts transcript so far is {shown_path(unfinished)}"
         path = str(unfinished) if unfinished is not None else None
         self._say(NIGHT_OVER, sentence, ending=ending, unfinished=path, **self._standings())
 

@@ -181,9 +181,12 @@ def seat_asked(event: node.SeatAsked, players: Sequence[node.PlayerInfo]) -> str
 
 def _claimed(event: node.Claimed) -> str:
     players = listing(display_names(event.away, event.players))
+    home = home_around(event.transcript)
+    words = home_words(home) if home is not None else ()
     return (
         f"You left the match: {players} had been away for {counted(event.since_seconds, 'second')} by your clock."
-        " It counts as claimed, not confirmed: nobody has won. You can still return to it.\n"
+        " It counts as claimed, not confirmed: nobody has won. To return to it:\n"
+        f"    {command_line('resume', event.match_id[:8], *words)}\n"
         f"The match so far is in {shown_path(event.transcript)}"
     )
 

@@ -330,6 +330,7 @@ async def test_ctrl_c_ends_the_night_at_once_if_no_match_is_played_or_it_is_the_
     assert night.playing.cancelled()
     assert over["ending"] == "interrupted"
     assert (over["unfinished"] is not None) is in_match
+    assert ("p2pdice resume " in over["sentence"]) is in_match
 
 
 async def test_the_dice_of_the_hosts_seat_are_not_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -214,6 +215,12 @@ def test_names_that_look_alike_are_told_apart_by_the_key(one: str, other: str) -
 def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> None:
     names = [node.PlayerInfo(name, FINGERPRINT) for name in ("Ada", "Ben", "You")]
     assert display_names(names) == ("Ada", "Ben", "You [QZYM]")
+
+
+def test_a_claim_says_what_to_type_to_return() -> None:
+    me, peer = node.PlayerInfo("Ada", FINGERPRINT, is_me=True), node.PlayerInfo("Ben", FINGERPRINT)
+    claimed = node.Claimed("ab" * 32, (me, peer), (peer,), 90, Path("claimed.p2pdice"))
+    assert "\n    p2pdice resume abababab\n" in narrate(claimed, ME)
 
 
 def test_every_event_has_the_name_that_programs_know() -> None:
