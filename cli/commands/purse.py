@@ -97,7 +97,7 @@ def purse(
     if as_json:
         print(json.dumps(_json(account)))
     elif account is None:
-        print(NO_PURSE)
+        say(NO_PURSE)
     else:
         say("\n".join(_described(home, account)))
 
@@ -139,10 +139,13 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
         yield f"Busy with {name}: {staked}{hidden}{', void once all have signed that' if is_void else ''}."
         if can_resume:
             yield f"To play on:\n    {command_line('resume', name, *words)}"
+        get_back, give_up = "To take your stake back", "To give your stake up"
+        if not (stake or sealed):
+            get_back, give_up = "To free your purse", "To free your purse without them"
         if can_resume or is_void:
-            yield f"To take your stake back, if all players agree:\n    {command_line('purse', 'void', match, *words)}"
+            yield f"{get_back}, if all players agree:\n    {command_line('purse', 'void', match, *words)}"
         yield "If the match is over for others in it, they hand its end to you at a table with stakes."
-        yield f"To give your stake up:\n    {command_line('purse', 'forfeit', *words)}"
+        yield f"{give_up}:\n    {command_line('purse', 'forfeit', *words)}"
     if purse.era:
         yield f"This is your purse number {purse.era + 1}; it began without coins."
     left_out = f"; --json has more, here are the last {RECORDS}" if len(purse.records) > RECORDS else ""

@@ -152,7 +152,10 @@ def test_a_stake_that_is_still_sealed_is_shown(here: Run, tmp_path: Path) -> Non
         ada.until("p2pdice join ")
         with seated(tmp_path / "Ben", "join", "Attic", "--wait", "--name", "Ben"):
             ada.until("on your own victory")
-            assert "you have not staked anything yet" in here("purse").stdout
+            shown = here("purse").stdout
+            assert "you have not staked anything yet" in shown
+            assert "To free your purse, if all players agree:" in shown
+            assert "your stake" not in shown
             assert read(here)["busy"]["bet"] == 0
             ada.type("stake 70")
             ada.type("quit")
