@@ -363,7 +363,7 @@ class Store:
 
     @property
     def written_last(self) -> bytes:
-        """The id of the match of which a message was written last; empty if no note of it can be read."""
+        """The id of the match whose messages were written last; empty if no note of it can be read."""
         noted = self.database.note.read()
         return b"" if noted is None else noted.match
 

@@ -205,8 +205,8 @@ def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
 
 def test_an_error_of_a_home_that_was_named_names_it_in_its_commands(here: Run, tmp_path: Path) -> None:
     other = str(tmp_path / "other")
-    assert here("verify", "last", "--home", other).stderr.endswith(
-        f"Open a table:\n    p2pdice host --home {other}\nOr sit down at one:\n    p2pdice join --home {other}\n"
+    assert here("verify", "nope", "--home", other).stderr.endswith(
+        f"See all of them:\n    p2pdice matches --home {other}\n"
     )
     assert here("verify", "nope").stderr.endswith("    p2pdice join\n")
 
