@@ -36,9 +36,9 @@ Examples:
 HOW_TO_NAME: Final = """\b
 MATCH is a name from the first column of the list (the day and the table),
 "last" for the match you played last, or the first digits of a match's id,
-which the top line of the screen shows. The same names work for other commands:
-for resume, "last" is your newest unfinished match; for verify, replay and
-report, the one that ended last.
+which the top line of the screen shows. The same names work for other
+commands: for resume, "last" is your newest unfinished match; for verify,
+replay and report, the one that ended last.
 """
 EPILOG: Final = f"""{EXAMPLES}
 {HOW_TO_NAME}Nothing can be forgotten while another p2pdice uses the home.

@@ -208,7 +208,7 @@ def test_an_error_of_a_home_that_was_named_names_it_in_its_commands(here: Run, t
     assert here("verify", "nope", "--home", other).stderr.endswith(
         f"See all of them:\n    p2pdice matches --home {other}\n"
     )
-    assert here("verify", "nope").stderr.endswith("    p2pdice join\n")
+    assert here("verify", "nope").stderr.endswith("    p2pdice matches\n")
 
 
 def test_no_hint_of_the_protocol_is_a_sentence_around_a_command() -> None:
