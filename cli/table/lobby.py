@@ -373,13 +373,14 @@ def _story(
     if rest:
         others = ", ".join(f"{place}. {names[seat]}" for place, seat in rest)
         lines += [("Then" if not row else " ", None, "", part) for row, part in enumerate(broken(others, columns - 15))]
+    beside = 15 if columns + 2 >= _NARROW else 0  # a narrow card has no titles
     played = [counted(board.rounds[-1].number, "round")] if board.rounds else []
     played += [counted(scene.minutes, "minute")] if scene.minutes else []
     evening = [f"{scene.score}."] if scene.score else []
     evening += [sentence(", ".join(played))] if played else []
     lines += [
-        ("The evening" if not row else " ", None, "", part)
-        for row, part in enumerate(broken("  ".join(evening), columns - 15) if evening else ())
+        ("The evening" if not row else " ", None, "", part.strip())
+        for row, part in enumerate(broken("  ".join(evening), columns - beside) if evening else ())
     ]
     early = [f"{names[seat]} {why}" for seat, why in _exits(board)]
     lines += [

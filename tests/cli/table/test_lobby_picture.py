@@ -379,8 +379,9 @@ def test_the_talk_of_a_lobby_has_one_heading(size: tuple[int, int]) -> None:
     assert "Cleo: found it" in shown
 
 
-def test_a_long_evening_is_told_in_full() -> None:
+@pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+def test_a_long_evening_is_told_in_full(size: tuple[int, int]) -> None:
     score = ", ".join(f"{name} (bot) 1" for name in ("Ada", "Ben", "Cleo", "Dan", "Eve"))
-    shown = drawn(finished("classic", ("Ada", "Ben"), 1), scene=Scene(score=score, minutes=12))
+    shown = drawn(finished("classic", ("Ada", "Ben"), 1), size, scene=Scene(score=score, minutes=12))
     assert "Eve (bot) 1." in " ".join(shown.split())
     assert "12 minutes." in " ".join(shown.split())
