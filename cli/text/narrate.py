@@ -284,7 +284,7 @@ def _sitting(event: node.LobbyChanged) -> str:
     return f"{capital(listing(shown))} {has}. {left if free else 'All seats are taken.'}"
 
 
-def result(over: node.MatchResult, *, has_leavers: bool = False) -> str:
+def result(over: node.MatchResult, *, has_leavers: bool = True) -> str:
     """Return the sentences for the end of a match. The parameters are those of :func:`confirmation`."""
     words = words_for(over.transcript, over.match_id[:8])
     kept = f"The transcript is {shown_path(over.transcript)}"
@@ -303,7 +303,7 @@ def result(over: node.MatchResult, *, has_leavers: bool = False) -> str:
 def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
     """Return a sentence on whether everybody has signed the result; empty if that is not known.
 
-    :param has_leavers: players left before the end. They were not asked.
+    :param has_leavers: players left before the end, or nobody can tell here. Those who left were not asked.
     """
     if over.confirmed is None:
         return ""

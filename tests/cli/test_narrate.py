@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -215,6 +216,12 @@ def test_names_that_look_alike_are_told_apart_by_the_key(one: str, other: str) -
 def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> None:
     names = [node.PlayerInfo(name, FINGERPRINT) for name in ("Ada", "Ben", "You")]
     assert display_names(names) == ("Ada", "Ben", "You [QZYM]")
+
+
+def test_without_a_board_only_those_who_stayed_are_said_to_have_signed() -> None:
+    """A program whose other player conceded was told that everybody had signed."""
+    over = next(each for each in node_events() if isinstance(each, node.MatchResult))
+    assert narrate(replace(over, confirmed=True), ME).startswith("Everybody who stayed signed the result.")
 
 
 def test_a_claim_says_what_to_type_to_return() -> None:
