@@ -394,6 +394,15 @@ def test_everybody_pledged_to_the_winning_group_gets_a_ticket_dead_or_alive() ->
     assert state_json(state)["ticket_delta"] == [1, 0, 1, 0]
 
 
+def test_no_lasting_effect_outlives_the_match() -> None:
+    state = immune_bidder()
+    assert on(state).lasting
+    state = play(state, "evict 1", "evict 2")
+    assert (state.phase, on(state).lasting) == ("crown", ())
+    state = play(state, "crown blue@0")
+    assert (state.awaits, on(state).lasting) == (Expect.OVER, ())
+
+
 def test_fifteen_twin_souls_have_fifteen_names() -> None:
     assert list(TWIN_SOULS) == list(combinations(MOTES, 2))
     assert len(set(TWIN_SOULS.values())) == 15
