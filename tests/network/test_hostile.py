@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import SMALL_ORDER, Identity, MatchKey
 from protocol.crypto.tls import client_context
-from protocol.errors import NodeError
+from protocol.errors import NodeError, RefuseCode
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Misbehaved, Notice, PeerLost
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
 from protocol.node.node import Node
@@ -32,6 +32,7 @@ from protocol.wire.frames import (
     Need,
     Page,
     Propose,
+    Refuse,
     Table,
     TableAim,
     Unknown,
@@ -40,7 +41,7 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
-from tests.network import views
+from tests.network import strangers, views
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 
@@ -118,12 +119,12 @@ BAD_WORDS = {
 async def test_a_stranger_is_cut_off_and_the_match_beside_it_ends_fairly(people: Company, words: bytes) -> None:
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
-    strangers = [await Stranger.tls(players[0].node.port), await Stranger.plain(players[1].node.port)]
-    for stranger in strangers:
+    crowd = [await Stranger.tls(players[0].node.port), await Stranger.plain(players[1].node.port)]
+    for stranger in crowd:
         await stranger.say(words)
     players[0].go_on()
     await agree(*players)
-    for stranger in strangers:
+    for stranger in crowd:
         assert await stranger.is_cut_off()
     for player in players:
         assert player.told(PeerLost) == [] or player.told(MatchResult)
@@ -133,9 +134,12 @@ async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(pe
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
     aim = MatchAim(players[0].node.match.history.match)  # type: ignore[union-attr]
-    stranger = await Stranger.tls(players[0].node.port)
-    await stranger.say(framed(hello(aim=aim), encode_frame(Need(aim.match, 0, aim.match, 0))))
-    assert await stranger.is_cut_off()
+    async with strangers.Stranger.comes((HOST, players[0].node.port), HOST) as stranger:
+        await stranger.say(Hello(1, aim), Need(aim.match, 0, aim.match, 0))
+        answer = await stranger.hear()
+        assert isinstance(answer, Refuse)
+        assert answer.code == RefuseCode.NO_MATCH
+        assert await stranger.hear() is None
     players[0].go_on()
     await agree(*players)
 
