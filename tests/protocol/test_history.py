@@ -499,6 +499,19 @@ def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
     assert write_transcript(history) == transcript
 
 
+def test_a_receipt_of_a_player_who_has_resigned_is_refused_and_proves_nothing() -> None:
+    history, quitter = resigned(at(Purpose.TURN, Kind.MOVE))
+    history = finish(history)
+    for author in range(3):
+        receipt = spoken(history, author, Kind.RESULT, history.position.lock)
+        if author == quitter:
+            with pytest.raises(RejectedMessageError, match="who has resigned"):
+                history.hold(receipt)
+        else:
+            history.hold(receipt)
+    assert sorted(history.results) == [author for author in range(3) if author != quitter]
+
+
 def test_a_receipt_before_the_end_is_refused_and_proves_nothing() -> None:
     for step in (0, 1, first(lambda position: position.kind is Kind.MOVE)):
         history = record_at(step)
