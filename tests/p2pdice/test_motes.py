@@ -394,13 +394,15 @@ def test_everybody_pledged_to_the_winning_group_gets_a_ticket_dead_or_alive() ->
     assert state_json(state)["ticket_delta"] == [1, 0, 1, 0]
 
 
-def test_no_lasting_effect_outlives_the_match() -> None:
-    state = immune_bidder()
-    assert on(state).lasting
-    state = play(state, "evict 1", "evict 2")
-    assert (state.phase, on(state).lasting) == ("crown", ())
-    state = play(state, "crown blue@0")
-    assert (state.awaits, on(state).lasting) == (Expect.OVER, ())
+@pytest.mark.parametrize(("called", "winner"), [((), 0), (("liar",), 1)], ids=["immune", "bound to raise"])
+def test_no_lasting_effect_outlives_the_match(called: tuple[str, ...], winner: int) -> None:
+    state = play(immune_bidder(), *called)
+    assert on(state).immune == ((0,) if winner == 0 else ())
+    assert on(state).must_raise is (winner == 1)
+    state = play(state, *(f"evict {seat}" for seat in range(3) if seat != winner))
+    assert (state.phase, on(state).lasting, on(state).must_raise) == ("crown", (), False)
+    state = play(state, f"crown blue@{winner}")
+    assert (state.awaits, on(state).lasting, on(state).must_raise) == (Expect.OVER, (), False)
 
 
 def test_fifteen_twin_souls_have_fifteen_names() -> None:
