@@ -12,6 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.render import wrapped
+from cli.table import table as tables
+from cli.table.lesson_table import LessonTable
+from cli.table.live_table import SpectatorTable
+from cli.table.player_table import PlayerTable
+from cli.table.replay_table import DemoTable, ReplayTable
 from p2pdice import events
 from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply, new_match
@@ -201,6 +206,20 @@ def test_what_these_rules_do_not_have_is_named_after_them() -> None:
 def test_words_are_answered(typed: str, answer: str) -> None:
     table = Table()
     assert answer in "\n".join(table.types(typed))
+
+
+@pytest.mark.parametrize("typed", ["odds", "odds 9x3", "od"])
+def test_no_word_shows_odds_where_the_table_hides_them(typed: str) -> None:
+    table = Table()
+    table.line.board.odds = 0
+    assert table.types(typed) == ["Odds are hidden at this table."]
+
+
+@pytest.mark.parametrize("kind", [PlayerTable, SpectatorTable, ReplayTable, DemoTable, LessonTable])
+def test_every_word_of_a_table_is_obeyed_or_answered(kind: type[tables.Table]) -> None:
+    words = [word.name for word in tables.WORDS if kind.kind in word.tables]
+    assert words
+    assert [word for word in words if word not in tables._QUESTIONS and not hasattr(kind, f"_do_{word}")] == []
 
 
 @pytest.mark.parametrize("typed", ["lair", "5,,6", "lose", "1 3", "x" * 99])

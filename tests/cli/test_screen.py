@@ -460,6 +460,9 @@ def test_odds_are_hidden_where_the_table_hides_them(terminal: Open, odds: str) -
         player.wait_for(lambda: not re.search(r"\d%", "\n".join(player.display())), "no odds")
         return
     player.until_said("Odds are hidden at this table.")
-    player.type("odds 1x6\r")
+    player.type("odds 1x6")
+    player.until_last_line("your turn> odds 1x6")
+    player.wait_for(lambda: "Odds are hidden" not in player.said(), "no reply to the key any more")
+    player.type("\r")
     player.until_said("Odds are hidden at this table.")
     assert not re.search(r"\d%", "\n".join(player.display()))
