@@ -87,6 +87,8 @@ def tell_misuse(error: Any) -> int | None:
     if not hasattr(error, "format_message"):
         return 1 if type(error).__name__ == "Abort" else None
     ctx = getattr(error, "ctx", None)
+    if isinstance(hint := getattr(error, "param_hint", None), str):
+        error.param_hint = (hint,)  # Typer quotes what is in a sequence, as it does where it names the option itself
     option = getattr(error, "option_name", "")
     if ctx is not None and option and not option.startswith("--"):
         error.message = _not_an_option(ctx, option)

@@ -79,9 +79,7 @@ SeatsOption = Annotated[
     int | None,
     typer.Option("--seats", min=2, max=PLAYERS, metavar="N", show_default=False, help="Players in all, bots included."),
 ]
-BotsOption = Annotated[
-    int, typer.Option("--bots", min=0, max=PLAYERS - 1, metavar="N", help="Seat this many house bots.")
-]
+BotsOption = Annotated[int, typer.Option("--bots", min=0, metavar="N", help="Seat this many house bots.")]
 PatienceOption = Annotated[
     int,
     typer.Option(
