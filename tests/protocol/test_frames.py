@@ -78,7 +78,7 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(ShowLedger, SMALL, SMALL, SMALL, SMALL),
     st.builds(CodeElement, HASH),
     st.builds(CodeProof, HASH, TEXT),
-    st.builds(Unknown, st.just(0) | st.integers(17, 2**64 - 1), SMALL),
+    st.builds(Unknown, st.just(0) | st.integers(18, 2**64 - 1), SMALL),
 )
 
 

@@ -55,7 +55,7 @@ def frames() -> tuple[Frame, ...]:
         Cut(match, (1,)),
         Say(b"word", bytes(64)),
         Have(match, 7, bytes(32), bytes(32), b""),
-        Unknown(14, (b"head",)),
+        Unknown(99, (b"head",)),
     )
 
 
