@@ -24,7 +24,7 @@ from tests.protocol.mutations import (
     proofs,
 )
 from tests.simulation.signatures import cached_checks
-from tests.tiers import thoroughly
+from tests.tiers import slowly, thoroughly
 
 MATCHES = 100
 """Of each ruleset, in a long run."""
@@ -138,8 +138,9 @@ def judged(played: FairMatch, data: bytes, rng: Random) -> tuple[Judgement, str 
     return verdict.verdict, verdict.culprit
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset", [*thoroughly(["classic", "motes"]), *slowly(each for each in PRESETS if each not in ("classic", "motes"))]
+)
 def test_every_change_at_every_record_of_one_match(preset: str) -> None:
     rng = Random(f"{preset} thoroughly")
     played = play(PRESETS[preset], 2, rng.randrange(2**32))

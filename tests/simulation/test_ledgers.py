@@ -25,6 +25,7 @@ from tests.simulation.ledgers import (
 )
 from tests.simulation.plant import EveningBug, ends_are_not_settled
 from tests.simulation.replacing import replaced
+from tests.tiers import slowly, thoroughly
 
 TABLES = 30
 
@@ -47,9 +48,9 @@ def test_what_is_promised_of_purses_holds_with_liars_and_old_backups(tmp_path: P
         assert total[what], what
 
 
-@pytest.mark.thorough
-def test_what_is_promised_of_purses_holds_over_many_evenings(tmp_path: Path) -> None:
-    for seed in range(1000, 1080):
+@pytest.mark.parametrize("evenings", [*thoroughly([30]), *slowly([80])])
+def test_what_is_promised_of_purses_holds_over_many_evenings(tmp_path: Path, evenings: int) -> None:
+    for seed in range(1000, 1000 + evenings):
         run(seed, tmp_path / str(seed))
 
 

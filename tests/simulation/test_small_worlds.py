@@ -165,7 +165,7 @@ def test_every_state_of_a_small_world(name: str, limit: int) -> None:
 
 
 @pytest.mark.parametrize("name", WALKS)
-@pytest.mark.parametrize("walks", tiers(3, 60, 5_000))
+@pytest.mark.parametrize("walks", tiers(3, 30, 5_000))
 def test_long_walks(name: str, walks: int) -> None:
     world = WALKS[name]
     explorer, chance = Explorer(Table(**world)), random.Random(walks)
