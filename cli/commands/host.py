@@ -177,13 +177,15 @@ def host(
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
     opened = table_settings(
-        table if table is not None else default_table_name(player),
+        player,
+        table,
         wanted,
         rules,
-        [*(changes or ()), *(["stakes=yes"] if stakes else [])],
+        changes,
         patience,
         private,
         customs(odds, chat, is_alone=is_alone),
+        stakes=stakes,
     )
     opened = replace(opened, asks="always" if ask else "strangers", unlisted=is_alone and not advertise)
     if pledge is None and opened.ruleset.motes and is_interactive():
@@ -240,14 +242,25 @@ def enough_seats(seats: int | None, bots: int, filled: int) -> int:
 
 
 def table_settings(
-    name: str, seats: int, rules: str, changes: list[str], patience: int, private: bool, its_customs: Customs
+    player: str,
+    name: str | None,
+    seats: int,
+    rules: str,
+    changes: Sequence[str] | None,
+    patience: int,
+    private: bool,
+    its_customs: Customs,
+    *,
+    stakes: bool,
 ) -> TableSettings:
     """Return the table that the options of a command ask for.
 
+    :param player: gives the table its name if it has none of its own.
     :raises typer.BadParameter: if its name or its rules cannot be.
     """
+    changes = [*(changes or ()), *(["stakes=yes"] if stakes else [])]
     return TableSettings(
-        table_name(name),
+        table_name(name if name is not None else default_table_name(player)),
         chosen_ruleset(rules, changes),
         seats,
         Patience(human=patience),

@@ -28,7 +28,6 @@ from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOpti
 from cli.front import PanelCommand, application
 from cli.home import open_log
 from cli.preferences import NameOption, nickname
-from cli.render import default_table_name
 from cli.rulesets import RulesOption, SetOption
 from cli.settings import Settings
 from cli.table.play import run
@@ -137,13 +136,15 @@ def league(
     levels = dealt(level, bots)
     player = nickname(name)
     opened = table_settings(
-        table if table is not None else default_table_name(player),
+        player,
+        table,
         wanted,
         rules,
-        [*(changes or ()), *(["stakes=yes"] if stakes else [])],
+        changes,
         patience,
         private,
         customs(odds, chat, is_alone=False),
+        stakes=stakes,
     )
     home = ctx.ensure_object(Settings).private_home()
     open_log(home)
