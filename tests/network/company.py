@@ -18,6 +18,7 @@ from p2pdice.players import OddsPlayer
 from p2pdice.players import Player as Bot
 from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.verifier import verify
+from protocol.errors import NodeError
 from protocol.events import Happened, MatchResult, Misbehaved, NodeEvent, TableOpened, YourTurn
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings as Settings
@@ -66,7 +67,8 @@ class Player:
         if not self._plays or self._turn is None:
             return
         turn, self._turn = self._turn, None
-        make(self.node, decide(self.bot, turn.view), turn.token)
+        with contextlib.suppress(NodeError):  # that turn is over: the others went on without somebody meanwhile
+            make(self.node, decide(self.bot, turn.view), turn.token)
 
     def hold(self) -> None:
         """Answer no turn from now on: the match stops when it comes to this player."""
