@@ -418,6 +418,18 @@ def test_a_convicted_players_message_closes_a_step_only_if_somebody_else_has_sig
     assert table.ballot.line == [root, behind(table, 0)]
 
 
+def test_a_step_that_a_second_message_overtakes_is_open_until_what_was_signed_behind_it_comes() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), (Kind.COMMIT, (1, 2, 3)), (Kind.LOCK, range(4)), base=range(4)), 1)
+    root = table.play.root
+    table.give(said(root, 0))
+    assert table.ballot.line == [root, behind(table, 0)]
+    table.ballot.convict(0)
+    table.give(said(root, 0, which=1))
+    assert table.ballot.line == [root], "nobody here has signed behind either"
+    table.give(said(behind(table, 0), 2))
+    assert table.ballot.line == [root, behind(table, 0)]
+
+
 def test_a_vote_for_a_step_behind_is_a_signature() -> None:
     table = branching()
     table.give(said(table.play.root, 0))

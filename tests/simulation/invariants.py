@@ -151,10 +151,10 @@ class Checks:
         known = min(len(tips), len(chain))
         while known and tips[known - 1] != chain[known - 1].tip:
             known -= 1
-        if known < len(tips):
-            self._what_others_went_on_with_stands(machine, known)
         for step in range(known, len(chain)):
             self._one_state_per_history(machine, chain[step])
+            if chain[step].root == step:
+                self._what_others_went_on_with_stands(machine, chain)
             if step == FORMED:
                 self._may_be_formed(machine, chain)
             if step:
@@ -350,14 +350,23 @@ class Checks:
             f"node {machine.node} holds it to be formed",
         )
 
-    def _what_others_went_on_with_stands(self, machine: Machine, since: int) -> None:
-        """A step behind which others have signed is not made void by what its author shows later (SPEC.md §6)."""
-        cheat = self.world.cheat
-        if cheat is not None and cheat.stands is not None and self.world.plan.is_calm:
+    def _what_others_went_on_with_stands(self, machine: Machine, chain: list[Position]) -> None:
+        """A step behind which others have signed is closed for good as they closed it, whatever its author shows later.
+
+        Until then a node may take it back: the second message may overtake what was signed behind the step, and half a
+        second is left for that to come (SPEC.md §6, T and patience).
+        """
+        cheat, root = self.world.cheat, chain[-1].root
+        if (
+            cheat is not None
+            and (stands := cheat.stands) is not None
+            and stands.step <= root
+            and self.world.plan.is_calm
+        ):
             self._hold(
                 Check.WHAT_OTHERS_WENT_ON_WITH_STANDS,
-                since > cheat.stands + 1,
-                f"node {machine.node} takes back all from step {since} on",
+                chain[stands.step].tip == stands.tip,
+                f"node {machine.node} closed step {stands.step - 1} otherwise",
             )
 
     def _base(self, chain: list[Position]) -> set[int]:

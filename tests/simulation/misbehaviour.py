@@ -84,8 +84,8 @@ class Misbehaviour:
     """It takes the host, or a guest; None for either."""
     signs_early: ClassVar = False
     """As a host it does not sign last what forms the match."""
-    stands: int | None = None
-    """The step that stands whatever it says."""
+    stands: Position | None = None
+    """What every history goes through in the end, whatever it says."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         self.machine = machine
@@ -544,7 +544,7 @@ class LateContradiction(Misbehaviour):
         step = next(mine, -1)
         if step < 0 or not self.has_come():
             return
-        self.stands = step
+        self.stands = chain[step + 1]
         self._said_at = position.step
         self.spread(self.sign(self.kind, self.second(), at=(step, chain[step].tip)))
 
