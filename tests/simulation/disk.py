@@ -1,19 +1,25 @@
-"""What survives a crash: a journal of transactions in memory, or the real store, and how either fails."""
+"""What survives a crash and a power cut: a journal of transactions in memory, or the real store, and how either fails.
+
+A process that dies loses what it had not written. A power cut also takes what was written and not synchronized.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.consensus.kinds import parse_signed
 from protocol.storage.database import StoreError
 from protocol.storage.store import Store
 from protocol.wire.messages import VOTES, Signed
 
+_FULL: Final = 2
+"""The ``synchronous`` of SQLite from which on a commit is synchronized before it is confirmed."""
 Point = Callable[[str], None]
 """Told of every place at which a process can die; may raise."""
 
@@ -34,6 +40,8 @@ class Stored(NamedTuple):
     messages: tuple[Signed, ...]
     choices: dict[int, str]
     is_over: bool
+    is_said_to_lack: bool = False
+    """The note beside the store names more messages than the store holds."""
 
 
 def sizes_of(messages: Iterable[Signed]) -> dict[bytes, int]:
@@ -131,9 +139,12 @@ class Disk(ABC):
     def close(self) -> None:  # noqa: B027 - nothing to do in memory
         """Let go of it."""
 
+    def lose_power(self) -> None:  # noqa: B027 - a journal in memory has only what was synchronized
+        """Lose what was written and not synchronized, once the disk was let go of."""
+
 
 class MemoryDisk(Disk):
-    """A journal of transactions."""
+    """A journal of transactions, each synchronized before it is confirmed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,6 +202,8 @@ class SqliteDisk(Disk):
         super().__init__()
         self._path = path
         self._match = match
+        self._synchronized: bytes | None = None
+        """The database when it was synchronized last, if anything was written since."""
         self._store: Store | None = Store(path)
         self._store.add_seed(match_key, seed)
         self._store.add_match(match, genesis, match_key, 0, 7000)
@@ -200,6 +213,16 @@ class SqliteDisk(Disk):
         if self._store is None:
             self._store = Store(self._path)
         return self._store
+
+    @contextmanager
+    def guarding(self, name: str) -> Iterator[None]:
+        connection = self._open.database.connection
+        if self._synchronized is None and connection.execute("PRAGMA synchronous").fetchone()[0] < _FULL:
+            with closing(sqlite3.connect(":memory:")) as copy:
+                connection.backup(copy)
+                self._synchronized = copy.serialize()
+        with super().guarding(name):
+            yield
 
     def _write(self, messages: tuple[Signed, ...]) -> None:
         self._open.write(self._match, messages)
@@ -224,7 +247,7 @@ class SqliteDisk(Disk):
         self.own = {signed.id for signed in messages}
         self.sizes = sizes_of(messages)
         self.votes = votes_among(messages)
-        return Stored(messages, store.choices(self._match), known.over)
+        return Stored(messages, store.choices(self._match), known.over, store.loss is not None)
 
     def lose(self, share: float) -> None:
         raise NotImplementedError("backups are taken of the journal in memory")
@@ -233,3 +256,10 @@ class SqliteDisk(Disk):
         if self._store is not None:
             self._store.close()
             self._store = None
+
+    def lose_power(self) -> None:
+        # The note may reach the disk before the commits that it names: nothing orders the two.
+        if self._synchronized is not None:
+            self._path.write_bytes(self._synchronized)
+            self._path.with_name(f"{self._path.name}-wal").unlink(missing_ok=True)
+            self._synchronized = None

@@ -23,6 +23,7 @@ from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 if TYPE_CHECKING:
     from protocol.consensus.replica import Replica
+    from tests.simulation.disk import Stored
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 
@@ -60,6 +61,7 @@ class Check(StrEnum):
     DICE_ARE_CONSERVED = "dice are conserved"
     FUNDS_ARE_CONSERVED = "funds are conserved"
     STORED_BEFORE_SENT = "stored before sent"
+    THE_NOTE_IS_NOT_AHEAD = "the newest note is not ahead of the disk"
     T_IS_THE_HASH_OF_THE_STEP = "T is the hash of the step"
     LOCKS_AGREE = "locks agree"
     NO_SECRET_BEFORE_A_LOCK = "no secret before a lock"
@@ -258,6 +260,11 @@ class Checks:
             return False
         of_root = [signed for place, signed in had.items() if place[:4] == slot(message)[:4]]
         return len({read_vote(signed).round for signed in of_root}) > limits.VOTE_ROUNDS_LATER
+
+    def found(self, machine: Machine, stored: Stored) -> None:
+        """A process has started and opened its disk: no crash or power cut lets it say that something was lost."""
+        text = f"node {machine.node} is told that its store lacks what it had confirmed"
+        self._hold(Check.THE_NOTE_IS_NOT_AHEAD, not stored.is_said_to_lack, text)
 
     def restored(self, machine: Machine) -> None:
         """A store was put back from a backup: what only it held is gone from the world."""

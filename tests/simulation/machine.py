@@ -170,6 +170,7 @@ class Machine:
         """Start the process from its disk; of the first time that is empty."""
         world = self.world
         stored = self.disk.load()
+        world.checks.found(self, stored)
         self.starts += 1
         world.note("start", self.node, len(stored.messages))
         self._turn, self._wake, self._outbox, self._deferred = None, None, self._new_outbox(), []
@@ -210,6 +211,8 @@ class Machine:
         self.match = None
         self.close()
         self.disk.close()
+        if loses_power:
+            self.disk.lose_power()
         if self._home is not None:
             self._home.close()
         self.world.network.process_died(self.node, loses_power)

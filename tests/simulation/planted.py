@@ -39,6 +39,7 @@ from protocol.match.effects import Effect, MatchInput, StoreChoice
 from protocol.match.match import Match
 from protocol.match.waiting import Timeouts, Voter, Waiting
 from protocol.node.outbox import Deliver, Delivered, Do, Outbox, Write
+from protocol.storage.database import Database
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
@@ -80,6 +81,19 @@ def send_before_store(plant: Plant) -> AbstractContextManager[None]:
         yield from late
 
     return replaced(Outbox, Outbox[Any].steps, bad)
+
+
+def the_note_runs_ahead(plant: Plant) -> AbstractContextManager[None]:
+    """The store confirms a commit, and its newest note names it, before the disk has it for good."""
+    convert = Database._convert
+
+    def bad(database: Database) -> int:
+        plant.runs()
+        version = convert(database)
+        database.connection.execute("PRAGMA synchronous=NORMAL")
+        return version
+
+    return replaced(Database, Database._convert, bad)
 
 
 def stakes_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
@@ -509,6 +523,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 285),
     "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 38),
     "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 44),
+    "the note runs ahead of the disk": Bug(the_note_runs_ahead, Check.THE_NOTE_IS_NOT_AHEAD, 71),
     "voted absent before it is formed": Bug(
         voted_absent_before_it_is_formed, Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, 70
     ),

@@ -81,7 +81,8 @@ def draw(seed: int) -> Plan:
         count = stream.choice((1, 2, 4, 8, 16))
         # Counted by the events of a short match, so that most of them strike before the end.
         faults = plan_faults(stream, kinds, count, players, stream.choice((30, 100, 400)) * players * players)
-    backups = any(fault.kind == "restored backup" for fault in faults)
+    kinds_struck = {fault.kind for fault in faults}
+    share = 0.1 if "power cut" in kinds_struck else 0.01
     return Plan(
         seed=seed,
         preset=name,
@@ -98,5 +99,5 @@ def draw(seed: int) -> Plan:
         core=stream.choice(tuple(CORES)) if mode == "faulty core" else "",
         misbehaviour=misbehaviour,
         culprit=culprit,
-        is_on_real_store=stream.random() < 0.01 and not backups,
+        is_on_real_store=stream.random() < share and "restored backup" not in kinds_struck,
     )

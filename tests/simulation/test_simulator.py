@@ -121,9 +121,11 @@ def test_the_real_store_survives_the_same(point: str) -> None:
         Fault("crash", 0, 0, 1, 1.0, 0.0, point),
         Fault("error on commit", 50, 1, 2, 1.0, 0.7),
         Fault("full disk", 80, 2, 0, 1.0),
+        Fault("power cut", 110, 1, 2, 1.0),
     )
     world = run(replace(CALM, mode="faults", faults=faults, is_on_real_store=True))
     assert world.figures.crashes[point] == 1
+    assert world.figures.faults["power cut"] == 1
     assert world.figures.finished == 1
 
 
