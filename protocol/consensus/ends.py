@@ -31,6 +31,7 @@ from protocol.wire.purses import (
     MalformedPurseError,
     Purse,
     Record,
+    Staked,
     is_amount,
     is_array,
     is_id,
@@ -243,6 +244,10 @@ class Shown(NamedTuple):
     def owner(self) -> bytes:
         """Identity key."""
         return self.purse.owner
+
+    @property
+    def staked(self) -> Staked | None:
+        return None if self.stake is None else (self.stake.message.match[:MATCH_BYTES], *stake_in(self.stake))
 
     @property
     def wire(self) -> tuple[Value, Value, Value, Value]:

@@ -210,37 +210,20 @@ class PurseKeeper:
 
         :raises StoreError: as :attr:`own`, or if that cannot be written.
         """
-        before, purse, stake = self.own, self.own.purse, shown.stake
-        relation = purse.relation_of(shown.purse)
-        if shown.purse.era < purse.era:
-            return False
-        theirs = OwnPurse(shown.purse, shown.evidence)
-        if stake is not None:
-            theirs = theirs._replace(busy=stake.message.match, stake=stake_in(stake))
-        is_fork = relation is Relation.FORK
-        if relation in (Relation.LONGER, Relation.FOLDED):
-            record = shown.purse.record_after(purse.end.height)
-            is_same_era = shown.purse.era == purse.era
-            if is_same_era and before.stake is not None and record is not None:
-                is_fork = not _is_of(record, before.busy, before.stake)
-            if not is_fork:
-                self._keep(theirs)
-        elif not is_fork and stake is not None:
-            record = purse.record_after(shown.purse.end.height)
-            if record is not None:
-                is_fork = not _is_of(record, stake.message.match, stake_in(stake))
-            elif relation is Relation.SAME and before.stake is None:
-                self._keep(before._replace(busy=theirs.busy, stake=theirs.stake))
-            elif relation is Relation.SAME:
-                is_fork = (before.busy, before.stake) != (theirs.busy, theirs.stake)
-        if is_fork:
-            self._keep(OwnPurse(Purse.new(self._identity, max(purse.era, shown.purse.era) + 1)))
+        before, purse = self.own, self.own.purse
+        relation = purse.relation_of(shown.purse, before.staked, shown.staked)
+        if relation is Relation.FORK:
+            self._keep(OwnPurse(Purse.new(self._identity, purse.era + 1)))
             self._tell(
                 "Your purse was played on from an old backup, so it contradicts itself. You begin a new one, without"
                 " coins. Nobody takes this for cheating"
             )
-        elif self.own != before:
-            self._tell(f"Others knew more of your purse than you: it has {_coins(self.own.purse.end.balance)} now")
+        elif relation in (Relation.LONGER, Relation.FOLDED):
+            theirs = before if shown.purse.head == purse.head else OwnPurse(shown.purse, shown.evidence)
+            if shown.stake is not None:
+                theirs = theirs._replace(busy=shown.stake.message.match, stake=stake_in(shown.stake))
+            self._keep(theirs)
+            self._tell(f"Others knew more of your purse than you: it has {_coins(theirs.purse.end.balance)} now")
         if shown.end is not None:
             self._settle(shown.end, shown.evidence)
         return self.own != before
@@ -386,19 +369,13 @@ class PurseKeeper:
 
         :raises StoreError: if the store does not work, or what it holds of purses is damaged.
         """
-        owner, purse = shown.owner, shown.purse
-        met = self._kept.met(owner)
-        known = [*_read(met), *self.handed.get(owner, ())]
-        for each in known:
-            relation = each.purse.relation_of(purse)
+        purse, met = shown.purse, self._kept.met(shown.owner)
+        for each in (*_read(met), *self.handed.get(shown.owner, ())):
+            relation = each.purse.relation_of(purse, each.staked)
             if relation in (Relation.OLDER, Relation.FORK):
                 return PurseVerdict(back=self._with_end(each))
             if relation is Relation.FOLDED:
                 return PurseVerdict(FOLDED)
-            if each.stake is not None and each.purse.era == purse.era:
-                record = purse.record_after(each.purse.end.height)
-                if record is None or not _is_of(record, each.stake.message.match, stake_in(each.stake)):
-                    return PurseVerdict(back=self._with_end(each))
         records = {record.match: record for record in purse.records}
         for there in met:
             if there.era == purse.era and (flaw := self._differs(there, purse, records.get(there.match[:MATCH_BYTES]))):
@@ -451,19 +428,13 @@ class PurseKeeper:
 
         :raises StoreError: as :meth:`judge`.
         """
-        stake, handed = shown.stake, self.handed.setdefault(shown.owner, [])
+        handed = self.handed.setdefault(shown.owner, [])
         present = self.shown.get(shown.owner)
         for known in (*_read(self._kept.met(shown.owner)), *handed, *(() if present is None else (present,))):
-            relation = known.purse.relation_of(shown.purse)
-            record = known.purse.record_after(shown.purse.end.height)
-            if stake is None:
-                is_known = relation in (Relation.SAME, Relation.OLDER)
-            elif relation is Relation.SAME:
-                is_known = known.stake == stake and (not _has_its_end(shown) or _has_its_end(self._with_end(known)))
-            else:
-                is_next = record is not None and _is_of(record, stake.message.match, stake_in(stake))
-                is_known = relation is Relation.OLDER and (known.purse.era > shown.purse.era or is_next)
-            if is_known:
+            relation = known.purse.relation_of(shown.purse, known.staked, shown.staked)
+            is_same = relation is Relation.SAME
+            is_end_new = is_same and _has_its_end(shown) and not _has_its_end(self._with_end(known))
+            if relation is Relation.OLDER or (is_same and not is_end_new):
                 return False
         del handed[: max(0, len(handed) + 1 - HANDED)]
         handed.append(shown)
@@ -473,10 +444,6 @@ class PurseKeeper:
 def _has_its_end(shown: Shown) -> bool:
     """Tell whether the evidence is of the match of the STAKE."""
     return shown.end is not None and shown.stake is not None and shown.end.match == shown.stake.message.match
-
-
-def _is_of(record: Record, match: bytes, stake: tuple[int, int]) -> bool:
-    return (record.match, record.bet, record.tickets) == (match[:MATCH_BYTES], *stake)
 
 
 def _outcome(record: Record) -> bytes:

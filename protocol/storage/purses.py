@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from protocol.storage.database import Database
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
-from protocol.wire.purses import MalformedPurseError, Purse, is_amount, parse_purse
+from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Purse, Staked, is_amount, parse_purse
 
 SCHEMA: Final = (
     "CREATE TABLE purses ("
@@ -32,6 +32,10 @@ class OwnPurse(NamedTuple):
     """Id of the match that the purse is busy with; empty while it is idle."""
     stake: tuple[int, int] | None = None
     """Coins and run tickets in the STAKE for that match; None as long as it is not signed."""
+
+    @property
+    def staked(self) -> Staked | None:
+        return None if self.stake is None else (self.busy[:MATCH_BYTES], *self.stake)
 
 
 class Met(NamedTuple):

@@ -41,6 +41,10 @@ class Head(NamedTuple):
     """Run tickets."""
 
 
+Staked = tuple[bytes, int, int]
+"""What a STAKE says of the record that has to follow: its match, bet and tickets."""
+
+
 class PurseState(NamedTuple):
     """A purse after one of its records."""
 
@@ -67,6 +71,10 @@ class Record(NamedTuple):
     """Number of the Twin Soul that was won; 0 for none."""
 
     @property
+    def staked(self) -> Staked:
+        return self[:3]
+
+    @property
     def is_loss(self) -> bool:
         """All that was staked is lost, and nothing came back. An owner needs to show no reason for that."""
         return (self.change, self.ticket_change, self.soul) == (-self.bet, -self.tickets, 0)
@@ -78,7 +86,7 @@ def loss(match: bytes, bet: int, tickets: int) -> Record:
 
 
 class Relation(Enum):
-    """How a purse that is shown stands to one that is known."""
+    """How a purse that is shown stands to one that is known. An open stake counts as a record."""
 
     SAME = "same"
     LONGER = "longer"
@@ -155,19 +163,34 @@ class Purse:
             start, records = self.states[half], records[half:]
         return Purse(self.owner, self.era, start, records)
 
-    def relation_of(self, shown: Purse) -> Relation:
-        """Compare a purse of the same owner with this one. Whole states are compared, as ids do not bind the first."""
+    def relation_of(self, shown: Purse, staked: Staked | None = None, shown_staked: Staked | None = None) -> Relation:
+        """Compare a purse of the same owner with this one.
+
+        :param staked: what the owner has staked behind this one, as far as that is known.
+        :param shown_staked: what the owner has staked behind the other.
+        """
         if shown.era != self.era:
             return Relation.LONGER if shown.era > self.era else Relation.OLDER
         if shown.end.height < self.end.height:
-            mine = self.at(shown.end.height)
-            return Relation.OLDER if mine is None or mine == shown.end else Relation.FORK
-        theirs = shown.at(self.end.height)
-        if theirs is None:
-            return Relation.FOLDED
-        if theirs != self.end:
+            return Relation.FORK if shown._goes_on_in(self, shown_staked) is False else Relation.OLDER
+        if shown.end.height > self.end.height:
+            goes_on = self._goes_on_in(shown, staked)
+            return Relation.FOLDED if goes_on is None else Relation.LONGER if goes_on else Relation.FORK
+        if shown.end != self.end or (staked != shown_staked and None not in (staked, shown_staked)):
             return Relation.FORK
-        return Relation.SAME if shown.end.height == self.end.height else Relation.LONGER
+        if staked == shown_staked:
+            return Relation.SAME
+        return Relation.LONGER if staked is None else Relation.OLDER
+
+    def _goes_on_in(self, longer: Purse, staked: Staked | None) -> bool | None:
+        """Tell whether a purse goes on from this one, and with this stake; None if it begins above.
+
+        Whole states are compared, as ids do not bind the first.
+        """
+        state, record = longer.at(self.end.height), longer.record_after(self.end.height)
+        if state is None or record is None:
+            return None
+        return state == self.end and staked in (None, record.staked)
 
 
 def _first(owner: bytes, era: int) -> PurseState:

@@ -221,6 +221,19 @@ def test_what_is_folded_away_is_refused_until_a_person_forgets_it(people: People
         assert other.takes(owner.sit())
 
 
+def test_a_stake_below_all_that_an_owner_shows_moves_no_host(people: People) -> None:
+    owner, other, host = people("OXH")
+    play(other, owner, bet=100)
+    with patch.object(purses, "RECORDS", 8):
+        for _ in range(12):
+            sham(owner)
+        now = owner.sit()
+        host.keeper.shown[owner.key] = now
+        assert known_to(other, owner).stake is not None
+        assert not host.keeper.take_handed(back(known_to(other, owner)))
+        assert host.takes(now)
+
+
 def test_the_first_state_of_a_purse_cannot_be_altered_before_who_knows_it(people: People) -> None:
     """Its ids stay right: they do not bind the sums before the first record."""
     owner, other = people("OY")

@@ -23,6 +23,7 @@ from protocol.wire.purses import (
     PurseState,
     Record,
     Relation,
+    Staked,
     loss,
     parse_head,
     parse_purse,
@@ -221,6 +222,34 @@ OTHER = after(won(1), won(2), won(3, change=6)).with_record(won(4))
 )
 def test_how_one_purse_stands_to_another(known: Purse, shown: Purse, relation: Relation) -> None:
     assert known.relation_of(shown) is relation
+
+
+NEXT = LONGER.records[-1].staked
+ELSE = won(5).staked
+
+
+@pytest.mark.parametrize(
+    ("known", "staked", "shown", "shown_staked", "relation"),
+    [
+        (BASE, NEXT, BASE, NEXT, Relation.SAME),
+        (BASE, None, BASE, NEXT, Relation.LONGER),
+        (BASE, NEXT, BASE, None, Relation.OLDER),
+        (BASE, NEXT, BASE, ELSE, Relation.FORK),
+        (BASE, NEXT, LONGER, None, Relation.LONGER),
+        (BASE, ELSE, LONGER, None, Relation.FORK),
+        (LONGER, None, BASE, NEXT, Relation.OLDER),
+        (LONGER, None, BASE, ELSE, Relation.FORK),
+        (BASE, ELSE, folded(LONGER, 4), None, Relation.FOLDED),
+        (folded(LONGER, 4), None, BASE, ELSE, Relation.OLDER),
+        (BASE, ELSE, Purse.new(OWNER, 1), None, Relation.LONGER),
+        (Purse.new(OWNER, 1), None, BASE, ELSE, Relation.OLDER),
+        (LONGER, None, BASE, (NEXT[0], NEXT[1] + 1, NEXT[2]), Relation.FORK),
+    ],
+)
+def test_a_stake_has_to_be_followed_by_its_record(
+    known: Purse, staked: Staked | None, shown: Purse, shown_staked: Staked | None, relation: Relation
+) -> None:
+    assert known.relation_of(shown, staked, shown_staked) is relation
 
 
 @given(st.lists(st.integers(1, 4), max_size=6), st.lists(st.integers(1, 4), max_size=6))

@@ -15,7 +15,7 @@ from protocol.node.purse import PurseKeeper
 from protocol.storage.purses import Met, OwnPurse, Purses
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Signed
-from protocol.wire.purses import Purse, Record, Relation
+from protocol.wire.purses import Purse, Record, Relation, Staked
 from tests.simulation.ledgers import (
     Evening,
     StuckStakeError,
@@ -66,8 +66,8 @@ def relations(wrong: Relation, taken_for: Relation) -> Iterator[None]:
     """One relation is taken for another."""
     right = Purse.relation_of
 
-    def relation_of(purse: Purse, shown: Purse) -> Relation:
-        found = right(purse, shown)
+    def relation_of(purse: Purse, shown: Purse, *stakes: Staked | None) -> Relation:
+        found = right(purse, shown, *stakes)
         return taken_for if found is wrong else found
 
     with replaced(Purse, right, relation_of):
