@@ -98,8 +98,8 @@ def table_of(match: Match, name: str, rules: str = "") -> TableSettings:
 async def open_again(node: Node, table: TableSettings, wish: str) -> None:
     """Open the table of a match again.
 
-    :param wish: the number of seats, and rules to play by instead, as one types them; empty for the same.
-    :raises Failure: if there are no such rules, or there cannot be so many seats.
+    :param wish: what the host typed: a number of seats, new rules, or both; empty keeps the old ones.
+    :raises Failure: if there are no such rules, or the table cannot have that number of seats.
     :raises NodeError: if the table cannot be opened.
     """
     from protocol.limits import PLAYERS
@@ -108,7 +108,7 @@ async def open_again(node: Node, table: TableSettings, wish: str) -> None:
     if number.isascii() and number.isdecimal():
         least = 2 if node.party is None else max(2, len(node.party.programs) + 1)
         if not (len(number) < 3 and least <= int(number) <= PLAYERS):
-            raise Failure(f"This table can have {least} to {PLAYERS} seats.")
+            raise Failure(f"This table can have {f'{least} to' if least < PLAYERS else 'only'} {PLAYERS} seats.")
         is_unlisted = table.unlisted and int(number) == least  # else others are to come
         table, wish = replace(table, seats=int(number), unlisted=is_unlisted), rest.strip()
     try:

@@ -189,11 +189,13 @@ class Overheard:
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._context = copy_context()
+        self._lock = threading.Lock()
         self._rest = ""
 
     def write(self, text: str) -> int:
-        """Tell each line that is complete now."""
-        *lines, self._rest = (self._rest + text).split("\n")
+        """Report each line that is complete now."""
+        with self._lock:
+            *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             if line.strip():
                 self._loop.call_soon_threadsafe(self._say, line.rstrip(), context=self._context.copy())
@@ -203,13 +205,18 @@ class Overheard:
         """Incomplete lines wait for their end."""
 
     def isatty(self) -> bool:
-        """No: lines are broken where they are shown."""
+        """Always False: whatever shows the lines also wraps them."""
         return False
 
 
 @contextmanager
 def overheard(say: Callable[[str], None], encoding: str) -> Iterator[None]:
-    """Tell all that is printed inside the block, on standard output or standard error."""
+    """Report each line that is printed inside the block, on standard output or standard error; the last one, too, if
+    the block ends in the middle of it.
+    """
     stream = cast("TextIO", Overheard(say, encoding))
-    with redirect_stdout(stream), redirect_stderr(stream):
-        yield
+    try:
+        with redirect_stdout(stream), redirect_stderr(stream):
+            yield
+    finally:
+        stream.write("\n")

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -102,7 +101,7 @@ def test_a_match_whose_other_player_does_not_answer_is_left_as_claimed(sit: Sit,
     host.type("1x2")  # if it is not her turn, that says so, and Ben does not answer all the same
     host.type("claim")
     host.until("away for a while")
-    time.sleep(7)
+    host.until("The match waits for Ben.")
     host.type("claim")
     assert "Ben had been away for" in host.until("You left the match")
     code, output = host.finish()

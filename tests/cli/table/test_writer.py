@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.table.writer import Writer, drained
+from cli.table.writer import Writer, drained, overheard
 
 
 class Pipe:
@@ -99,3 +99,14 @@ async def test_an_action_that_waits_for_silence_is_done_once(pipe: Pipe) -> None
     await reading
     await asyncio.sleep(0)
     assert done == ["done"]
+
+
+async def test_what_threads_print_is_told_line_by_line_and_the_last_one_without_its_end() -> None:
+    told = list[str]()
+    with overheard(told.append, "utf-8"):
+        await asyncio.gather(*(asyncio.to_thread(print, "from a thread", number) for number in range(20)))
+        print("half a line", end="")
+        await asyncio.sleep(0)
+        assert sorted(told) == sorted(f"from a thread {number}" for number in range(20))
+    await asyncio.sleep(0)
+    assert told[20:] == ["half a line"]
