@@ -1,6 +1,6 @@
-"""The game: pure rules, no I/O, no clock, no randomness.
+"""The game: pure rules, without I/O, clock or randomness.
 
-Import names from its modules: :mod:`p2pdice.engine` applies the rules, :mod:`p2pdice.rulesets` has the presets,
-:mod:`p2pdice.moves` and :mod:`p2pdice.events` what goes in and comes out, :mod:`p2pdice.views`
-what a player sees, and :mod:`p2pdice.players` the house players.
+Import names from the modules: :mod:`p2pdice.engine` applies the rules, :mod:`p2pdice.rulesets` defines the presets,
+:mod:`p2pdice.moves` the inputs, :mod:`p2pdice.events` the outputs, :mod:`p2pdice.views` the view of one player, and
+:mod:`p2pdice.players` the house players.
 """

@@ -1,4 +1,4 @@
-"""``python -m p2pdice`` starts the command line, as the console script does."""
+"""Start the command line for ``python -m p2pdice``, like the console script."""
 
 from cli import main
 

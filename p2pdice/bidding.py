@@ -1,7 +1,7 @@
-"""The section of bidding: raise orders, which bids are allowed, and the menu of moves.
+"""The section of bidding: raise orders, the bids they allow, and the menu of moves.
 
-Every raise order says, for a standing bid and a new face, which quantities raise it: a range. Legality, the menu of
-moves and the advice in an error message are all read from that.
+Given the standing bid and a new face, a raise order returns the range of quantities that raise the bid. Legality, the
+menu of moves and the advice in error messages all derive from these ranges.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Mov
 from p2pdice.state import NOBODY, Expect, PlacedBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
-"""Gained dice could make a match endless. After this round nobody may call exact, so cups only empty."""
+"""The last round in which exact may be called. Later cups only empty: gained dice could prolong a match forever."""
 
 _NO_BID: Final = PlacedBid(0, 0, NOBODY)
-_MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
+_MOVE: Final = Expect.MOVE  # a global is faster to look up than an enum member
 
 # Raise orders
 
@@ -62,7 +62,7 @@ def _half_ones(quantity: int, face: int, new: int) -> range:
 def _double_ones(quantity: int, face: int, new: int) -> range:
     weight = 2 * quantity if face == 1 else quantity
     if new == 1:
-        return _from(weight // 2 + 1)  # no face is below one, so the weight must grow
+        return _from(weight // 2 + 1)  # one is the lowest face, so the weight must grow
     return _from(weight if new > face else weight + 1)
 
 
@@ -76,8 +76,8 @@ RAISES: Final[Mapping[str, Callable[[int, int, int], range]]] = MappingProxyType
         "double-ones": _double_ones,
     }
 )
-"""By value of the option ``raise``: from the standing bid (quantity, face) and a new face to the quantities that raise
-it. ``either`` also refuses the earlier bids of the round, which the standing bid does not tell.
+"""By value of the option ``raise``: a function from the standing quantity and face and a new face to the quantities
+that raise the bid. ``either`` also forbids repeating a bid of the round, which the standing bid alone cannot show.
 """
 
 RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -90,14 +90,14 @@ RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "double-ones": "more dice, or as many of a higher face, where ones count double",
     }
 )
-"""The bids that raise another, in words, by value of the option ``raise``."""
+"""A description of the allowed raises, by value of the option ``raise``."""
 
 _ANY: Final = (_from(1),) * len(FACES)
 
 
-@lru_cache(maxsize=8192)  # one raise order has 5,995 standing bids, "none yet" included
+@lru_cache(maxsize=8192)  # one raise order has 5,995 possible standing bids, including none yet
 def raises(order: str, quantity: int, face: int) -> tuple[range, ...]:
-    """Return for each face, ones first, the quantities that raise ``quantity`` x ``face``; quantity 0 is no bid yet.
+    """Return, for each face from ones up, the quantities that raise ``quantity`` x ``face``; quantity 0 means no bid.
 
     >>> [len(quantities) for quantities in raises("strict", 3, 5)]
     [0, 0, 0, 0, 996, 1]
@@ -119,7 +119,7 @@ def order(state: State) -> str:
 
 
 def faces(state: State) -> tuple[int, ...]:
-    """Return the faces that the player on turn may bid, whatever the quantity."""
+    """Return the faces that the player whose turn it is may bid at some quantity, by the rules on ones and palifico."""
     bids, ones_bid = state.bids, state.ruleset.ones_bid
     if state.palifico and bids and state.dice[state.turn] != 1:
         return _ONLY[bids[-1].face - 1]
@@ -131,7 +131,7 @@ def faces(state: State) -> tuple[int, ...]:
 
 
 def exact_refused(state: State) -> str:
-    """Return why exact may not be called on a standing bid; empty if it may."""
+    """Return why exact may not be called on a standing bid, or an empty string if it may."""
     if state.ruleset.exact == "none":
         return "these rules have no call of exact"
     if state.round > LAST_EXACT_ROUND:
@@ -140,7 +140,7 @@ def exact_refused(state: State) -> str:
 
 
 def lowest_raise(state: State) -> int:
-    """Return the smallest quantity of a bid that may be made, or 0 if there is none."""
+    """Return the lowest quantity of any legal bid, or 0 if no bid is legal."""
     quantity, face, _seat = state.bids[-1] if state.bids else _NO_BID
     allowed = raises(order(state), quantity, face)
     made = {(bid.quantity, bid.face) for bid in state.bids} if order(state) == "either" else ()
@@ -149,13 +149,13 @@ def lowest_raise(state: State) -> int:
 
 
 def highest_listed(state: State) -> int:
-    """Return the quantity up to which bids are listed: the dice in play, or more where only a bid is possible."""
+    """Return the highest quantity on the menu: the dice in play, or the lowest raise if the player must go higher."""
     dice, motes = sum(state.dice), state.motes
     return dice if motes is None or not motes.must_raise else max(dice, lowest_raise(state))
 
 
 def menu(state: State) -> tuple[Move, ...]:
-    """Return the bids, by quantity, then by face, and the calls that are listed in a bidding turn."""
+    """Return the listed moves of a bidding turn: bids by quantity and then face, followed by the calls."""
     rules, bids, motes = state.ruleset, state.bids, state.motes
     quantity, face, _ = bids[-1] if bids else _NO_BID
     by_order = "standard" if state.palifico else rules.raise_
@@ -172,9 +172,9 @@ def menu(state: State) -> tuple[Move, ...]:
     return listed
 
 
-@lru_cache(maxsize=4096)  # a list has 24 moves with ten dice in play, and 5,940 with ten cups of 99
+@lru_cache(maxsize=4096)  # a menu has 24 moves with ten dice in play, and 5,940 with ten cups of 99
 def _listed(order: str, faces: tuple[int, ...], quantity: int, face: int, limit: int, exact: bool) -> tuple[Move, ...]:
-    """Return the bids of up to ``limit`` dice that raise ``quantity`` x ``face``, and the calls."""
+    """Return the bids up to ``limit`` dice that raise ``quantity`` x ``face``, and the calls."""
     allowed = raises(order, quantity, face)
     calls: tuple[Move, ...] = () if not quantity else (LIAR, EXACT) if exact else (LIAR,)
     columns = [(new, allowed[new - 1]) for new in faces if allowed[new - 1]]
@@ -185,7 +185,7 @@ def _listed(order: str, faces: tuple[int, ...], quantity: int, face: int, limit:
     )
 
 
-@cache  # 999 x 6 at most, and shared by all menus
+@cache  # at most 999 x 6 bids, shared by all menus
 def _bid(quantity: int, face: int) -> Bid:
     return Bid(quantity, face)
 
@@ -194,7 +194,7 @@ def _bid(quantity: int, face: int) -> Bid:
 
 
 def bid(state: State, seat: int, move: Bid) -> Transition:
-    """Make a bid and pass the turn on."""
+    """Place a bid and pass the turn on; raise :class:`IllegalMove` if the rules do not allow the bid."""
     bids, motes, rules = state.bids, state.motes, state.ruleset
     quantity, face = move.quantity, move.face
     standing = bids[-1] if bids else _NO_BID
@@ -205,7 +205,7 @@ def bid(state: State, seat: int, move: Bid) -> Transition:
     if by_order == "either" and any(made[0] == quantity and made[1] == face for made in bids):
         raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")
     made, events = _made(quantity, face, seat)
-    # The most frequent step of all, so it makes the next state without a look at names.
+    # Bids are by far the most frequent step, so the next state is built by position rather than by field name.
     following: State = tuple.__new__(
         State,
         (next_live(state.live, seat), (*bids, made), "bidding", _MOVE, None) + state[5:],  # noqa: RUF005 - faster

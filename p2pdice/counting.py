@@ -1,10 +1,10 @@
-"""How dice count for a bid, and the chance of a bid for a player who knows one hand.
+"""How dice count towards a bid, and the probability of a bid for a player who knows one hand.
 
-A :class:`Counting` says for how many dice each face counts in a bid. It is a value of the option ``wild``, and another
-way to count is another subclass in :data:`COUNTINGS`.
+A :class:`Counting` defines how many dice each face counts as. It implements one value of the option ``wild``; another
+way of counting is another subclass in :data:`COUNTINGS`.
 
-For the chances all other dice are independent and fair. People are shown fractions, which are exact for any number of
-dice. House players look them up in a row of floats instead, where each is the nearest to its fraction.
+Probabilities assume that all unknown dice are independent and fair. Screens show exact fractions. House players read
+rows of floats, each the float nearest to the exact fraction.
 """
 
 from __future__ import annotations
@@ -20,47 +20,47 @@ from p2pdice.moves import FACE_NAMES, FACES, Hand
 
 
 class Counting:
-    """Counts each face for itself alone. Subclasses count otherwise.
+    """Count each face for itself only; subclasses count in other ways.
 
-    There is one object of each, so they are compared by identity, also after they are copied or pickled.
+    Each class has a single instance. Copying and pickling preserve it, so instances are compared by identity.
     """
 
     name: ClassVar[str] = "never"
     """The value of the option ``wild``."""
     rule: ClassVar[str] = "Nothing is wild: a one is a one."
-    """Its sentence of the rules page."""
+    """The sentence about it on the rules page."""
     brief: ClassVar[str] = "nothing wild"
-    """The same in a list of what sets a ruleset apart."""
+    """A short form for lists of what distinguishes a ruleset."""
     note: ClassVar[str] = "ones aren't wild"
-    """The same about the round that is played."""
+    """A short form for remarks about the current round."""
     ones_wild: ClassVar[bool] = False
-    """Whether a one counts for every face, as programs are told."""
+    """Whether a one counts for every face, as reported in JSON."""
 
     def __init__(self) -> None:
         self.weights: Final = tuple(tuple(self.weight(die, face) for die in FACES) for face in (0, *FACES))
-        """By face of the bid, from 0, and by face of the die, from 1."""
+        """Weights, indexed by the face of the bid (0 is unused) and by the face of the die minus one."""
         self._counting = tuple(
             tuple((die, weight) for die, weight in enumerate(weights, 1) if weight) for weights in self.weights
         )
 
     def weight(self, die: int, face: int) -> int:
-        """Return for how many dice one that shows ``die`` counts in a bid on ``face``: a small number, also below 0."""
+        """Return how many dice a ``die`` counts as in a bid on ``face``: a small integer, possibly negative."""
         return int(die == face)
 
     def opened(self, _face: int) -> Counting:
-        """Return how dice count in a round whose first bid is on this face; 0 before there is one."""
+        """Return the counting for a round whose first bid is on ``face``; 0 means that nobody has bid yet."""
         return self
 
     def what_counts(self, face: int) -> str:
-        """Return the dice that count for a bid, in words: ``sixes and wild ones``."""
+        """Return a description of the dice that count for a bid on ``face``: ``sixes and wild ones``."""
         return FACE_NAMES[face - 1]
 
     def tally(self, hand: Hand, face: int) -> int:
-        """Return for how many dice a hand counts, which may be below 0."""
+        """Return how many dice ``hand`` counts as in a bid on ``face``; the sum may be negative."""
         return sum([weight * hand.count(die) for die, weight in self._counting[face]])
 
     def count(self, hands: Iterable[Hand], face: int) -> int:
-        """Return how many dice stand for a bid on ``face``, at least 0.
+        """Return how many dice count for a bid on ``face`` in all ``hands`` together, at least 0.
 
         >>> ONES_WILD.count([(1, 3, 3), (1, 5)], 3), NOTHING_WILD.count([(1, 3, 3), (1, 5)], 3)
         (4, 2)
@@ -72,7 +72,7 @@ class Counting:
         return max(counted, 0)
 
     def bounds(self, hands: Iterable[Hand], hidden: int, face: int) -> tuple[int, int]:
-        """Return the fewest and the most dice that can stand for a bid on ``face``, with ``hidden`` dice unknown."""
+        """Return the minimum and maximum count for a bid on ``face`` with ``hidden`` more dice that nobody sees."""
         counted, weights = sum(self.tally(hand, face) for hand in hands), self.weights[face]
         return max(counted + hidden * min(weights), 0), max(counted + hidden * max(weights), 0)
 
@@ -84,7 +84,7 @@ class Counting:
 
 
 class OnesWild(Counting):
-    """Counts a one for every face; a bid on ones is for ones alone."""
+    """Count a one for every face; only ones count for a bid on ones."""
 
     name = "ones"
     rule = "Ones are wild: they count for every face. Only a bid on ones counts the ones alone."
@@ -100,7 +100,7 @@ class OnesWild(Counting):
 
 
 class WildUnlessOpened(OnesWild):
-    """Counts ones as wild, except in rounds whose first bid is on ones."""
+    """Count ones as wild, except in a round whose first bid is on ones."""
 
     name = "unless-opened"
     rule = (
@@ -116,18 +116,18 @@ class WildUnlessOpened(OnesWild):
 ONES_WILD: Final = OnesWild()
 NOTHING_WILD: Final = Counting()
 COUNTINGS: Final[dict[str, Counting]] = {each.name: each for each in (ONES_WILD, NOTHING_WILD, WildUnlessOpened())}
-"""By value of the option ``wild``."""
+"""The countings by value of the option ``wild``."""
 
 
 def _named(name: str) -> Counting:
     return COUNTINGS[name]
 
 
-# Chances
+# Probabilities
 
 
 def at_least(quantity: int, face: int, hand: Hand, unknown: int, counting: Counting) -> Fraction:
-    """Return the chance that a bid is true, when ``hand`` is known and ``unknown`` dice are not.
+    """Return the probability that a bid is true, given ``hand`` and ``unknown`` other dice.
 
     >>> at_least(2, 5, (1, 5), 3, ONES_WILD), at_least(1, 5, (), 2, NOTHING_WILD)
     (Fraction(1, 1), Fraction(11, 36))
@@ -138,7 +138,7 @@ def at_least(quantity: int, face: int, hand: Hand, unknown: int, counting: Count
 
 
 def exactly(quantity: int, face: int, hand: Hand, unknown: int, counting: Counting) -> Fraction:
-    """Return the chance that a bid is exact, when ``hand`` is known and ``unknown`` dice are not.
+    """Return the probability that exactly ``quantity`` dice count, given ``hand`` and ``unknown`` other dice.
 
     >>> exactly(1, 5, (), 2, NOTHING_WILD)
     Fraction(5, 18)
@@ -148,9 +148,9 @@ def exactly(quantity: int, face: int, hand: Hand, unknown: int, counting: Counti
 
 @lru_cache(maxsize=4096)
 def rows(hand: Hand, unknown: int, counting: Counting) -> tuple[tuple[float, ...], ...]:
-    """Return a :func:`row` for each face: by quantity the chance that a bid is true, :func:`at_least` as a number.
+    """Return a :func:`row` for each face, as floats of :func:`at_least` by quantity.
 
-    Face 0 is empty. A row ends with a chance of 0, and so has every higher quantity.
+    Item 0 is empty, because no face is 0. A row ends with probability 0, which holds for all higher quantities too.
 
     >>> rows((1, 5), 3, ONES_WILD)[5]
     (1.0, 1.0, 1.0, 0.7037037037037037, 0.25925925925925924, 0.037037037037037035, 0.0)
@@ -159,15 +159,15 @@ def rows(hand: Hand, unknown: int, counting: Counting) -> tuple[tuple[float, ...
 
 
 def in_row(row: tuple[float, ...], quantity: int) -> float:
-    """Return the chance of a quantity out of one of the :func:`rows`."""
+    """Return the probability at ``quantity`` in one of the :func:`rows`."""
     return row[quantity] if quantity < len(row) else 0.0
 
 
 @lru_cache(maxsize=4096)
 def row(counted: int, unknown: int, face: int, counting: Counting) -> tuple[float, ...]:
-    """Return by quantity the chance that a bid is true for a player with ``counted`` dice that stand for it.
+    """Return, by quantity, the probability of a bid on ``face`` for a player whose own dice count ``counted`` for it.
 
-    It ends with a chance of 0, and never rises.
+    The row never rises and ends with probability 0.
     """
     lowest, tails, total = _tails(unknown, counting.weights[face])
     certain = counted + lowest
@@ -176,13 +176,13 @@ def row(counted: int, unknown: int, face: int, counting: Counting) -> tuple[floa
 
 @lru_cache(maxsize=256)
 def _tails(dice: int, weights: tuple[int, ...]) -> tuple[int, tuple[int, ...], int]:
-    """Return in how many throws of some dice at least so many count.
+    """Count the throws of ``dice`` dice by the total that they reach at least; ``weights`` has the value of each face.
 
-    :return: the lowest number that can count; by what is above it, up to one more than possible, in how many throws
-        at least so many count; and the number of all throws.
+    :returns: the lowest possible total; the number of throws that reach at least this total plus the index, where the
+        last index is one above the highest total and has 0 throws; and the number of all throws.
     """
     standing = sum(weights)
-    if set(weights) <= {0, 1}:  # how many stand is binomial
+    if set(weights) <= {0, 1}:  # the total is binomially distributed
         against = len(weights) // standing - 1
         cases = [comb(dice, k) * against ** (dice - k) for k in range(dice + 1)]
         return 0, (*reversed([0, *accumulate(reversed(cases))]),), (1 + against) ** dice

@@ -1,43 +1,43 @@
-"""The engine: a pure function from a state and an input to the next state and the events.
+"""The engine: a pure function from a state and an input to the next state and its events.
 
 Theory of operation
 -------------------
-A state says what it waits for (:attr:`State.expects`), and :func:`apply` takes exactly that. One round runs::
+A state names the input that it expects (:attr:`State.expects`), and :func:`apply` accepts only that. One round runs::
 
     deal ──Rolled──▶ bidding ⟲ Bid ──Liar, Exact──▶ siding ⟲ Side ──▶ showdown ──Hands──▶ deal of the next round
                                                     (if the rules have it)            └──▶ over
 
-Where dice have powers, a round is a turn of its leader, with windows (⟲) in which players play dice or pass::
+Where dice have powers, a round is a turn of its leader, with windows (⟲) in which players play a die or pass::
 
     sunset ⟲ ──▶ deal ──Rolled──▶ night ⟲ ──▶ bidding ⟲ ──Liar──▶ showdown ──Hands──▶ discard ──Lose──▶ sunrise ⟲
                                                           sunset of the next turn, or crown ──Crown──▶ over ◀──┘
 
-At night and in the bidding a die that is played opens a window of answers of its own, and some wait for a ``Roll``.
-Before the first round come ``Pledges`` and the ``Roll`` for the prize, if dice have powers, and between them
-``Stakes``, if players bet.
+Playing a die at night or during the bidding opens a window for answers to it, and some dice then expect a ``Roll``.
+With powers, a match starts with ``Pledges`` and, before the first round, the ``Roll`` for the prize. If players bet,
+``Stakes`` come just before that: after the pledges, or first of all without powers.
 
-``Evict`` and ``Play(seat, Concede())`` are taken in every state but *over*, and may lead to *over* or to the turn of
-another seat.
+``Evict`` and ``Play(seat, Concede())`` are accepted in every state except *over*. They may lead to *over* or pass the
+turn to another seat.
 
-Chance stays outside: ``Rolled`` has no faces, and ``Hands`` brings them all at the showdown. So the state is public,
-and the driver of the engine (a network, a referee, a test) keeps the dice.
+Chance stays outside. ``Rolled`` carries no faces, and ``Hands`` brings all of them at the showdown. So the state is
+public, and the driver of the engine (a network, a referee, a test) keeps the dice.
 
-Each part of the rules is a section of its own: a module with functions from (state, input) to (state, events). The
-tables below connect them to the inputs. Where dice have powers, states are made by :func:`p2pdice.turns.after`, event
-by event.
+Each part of the rules is a *section*: a module of functions from (state, input) to (state, events). The mappings below
+route each input to its section. Where dice have powers, :func:`p2pdice.turns.after` derives the states, event by
+event.
 
 =========================  =======================================================================================
-:mod:`p2pdice.rounds`      pledges and stakes, rolling, the passing of the lead, the end and the winning die
-:mod:`p2pdice.turns`       for dice with powers: the phases of a turn, the graveyard, the stack, the die that is lost
+:mod:`p2pdice.rounds`      pledges and stakes, rolling, passing the lead, the end and the winning die
+:mod:`p2pdice.turns`       for dice with powers: the phases of a turn, the graveyard, the stack, losing a die
 :mod:`p2pdice.powers`      the powers of the six motes
 :mod:`p2pdice.bidding`     raise orders, bids, palifico's limits, the menu of moves
-:mod:`p2pdice.counting`    the dice that count for a bid
+:mod:`p2pdice.counting`    which dice count for a bid
 :mod:`p2pdice.showdown`    liar, exact, void accusations, sides; the verdict, dice lost and gained, palifico's start
-:mod:`p2pdice.stakes`      the possible stakes, and their payment
+:mod:`p2pdice.stakes`      valid stakes, and paying them out
 =========================  =======================================================================================
 
-A section asks for options of the ruleset, never for its name. An illegal input raises a :class:`RulesError`. States
-are values, so it leaves the old one as it was.
+Sections test options of the ruleset, never its name. An illegal input raises a :class:`RulesError`; states are
+immutable, so the caller's state is unaffected.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ _MOVES: Final[Mapping[Phase, Mapping[type, _Section]]] = {
     "discard": {Lose: turns.lost},
     "crown": {Crown: rounds.crowned},
 }
-"""The moves that each phase takes, with their sections."""
+"""The moves accepted in each phase, and their sections."""
 
 _ANSWERS: Final[Mapping[type, _Section]] = {
     Power: turns.power_stacked,
     Pass: turns.passed,
 }
-"""The moves that are taken while something is on the stack, in any phase."""
+"""The moves accepted while the stack is not empty, whatever the phase."""
 
 _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] = {
     Pledges: (Expect.PLEDGES, rounds.pledged),
@@ -101,9 +101,9 @@ _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] 
     Rolled: (Expect.ROLLED, turns.rolled),
     Hands: (Expect.HANDS, showdown.hands_opened),
 }
-"""The inputs of the whole table, each with the expectation that it meets and its section."""
+"""The inputs that no single seat makes, each with the expectation that it fulfils and its section."""
 
-_MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
+_MOVE: Final = Expect.MOVE  # a global is faster to look up than an enum member
 
 _AWAITED: Final[Mapping[Expect, str]] = {
     Expect.MOVE: "it is the turn of seat {turn}",
@@ -130,9 +130,9 @@ _ANSWERS_IN_WORDS: Final = " or ".join(
 
 
 def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
-    """Return the state before the first roll: seats are 0 to ``players`` - 1, clockwise, and ``first`` leads.
+    """Return the state before the first roll. Seats are 0 to ``players`` - 1, clockwise, and ``first`` leads.
 
-    :raises UnexpectedInput: unless there are 2 to 10 players and ``first`` is one of them.
+    :raises UnexpectedInput: if ``players`` is not 2 to 10 or ``first`` is not a seat.
     """
     if not MIN_PLAYERS <= players <= MAX_PLAYERS:
         raise UnexpectedInput(f"{players} players: a match has {MIN_PLAYERS} to {MAX_PLAYERS}")
@@ -146,7 +146,7 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
 
 
 def apply(state: State, item: Input) -> Transition:
-    """Return the state after ``item`` and the events that it caused.
+    """Return the state after ``item`` and the events that ``item`` caused.
 
     >>> from p2pdice.rulesets import PRESETS
     >>> state, events = apply(new_match(PRESETS["classic"], 2), Rolled())
@@ -155,7 +155,7 @@ def apply(state: State, item: Input) -> Transition:
     >>> apply(state, Play(0, Bid(3, 5)))[1]
     (BidMade(seat=0, quantity=3, face=5),)
 
-    :raises UnexpectedInput: if the state waits for something else, or the input has the wrong shape.
+    :raises UnexpectedInput: if the state expects another input, or ``item`` is malformed.
     :raises IllegalMove: if the move is not allowed, or it is another seat's turn.
     """
     kind = type(item)
@@ -180,7 +180,7 @@ def apply(state: State, item: Input) -> Transition:
 
 
 def _out_of_turn(state: State, seat: int, move: Move) -> Transition:
-    """Take a concession, which is possible at any time, and refuse everything else."""
+    """Accept a concession, which is possible at any time, and raise for every other move."""
     if type(move) is Concede:
         return _leave(state, seat, "conceded")
     if state.awaits is not _MOVE:
@@ -197,10 +197,10 @@ def _awaited(state: State) -> str:
 
 
 def legal_moves(state: State) -> Sequence[Move]:
-    """Return the listed moves of the player on turn; empty if no move is awaited.
+    """Return the listed moves of the player whose turn it is; empty unless the state expects a move.
 
-    Bids go up to the number of dice in play, or to the lowest possible quantity where only a bid is possible;
-    :func:`apply` takes higher ones, too, up to 999. Conceding is always possible and never listed.
+    Bids go up to the number of dice in play, or up to the lowest possible raise if the player must bid.
+    :func:`apply` also accepts higher bids, up to 999. Conceding is always possible and never listed.
 
     >>> from p2pdice.rulesets import PRESETS
     >>> state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "1"}), 2), Rolled())
@@ -225,9 +225,9 @@ def legal_moves(state: State) -> Sequence[Move]:
 
 # Departures
 #
-# The dice of a departed player stay in play until the round is settled: others have bid on them, and the player may be
-# a party to a challenge. Then the cup is cleared. A standing bid stays and may be called, at no further cost to its
-# maker. Moves that the player owed lapse, and so do their effects on the stack.
+# The dice of a departed player stay in play until the round is settled: bids of others rest on them, and the player may
+# be a party to a challenge. Then the cup is cleared. A standing bid remains and may be called, at no further cost to
+# the departed bidder. Moves that the player owed lapse, and so do the player's effects on the stack.
 
 
 def _leave(state: State, seat: int, reason: Reason) -> Transition:
@@ -242,7 +242,7 @@ def _leave(state: State, seat: int, reason: Reason) -> Transition:
         return over, (out, *events)
     left, lead = rounds.pass_lead(left, left.leader)
     if left.awaits is Expect.ROLLED or left.phase in _CUPS_AT_REST:
-        left = rounds.clear_cups(left)  # nobody bids on the dice, so there is nothing to wait for
+        left = rounds.clear_cups(left)  # no bid rests on these dice, so they can go at once
     left, events = _go_on(left, seat, state.motes)
     return left, (out, *lead, *events)
 
@@ -251,7 +251,7 @@ _CUPS_AT_REST: Final[frozenset[Phase]] = frozenset({"pledges", "stakes", "prize"
 
 
 def _go_on(left: State, seat: int, before: Mischief | None) -> Transition:
-    """Give the turn to the next player, now that ``seat`` is out; ``before`` is the state of motes before that."""
+    """Pass the turn on after ``seat`` went out; ``before`` is the motes' state before the departure."""
     if left.phase == "siding":
         assert left.challenge is not None
         return showdown.await_sides(left, left.challenge), ()
@@ -262,7 +262,7 @@ def _go_on(left: State, seat: int, before: Mischief | None) -> Transition:
         if before.stack and left.motes.stack[-1] != before.stack[-1]:
             return turns.ask_for_answers(left)
         if before.stack and left.awaits is Expect.ROLL:
-            return turns.resolve(left)  # its target may be the player who left
+            return turns.resolve(left)  # the player who left may be its target
         if left.turn == seat and left.phase == "discard":
             return turns.dawn(left)
         if left.turn == seat and (left.phase != "bidding" or left.motes.stack):

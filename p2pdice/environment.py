@@ -1,6 +1,6 @@
-"""A PettingZoo AEC environment, for reinforcement learning.
+"""A PettingZoo AEC environment for reinforcement learning.
 
-Needs PettingZoo (``pip install '.[rl]'``). It plays the presets of :data:`p2pdice.vector.SUPPORTED` with the
+It requires PettingZoo (``pip install '.[rl]'``) and plays the presets in :data:`p2pdice.vector.SUPPORTED` with the
 engine.
 
 >>> env = LiarsDice("classic", players=2)
@@ -30,28 +30,28 @@ _FACES: Final = len(FACES)
 
 
 class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
-    """One match. Agents are ``player_0`` to ``player_9``, by seat.
+    """One match as an environment. The agents are ``player_0`` to ``player_9``, by seat.
 
     An action is the number of a move: see :func:`p2pdice.vector.encode`. An observation is a dictionary. Its
-    ``action_mask`` has a 1 for each move that is listed. Its ``observation`` has, for the seat that looks and then
-    clockwise, numbers from 0 to 1:
+    ``action_mask`` has a 1 for each listed move, and its ``observation`` has numbers from 0 to 1. Numbers by seat start
+    with the observer's seat and go on clockwise:
 
-    - for each face the share of one's own dice that show it (6 numbers),
-    - for each seat its share of the most dice that there can be in one cup,
+    - for each face, the share of the observer's dice that show it (6 numbers),
+    - for each seat, its dice as a share of a full cup,
     - the standing bid: its quantity as a share of the dice in play, at most 1, and a 1 for its face (7 numbers, all 0
-      before there is one), and a 1 for the seat that made it,
+      before the first bid), then by seat a 1 for the bidder,
     - whether ones are wild, and whether the round is a palifico.
 
-    The reward comes at the end: 1 for the winner, while the others share -1 equally. A player who is out has no more
-    turns, and gets the reward with everybody else. An illegal action ends the match: its player gets -1, and the others
-    share 1 equally.
+    Rewards come at the end of the match: 1 for the winner, and -1 shared equally among the others. A player who is out
+    has no more turns and is rewarded at the end, too. An illegal action ends the match: its player gets -1, and the
+    others share 1 equally.
 
-    :param rules: a preset of :data:`p2pdice.vector.SUPPORTED`.
+    :param rules: a preset in :data:`p2pdice.vector.SUPPORTED`.
     :param players: 2 to 10.
-    :param render_mode: ``ansi``: :meth:`render` returns the public state as a line; None: it returns nothing.
-    :raises RulesetError: for another preset.
-    :raises UnexpectedInput: for another number of players.
-    :raises ValueError: for another mode.
+    :param render_mode: with ``ansi``, :meth:`render` returns the public state as one line; with None, nothing.
+    :raises RulesError: if ``rules`` is another preset (:class:`RulesetError`), or ``players`` is out of range
+        (:class:`UnexpectedInput`).
+    :raises ValueError: if ``render_mode`` is not supported.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -71,7 +71,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self.possible_agents = [f"player_{seat}" for seat in range(players)]
         self.agents: list[str] = []
         self._most = max(self.ruleset.dice, self.ruleset.dice_cap or 2 * self.ruleset.dice)
-        """The most dice in one cup that are told apart. Only many exact calls, without a cap, give a player more."""
+        """A full cup in observations. Only repeated exact calls in a ruleset without a cap can exceed it."""
         self._moves = _FACES * (players * self._most + 1)
         self._state = new_match(self.ruleset, players)
         self._hands: tuple[Hand, ...] = ((),) * players
@@ -88,7 +88,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a match. Without a seed the generator of the dice goes on from the match before."""
+        """Start a match. Without a seed, the random generator continues from the previous match."""
         if seed is not None:
             self._random, _ = seeding.np_random(seed)
         players = len(self.possible_agents)
@@ -123,9 +123,9 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         return {"observation": array(seen, "float32"), "action_mask": array(mask, "int8")}
 
     def step(self, action: int | None) -> None:
-        """Make the move of the agent that is to act; None only for one whose match is over.
+        """Play the move of the selected agent. ``action`` must be None if that agent's match is over.
 
-        :raises ValueError: if no move is given.
+        :raises ValueError: if ``action`` is None while a move is owed.
         """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
@@ -137,7 +137,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         seat = self.possible_agents.index(agent)
         try:
             self._state, _ = apply(self._state, Play(seat, decode(int(action))))
-        except (IllegalMove, UnexpectedInput):  # not allowed now, or no move at all, which the space has as well
+        except (IllegalMove, UnexpectedInput):  # an illegal move, or a number of the space that encodes no move
             self._end((seat,), -1.0)
         else:
             self._go_on()
@@ -150,10 +150,10 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         return f"dice {' '.join(map(str, self._state.dice))}, bid {f'{bid.quantity}x{bid.face}' if bid else 'none'}"
 
     def close(self) -> None:
-        """There is nothing to be closed."""
+        """Do nothing: the environment holds no resources."""
 
     def _go_on(self) -> None:
-        """Roll and open cups until a player is to move, or the match is over."""
+        """Roll and open cups until a player has to move or the match is over."""
         state: State = self._state
         while state.awaits in (Expect.ROLLED, Expect.HANDS):
             if state.awaits is Expect.ROLLED:
@@ -170,7 +170,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             self.agent_selection = self.possible_agents[state.turn]
 
     def _end(self, seats: tuple[int, ...], reward: float) -> None:
-        """Give each of these seats the reward, and share the opposite among the others, so that the sum is 0."""
+        """Give each of ``seats`` the reward, and share its negative equally among the others, so the sum is 0."""
         others = -reward * len(seats) / (len(self.agents) - len(seats))
         for seat, agent in enumerate(self.possible_agents):
             self.rewards[agent] = reward if seat in seats else others

@@ -1,21 +1,21 @@
-"""Errors of the engine. All are ``ValueError``, and the text names a remedy."""
+"""Errors of the engine. Each is a ``ValueError`` whose message suggests a remedy."""
 
 
 class RulesError(ValueError):
-    """An input breaks the rules of the game. The state is unchanged."""
+    """The input breaks the rules of the game. The state is unchanged."""
 
 
 class MalformedMove(RulesError):
-    """The text is not a move of any ruleset."""
+    """The text does not spell a move of any ruleset."""
 
 
 class IllegalMove(RulesError):
-    """A move that the rules do not allow in this state."""
+    """The rules do not allow this move in this state."""
 
 
 class UnexpectedInput(RulesError):
-    """The state waits for something else, or the input has the wrong shape."""
+    """The state expects another input, or the input is malformed."""
 
 
 class RulesetError(RulesError):
-    """These options do not make a ruleset."""
+    """The options do not form a valid ruleset."""

@@ -1,6 +1,6 @@
-"""Events: the engine's account of one input. Each can be told as a sentence without a look at the state.
+"""Events: what one input of the engine caused. Each can be put into a sentence without access to the state.
 
-``to_json`` gives ``{"type": …}`` and the fields; a hand that was never opened is null, and a die is its text.
+``to_json`` returns ``{"type": …}`` and the fields. In it a hand that was never opened is null, and a die is its text.
 
 Events that only one mote causes are in :mod:`p2pdice.powers`.
 """
@@ -18,13 +18,13 @@ from p2pdice.state import Call, Mischief, Phase, Reason, State
 
 
 class _Event:
-    """The base of all events."""
+    """Base of all events."""
 
     __slots__ = ()
     type: ClassVar[str]
 
     def to_json(self) -> dict[str, object]:
-        """Return the event as JSON-able data, ``type`` first."""
+        """Return the event as JSON-serializable data, ``type`` first."""
         data: dict[str, object] = {"type": self.type}
         for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             value = getattr(self, field.name)
@@ -42,44 +42,44 @@ def _json(value: object) -> object:
 
 
 class Names(Protocol):
-    """The players as a sentence speaks of them. One of them may be its reader, who is called *you*."""
+    """How a sentence names the players. If one of them is its reader, that player is called *you*."""
 
     @property
     def me(self) -> int | None:
-        """The seat of the reader."""
+        """The seat of the reader, or None for a reader who does not play."""
 
     def who(self, seat: int) -> str:
-        """Return ``you`` or ``Ada``."""
+        """Return ``you``, or a name such as ``Ada``."""
 
     def whose(self, seat: int) -> str:
-        """Return ``your`` or ``Ada's``."""
+        """Return ``your``, or a possessive such as ``Ada's``."""
 
     def does(self, seat: int, verb: str, mine: str) -> str:
-        """Return the start of a sentence: ``Ada bids`` from ``bids``, or ``You bid`` from ``bid``."""
+        """Return the start of a sentence: ``Ada`` and ``verb`` (``bids``), or ``You`` and ``mine`` (``bid``)."""
 
     def die(self, die: Die, holder: int) -> str:
-        """Return a die by the player it was dealt to: ``Ben's Dark``, or ``Dark`` if that is ``holder``."""
+        """Return a name with the die's original owner: ``Ben's Dark``, or only ``Dark`` if that is ``holder``."""
 
 
 class PowerEvent(_Event):
-    """The base of all events that only one mote causes."""
+    """Base of the events that only one mote causes."""
 
     __slots__ = ()
     resolves: ClassVar[bool] = False
-    """Whether it takes the top off the stack. The last event of a Cursed die that takes effect does, and no other."""
+    """Whether the event removes the top of the stack, as the last event of each Cursed die's effect does."""
 
     @abstractmethod
     def after(self, motes: Mischief) -> Mischief:
-        """Return the table as this event leaves it; the stack is as :attr:`resolves` says already."""
+        """Return ``motes`` after this event. If :attr:`resolves`, the caller has already removed the top."""
 
     @abstractmethod
     def sentence(self, names: Names) -> str:
-        """Return the sentence that tells it; names may begin it in small letters."""
+        """Return a sentence for this event. It may start in lowercase if it starts with a player."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundStarted(_Event):
-    """All dice were rolled; the leader opens."""
+    """All dice have been rolled, and the leader opens the bidding."""
 
     type: ClassVar[str] = "round"
     round: int
@@ -91,7 +91,7 @@ class RoundStarted(_Event):
 
 @dataclass(frozen=True, slots=True)
 class BidMade(_Event):
-    """A player bid."""
+    """A player placed a bid."""
 
     type: ClassVar[str] = "bid"
     seat: int
@@ -113,7 +113,7 @@ class ChallengeCalled(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Sided(_Event):
-    """A bystander took a side in a challenge."""
+    """A player who is no party to a challenge took a side."""
 
     type: ClassVar[str] = "side"
     seat: int
@@ -122,7 +122,7 @@ class Sided(_Event):
 
 @dataclass(frozen=True, slots=True)
 class HandsShown(_Event):
-    """The cups were opened and the dice counted against the bid."""
+    """The cups were opened, and the dice were counted for the bid."""
 
     type: ClassVar[str] = "hands"
     hands: tuple[Hand | None, ...]
@@ -130,11 +130,11 @@ class HandsShown(_Event):
     quantity: int
     face: int
     counting: Counting
-    """How dice counted; in JSON, ``ones_wild``."""
+    """How dice counted; reduced to ``ones_wild`` in JSON."""
     count: int
-    """Among the open cups."""
+    """Dice in the open cups that count for the bid."""
     unopened: int
-    """Dice in cups that were never opened."""
+    """Number of dice in cups that were never opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +146,16 @@ class Judged(_Event):
     call: Call
     bidder: int
     bid_true: bool
-    """Whether at least as many dice as bid were there."""
+    """Whether at least as many dice as the bid named are certain to be there."""
     call_right: bool
     right: tuple[int, ...]
-    """The caller or the bidder, and those on their side; clockwise from the caller."""
+    """The winner of the call and the players on their side, clockwise from the caller."""
     wrong: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RoundVoid(_Event):
-    """The unopened cups hide the verdict: nobody loses, and the round is led again."""
+    """The verdict depends on unopened cups: nobody loses a die, and the same leader opens another round."""
 
     type: ClassVar[str] = "void"
     round: int
@@ -165,13 +165,13 @@ class RoundVoid(_Event):
 
 @dataclass(frozen=True, slots=True)
 class DieLost(_Event):
-    """A player put a die away: the penalty, or the reward where the aim is to have none."""
+    """A player lost a die as a penalty, or as a reward under ``goal=first-out``."""
 
     type: ClassVar[str] = "die-lost"
     seat: int
     left: int
     die: Die | None = None
-    """If dice bear motes: the die, now in the graveyard."""
+    """With motes: the die, which is now in the graveyard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +182,12 @@ class DieGained(_Event):
     seat: int
     left: int
     die: Die | None = None
-    """If dice bear motes: the die, back from the graveyard."""
+    """With motes: the die, taken back from the graveyard."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerOut(_Event):
-    """A player is out: ``lost`` or ``finished`` without dice, ``evicted`` or ``conceded`` with or without."""
+    """A player is out: ``lost`` or ``finished`` by having no dice left, ``evicted``, or ``conceded``."""
 
     type: ClassVar[str] = "out"
     seat: int
@@ -196,7 +196,7 @@ class PlayerOut(_Event):
 
 @dataclass(frozen=True, slots=True)
 class LeadPassed(_Event):
-    """The lead went to another seat."""
+    """The lead passed to another seat."""
 
     type: ClassVar[str] = "lead"
     seat: int
@@ -205,7 +205,7 @@ class LeadPassed(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PalificoBegins(_Event):
-    """A player dropped to one die for the first time; the next round is theirs."""
+    """A player dropped to one die for the first time and leads the next round, a palifico."""
 
     type: ClassVar[str] = "palifico"
     seat: int
@@ -213,7 +213,7 @@ class PalificoBegins(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Pledged(_Event):
-    """Everybody has pledged to one of the two groups of motes."""
+    """All players have pledged to one of the two groups of motes."""
 
     type: ClassVar[str] = "pledges"
     pledges: tuple[Group, ...]
@@ -222,16 +222,16 @@ class Pledged(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StakesOpened(_Event):
-    """Everybody's stake on their own victory is open."""
+    """All stakes are open."""
 
     type: ClassVar[str] = "stakes"
     stakes: tuple[Wager, ...]
-    """By seat: bet, funds before it, tickets staked, tickets owned before."""
+    """By seat: the bet, the funds before it, the tickets staked, and the tickets owned before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrizeDrawn(_Event):
-    """The prize is rolled: a mote that nobody's dice bear."""
+    """The prize has been rolled: a mote that no die in this match has."""
 
     type: ClassVar[str] = "prize"
     mote: Mote
@@ -239,7 +239,7 @@ class PrizeDrawn(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PhaseBegun(_Event):
-    """Sunset, night or sunrise has come, and somebody has a die to play in it."""
+    """Sunset, night or sunrise has begun, and at least one player has a die to play in it."""
 
     type: ClassVar[str] = "phase"
     phase: Phase
@@ -248,18 +248,18 @@ class PhaseBegun(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PowerPlayed(_Event):
-    """A player played a die of the graveyard: a Redeemed one takes effect at once, a Cursed one goes on the stack."""
+    """A player played a die from the graveyard. A Redeemed die takes effect at once; a Cursed one goes on the stack."""
 
     type: ClassVar[str] = "power"
     seat: int
     die: Die
     target: PowerTarget
-    """A seat, the die that is taken, swapped in or destroyed, or the one that an answer is to stop."""
+    """A seat; the die taken, swapped in or destroyed; the die that an answer is meant to stop; or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passed(_Event):
-    """A player passed instead of playing a die."""
+    """A player passed in a window or declined to answer."""
 
     type: ClassVar[str] = "pass"
     seat: int
@@ -267,7 +267,7 @@ class Passed(_Event):
 
 @dataclass(frozen=True, slots=True)
 class AccusationVoid(_Event):
-    """The accusation does not count, as the bidder was immune: no cup opens, and the accuser must raise."""
+    """An accusation was void because the bidder was immune: no cup opens, and the accuser must raise."""
 
     type: ClassVar[str] = "void-accusation"
     seat: int
@@ -276,7 +276,7 @@ class AccusationVoid(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PowerFailed(_Event):
-    """A die did nothing: its target was gone when it was to take effect."""
+    """An effect lapsed because its target was gone when it resolved."""
 
     type: ClassVar[str] = "failed"
     seat: int
@@ -285,7 +285,7 @@ class PowerFailed(_Event):
 
 @dataclass(frozen=True, slots=True)
 class TwinSoulJoined(_Event):
-    """The winner's die and the prize have become one."""
+    """The winning die and the prize have merged into a Twin Soul."""
 
     type: ClassVar[str] = "twin-soul"
     seat: int
@@ -296,7 +296,7 @@ class TwinSoulJoined(_Event):
 
 @dataclass(frozen=True, slots=True)
 class TicketsEarned(_Event):
-    """Everybody who pledged to the group of the winning die earns a run ticket."""
+    """The players who had pledged to the winning die's group each earned a run ticket."""
 
     type: ClassVar[str] = "tickets"
     group: Group
@@ -305,24 +305,24 @@ class TicketsEarned(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StakesPaid(_Event):
-    """How the match changed everybody's coins and run tickets."""
+    """The end of the match changed the coins and run tickets of its players."""
 
     type: ClassVar[str] = "paid"
     payout: tuple[int, ...]
     """Coins received, by seat."""
     delta: tuple[int, ...]
-    """Coins received less the bet."""
+    """Coins received minus the bet."""
     ticket_delta: tuple[int, ...]
-    """Run tickets received and earned less those staked."""
+    """Run tickets received and earned, minus those staked."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchOver(_Event):
-    """The match has ended."""
+    """The match is over."""
 
     type: ClassVar[str] = "over"
     places: tuple[tuple[int, ...], ...]
-    """Seats by place, the best first."""
+    """Seats by place, best first."""
     winners: tuple[int, ...]
 
 
@@ -355,4 +355,4 @@ Event = (
 )
 
 Transition = tuple[State, tuple[Event, ...]]
-"""The state after an input, and what happened."""
+"""The state after an input, and the events that the input caused."""

@@ -1,5 +1,4 @@
-"""The names and the notation of motes, the dice that bear them, and Twin Souls. The rules of motes are in
-:mod:`p2pdice.powers`.
+"""The notation of motes, the dice that carry them, and Twin Souls. :mod:`p2pdice.powers` has the rules of motes.
 
 Source: the rule text of Motes of Mischief. The names of Twin Souls are this package's own.
 """
@@ -20,7 +19,7 @@ GROUPS: Final[tuple[Group, ...]] = ("redeemed", "cursed")
 
 
 class Die(NamedTuple):
-    """One die, named for the whole match by its mote and the seat that it was dealt to.
+    """One die, identified for the whole match by its mote and the seat to which it was dealt.
 
     >>> str(Die("grey", 2))
     'grey@2'
@@ -38,22 +37,22 @@ PowerTarget = Die | int | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notation:
-    """A mote as moves and states name it."""
+    """How moves and states spell a mote."""
 
     mote: Mote
     group: Group
     aliases: tuple[str, ...] = ()
-    """Other names of the mote that are read."""
+    """Other accepted names of the mote."""
     verb: str = ""
-    """The word before the target in a move; empty if a move has no target."""
+    """The word before the target in a move; empty if the move takes no target."""
     target: type = NoneType
-    """The type of a move's target: a :class:`Die`, a seat (``int``), or nothing."""
+    """The type of a move's target: :class:`Die`, ``int`` for a seat, or ``NoneType``."""
     example: str
-    """A move, as it is typed; written with ``{0}`` to ``{5}`` for the other motes, by the faces of the roll."""
+    """A sample move as typed. ``{0}`` to ``{5}`` stand for the names in :data:`MOTES`."""
     lasting: str = ""
-    """The name of its lasting effects in the public state, as JSON; empty if it has none."""
+    """The key of its lasting effects in the public state's JSON; empty if it has none."""
     souls: Mapping[Mote, str] = field(default_factory=dict)
-    """Names of Twin Souls by the other mote. One of the two motes has the name of each pair."""
+    """Twin Soul names by the other mote. Each pair is listed under only one of its motes."""
 
 
 LIGHT: Final = Notation(
@@ -107,15 +106,15 @@ DARK: Final = Notation(
 )
 
 _ORDER: Final = (LIGHT, GREY, NEUTRAL, BLUE, RED, DARK)
-"""That of the faces of the roll for the prize, from 1. Cups are sorted in this order, too."""
+"""In the order of the faces of the roll for the prize, from 1. Cups are sorted in this order, too."""
 MOTES: Final[tuple[Mote, ...]] = tuple(each.mote for each in _ORDER)
 NOTATION: Final[Mapping[Mote, Notation]] = MappingProxyType(
     {each.mote: replace(each, example=each.example.format(*MOTES)) for each in _ORDER}
 )
-"""By mote, in this order."""
+"""Notations by mote, in the order of :data:`MOTES`."""
 GROUP_OF: Final[Mapping[Mote, Group]] = MappingProxyType({each.mote: each.group for each in _ORDER})
 ALIASES: Final[Mapping[str, Mote]] = MappingProxyType({alias: each.mote for each in _ORDER for alias in each.aliases})
-"""Other names that are read."""
+"""Motes by alternative name."""
 LOSE_EXAMPLE: Final = f"lose {MOTES[4]}@1"
 CROWN_EXAMPLE: Final = f"crown {MOTES[5]}@1"
 
@@ -125,17 +124,17 @@ TWIN_SOULS: Final[Mapping[tuple[Mote, Mote], str]] = MappingProxyType(
         for one, other in combinations(MOTES, 2)
     }
 )
-"""The name of each pair of different motes, the pair in the order of :data:`MOTES`."""
+"""Twin Soul names by pair of different motes, each pair in the order of :data:`MOTES`."""
 
 
 class TwinSoul(NamedTuple):
-    """The winning die's mote and the prize, joined."""
+    """The winning die's mote merged with the prize."""
 
     name: str
     motes: tuple[Mote, Mote]
 
 
 def twin_soul(one: Mote, other: Mote) -> TwinSoul:
-    """Join two different motes, in any order."""
+    """Return the Twin Soul of two different motes, in either order."""
     pair = (one, other) if MOTES.index(one) < MOTES.index(other) else (other, one)
     return TwinSoul(TWIN_SOULS[pair], pair)

@@ -1,6 +1,6 @@
 """Moves and the other inputs of the engine.
 
-``str(move)`` is the canonical spelling of a move; :func:`parse_move` reads it and others.
+``str(move)`` returns the canonical spelling of a move; :func:`parse_move` accepts it and others.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from p2pdice.errors import MalformedMove
 from p2pdice.motes import ALIASES, CROWN_EXAMPLE, LOSE_EXAMPLE, MOTES, NOTATION, Die, PowerTarget
 
 MAX_QUANTITY: Final = 999
-"""The wire's limit, above any number of dice: ten cups of 99 hold 990."""
+"""The highest quantity of a bid, limited by the wire format. Ten cups of 99 hold only 990 dice."""
 MAX_COINS: Final = 10**12
-"""The most coins, and the most run tickets: sums over a table stay exact in any program that reads JSON."""
+"""The most coins, and the most run tickets. Sums over a table stay exact in JSON readers that use doubles."""
 FACES: Final = (1, 2, 3, 4, 5, 6)
 FACE_NAMES: Final = ("ones", "twos", "threes", "fours", "fives", "sixes")
 
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """At least ``quantity`` dice of all cups show ``face``, wild ones counted.
+    """Bid that at least ``quantity`` dice in all cups show ``face``, including wild ones.
 
     >>> str(Bid(3, 5))
     '3x5'
@@ -48,7 +48,7 @@ class Liar:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Call the standing bid exact: neither more nor fewer dice."""
+    """Call the standing bid exact: as many dice as bid, neither more nor fewer."""
 
     def __str__(self) -> str:
         return "exact"
@@ -56,7 +56,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Take the side of the accuser or the accused after a challenge."""
+    """Take the side of the accuser or of the accused after a challenge."""
 
     side: Literal["accuser", "accused"]
 
@@ -66,14 +66,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Play a die out of the graveyard. The record of its mote has an example.
+    """Play a die from the graveyard. :attr:`p2pdice.motes.Notation.example` shows a move for each mote.
 
-    :raises MalformedMove: when made with a target of another kind than the mote has.
+    :raises MalformedMove: if the type of ``target`` does not suit the mote.
     """
 
     die: Die
     target: PowerTarget = None
-    """A die or a seat, if the power of this mote takes one: see :attr:`p2pdice.motes.Notation.target`."""
+    """The target of the power, of the type :attr:`p2pdice.motes.Notation.target`."""
 
     def __post_init__(self) -> None:
         notation = NOTATION[self.die.mote]
@@ -87,7 +87,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Play nothing, in a window or as an answer."""
+    """Play no die in a window, or give no answer."""
 
     def __str__(self) -> str:
         return "pass"
@@ -95,7 +95,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """Send this die of the cup to the graveyard."""
+    """Send this die from the cup to the graveyard."""
 
     die: Die
 
@@ -105,7 +105,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Crown:
-    """Name this die of the cup the winning die."""
+    """Choose this die from the winner's cup as the winning die."""
 
     die: Die
 
@@ -115,16 +115,16 @@ class Crown:
 
 @dataclass(frozen=True, slots=True)
 class Stake:
-    """A sealed bid on one's own victory. It reaches the engine together with everybody else's, in ``Stakes``.
+    """Bet on the player's own victory. The engine receives all stakes together, as ``Stakes``.
 
     >>> str(Stake(50)), str(Stake(50, 1))
     ('stake 50', 'stake 50 tickets 1')
     """
 
     bet: int
-    """Coins, from 0 to one's funds."""
+    """Coins, from 0 to the player's funds."""
     tickets: int = 0
-    """Run tickets, from 0 to as many as one owns."""
+    """Run tickets, from 0 to the number that the player owns."""
 
     def __str__(self) -> str:
         return f"stake {self.bet}" + (f" tickets {self.tickets}" if self.tickets else "")
@@ -132,7 +132,7 @@ class Stake:
 
 @dataclass(frozen=True, slots=True)
 class Concede:
-    """Leave the match, at any time."""
+    """Leave the match. Allowed at any time."""
 
     def __str__(self) -> str:
         return "concede"
@@ -141,7 +141,7 @@ class Concede:
 Move = Bid | Liar | Exact | Side | Power | Pass | Lose | Crown | Stake | Concede
 
 Hand = tuple[int, ...]
-"""The faces of one cup, ascending."""
+"""The faces of one cup, in ascending order."""
 
 
 class Play(NamedTuple):
@@ -153,12 +153,12 @@ class Play(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rolled:
-    """Every cup has been shaken. It has no faces: the state is public."""
+    """All cups have been shaken. The faces are not included, because the state is public."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """All cups are open."""
+    """The cups have been opened."""
 
     hands: tuple[Hand | None, ...]
     """By seat: ``()`` for a seat without dice, None for a cup that was never opened."""
@@ -166,21 +166,21 @@ class Hands:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """A die that all can see has been rolled."""
+    """A die that all players can see has been rolled."""
 
     face: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pledges:
-    """Everybody has pledged to a group of motes."""
+    """All players have pledged to a group of motes."""
 
     pledges: tuple[str, ...]
-    """``redeemed`` or ``cursed`` by seat, also for seats that have left already."""
+    """``redeemed`` or ``cursed`` by seat, including seats that have left already."""
 
 
 class Wager(NamedTuple):
-    """A player's stake, and the holdings before it."""
+    """A player's stake, and the player's holdings before it."""
 
     bet: int
     """Coins, at most ``funds``."""
@@ -197,12 +197,12 @@ class Stakes:
     """All stakes are open."""
 
     stakes: tuple[tuple[int, int, int, int] | None, ...]
-    """By seat, as :class:`Wager`; None for a stake that was never opened, or of a player who had left before."""
+    """By seat, in the form of :class:`Wager`; None for a stake never opened or of a player who has left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """A player is taken out of the match: gone, silent, or caught cheating."""
+    """Remove a player who is gone, silent or caught cheating from the match."""
 
     seat: int
 
@@ -251,12 +251,12 @@ def _bid(quantity: int, face: int) -> Bid:
 
 
 def parse_move(text: str) -> Move:
-    """Return the move that ``text`` spells, by name or alias; case and spacing do not matter.
+    """Return the move that ``text`` spells by name or alias, ignoring case and extra spaces.
 
     >>> parse_move(" 3 X 5 "), parse_move("1 3x5") == parse_move("3x5"), parse_move("BS")
     (Bid(quantity=3, face=5), True, Liar())
 
-    :raises MalformedMove: if it spells none. Whether the move is legal is for the engine to say.
+    :raises MalformedMove: if the text spells no move. The engine checks whether the move is legal.
     """
     plain = _SPACE.sub(" ", text.strip()).lower()
     if plain in _WORDS:

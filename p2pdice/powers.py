@@ -1,7 +1,7 @@
-"""The rules and the words of the six motes: one :class:`MotePower` for each, and the events that only it causes.
+"""The rules and texts of the six motes: a :class:`MotePower` for each, and the events that only this mote causes.
 
-:mod:`p2pdice.motes` has their notation, and :mod:`p2pdice.players.tactics` what they are worth to house players.
-``docs/architecture.md`` says what to touch for a new power.
+:mod:`p2pdice.motes` has their notation, and :mod:`p2pdice.players.tactics` their value to house players.
+``docs/architecture.md`` lists the places to change for a new power.
 """
 
 from __future__ import annotations
@@ -19,81 +19,81 @@ Color = Literal["white", "grey", "yellow", "blue", "red", "black"]
 
 
 def has_target(state: State, motes: Mischief, effect: StackedEffect) -> bool:
-    """Whether the seat is still live, or the die still in the graveyard."""
+    """Return whether the target seat is still live, or the target die is still in the graveyard."""
     return effect.target in state.live if isinstance(effect.target, int) else motes.is_buried(effect.target)
 
 
 def leave_game(motes: Mischief, played: PowerPlayed) -> Mischief:
-    """Take the die that was played out of the graveyard and of the game."""
+    """Remove the played die from the graveyard and from the game."""
     return motes.remove(played.die)
 
 
 def goes_on(_effect: Lasting, _leader: int) -> PowerEvent | None:
-    """Return no event: the effect does not end when a turn begins."""
+    """Return None: the effect does not end when a turn begins."""
     return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class MotePower:
-    """What one mote does, and how it is told and drawn.
+    """The rules of one mote, and the texts, letter and colour that present it.
 
-    Redeemed dice take effect when they are played, at sunset or sunrise. Cursed dice are played at night and in the
-    bidding: their effect waits on the stack, and resolves when everybody has passed.
+    Redeemed dice are played at sunset or sunrise and take effect at once. Cursed dice are played at night or during the
+    bidding. Their effect waits on the stack and resolves when all other players have passed.
     """
 
     mote: Mote
 
     # Rules
     targets: Callable[[State, Mischief, int, Die], Iterable[PowerTarget]]
-    """From the state, the table, a seat and its die: the targets of the die now, in the order of a menu."""
+    """From the state, its motes, a seat and its die: the current targets of the die, in menu order."""
     take_effect: Callable[[Mischief, StackedEffect, int], tuple[Event, ...]]
-    """From the table, the effect and the face of the public die (0 without a roll): the events.
+    """From the motes, the effect and the face of the public die (0 if none was rolled): the resulting events.
 
-    A Redeemed effect without a target is on the seat that played it. That of a Cursed die is still on top of the
-    stack, and the last of its events takes it off: see :attr:`PowerEvent.resolves`.
+    A Redeemed effect without a target acts on the seat that played it. A Cursed effect is still on top of the stack,
+    and its last event removes it: see :attr:`PowerEvent.resolves`.
     """
     play: Callable[[Mischief, PowerPlayed], Mischief] = leave_game
-    """Moves the die itself when it is played: as a rule out of the game."""
+    """Moves the die itself when it is played: out of the game by default."""
     is_answer: bool = False
-    """Whether it is played as an answer to the top of the stack, and only so; that die is then its target."""
+    """Whether the die can only be played as an answer. Its target is then the die on top of the stack."""
     outcomes: tuple[int, ...] = ()
-    """A face of the public die that is rolled when it resolves for each result, all equally likely; () without a roll.
-    For Cursed dice only."""
+    """For each equally likely result of the public die, one face that yields it; empty if no die is rolled to resolve
+    the effect. For Cursed dice only."""
     has_target: Callable[[State, Mischief, StackedEffect], bool] = has_target
-    """Whether an effect of the night still has its target; without it, it does nothing."""
+    """Whether a Cursed effect still has its target when it resolves. Without one, it does nothing."""
     lasting: type[Lasting] | None = None
-    """Its effects that last, if any do; their name is in its :class:`~p2pdice.motes.Notation`."""
+    """The type of its lasting effects, if any; their name is in its :class:`~p2pdice.motes.Notation`."""
     turn_begins: Callable[[Lasting, int], PowerEvent | None] = goes_on
-    """From such an effect and the seat whose turn begins: the event that ends it; None if it goes on."""
+    """From a lasting effect and the seat whose turn begins: the event that ends the effect; None if it continues."""
     events: tuple[PowerEvent, ...] = ()
-    """One of each event that only this mote causes, as a sample. The seats in it are below 3."""
+    """A sample of each event that only this mote causes. Seats in the samples are below 3."""
 
-    # Words and colours
+    # Texts and colours
     letter: str
-    """The die on a screen. No two motes have the same."""
+    """Represents the die on a screen; unique among the motes."""
     color: Color
-    """The nearest colour of the mote's name."""
+    """The available colour nearest to the mote's name."""
     hint: str
-    """Ends the refusal of a wrong use, after "a die of light"; ``{example}`` stands for the example."""
+    """Ends the error message for a wrong use, after "a die of light". ``{example}`` stands for the sample move."""
     rule: str
-    """Its paragraph of the rules page."""
+    """The mote's paragraph on the rules page."""
     warning: str = ""
-    """A paragraph for the end of that page: a consequence that surprises."""
+    """A surprising consequence, as a paragraph at the end of that page."""
     brief: str
-    """What it does for its player, in at most 50 columns."""
+    """The benefit to the player, in at most 50 columns."""
     deed: str
-    """What one does with it, as a word of the line in which people type a move: ``destroy Ben's Light``."""
+    """The verb for playing it, as the hints at the move prompt use it: ``destroy Ben's Light``."""
     purpose: str
-    """Ends "Ada plays Dark"; ``{target}`` stands for the target."""
+    """Ends a sentence such as "Ada plays Dark". ``{target}`` stands for the target."""
 
     @property
     def one(self) -> str:
-        """A die of it inside a sentence, such as ``a Blue``."""
+        """The mote with an indefinite article, such as ``a Blue``."""
         return f"{'an' if self.mote[0] in 'aeiou' else 'a'} {self.mote.capitalize()}"
 
 
 def others_buried(_state: State, motes: Mischief, _seat: int, die: Die) -> Iterable[PowerTarget]:
-    """Yield every other die of the graveyard."""
+    """Yield every other die in the graveyard."""
     return (other for other, _ in motes.graveyard if other != die)
 
 
@@ -119,12 +119,12 @@ LIGHT: Final = MotePower(
 )
 
 
-# Grey makes its player immune against one accusation.
+# Grey makes its player immune to one accusation.
 
 
 @dataclass(frozen=True, slots=True)
 class Immunity(Lasting):
-    """The next accusation against the player will not count."""
+    """The next accusation against the player will be void."""
 
     mote: ClassVar[Mote] = "grey"
     voids_accusations: ClassVar[bool] = True
@@ -144,7 +144,7 @@ class Immunity(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class ImmunityGained(PowerEvent):
-    """The next accusation against this player will not count."""
+    """The next accusation against this player will be void."""
 
     type: ClassVar[str] = "immune"
     seat: int
@@ -190,7 +190,7 @@ GREY: Final = MotePower(
 )
 
 
-# Neutral comes back into the cup, and another die goes to the graveyard in its place.
+# Neutral returns to the cup, and another die goes to the graveyard in its place.
 
 
 def _others_in_cup(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[PowerTarget]:
@@ -230,14 +230,14 @@ NEUTRAL: Final = MotePower(
 
 @dataclass(frozen=True, slots=True)
 class PowerStopped(PowerEvent):
-    """A Blue took away the effect of another die."""
+    """A Blue cancelled the effect of another die."""
 
     type: ClassVar[str] = "stopped"
     resolves: ClassVar[bool] = True
     seat: int
-    """The player of the Blue."""
+    """The player who played the Blue."""
     die: Die
-    """The die that has no effect now."""
+    """The die whose effect was cancelled."""
 
     def after(self, motes: Mischief) -> Mischief:
         return motes._replace(stack=tuple(effect for effect in motes.stack if effect.die != self.die))
@@ -276,12 +276,12 @@ BLUE: Final = MotePower(
 )
 
 
-# Red rolls a die that keeps a player from playing dice of one group.
+# Red rolls a die and bars a player from one group of dice.
 
 
 @dataclass(frozen=True, slots=True)
 class Block(Lasting):
-    """The player may play no dice of a group, until just before the Sunset of the next turn that ``by`` leads."""
+    """The player may play no dice of a group until just before the Sunset of the next turn that ``by`` leads."""
 
     mote: ClassVar[Mote] = "red"
     group: Group
@@ -302,12 +302,12 @@ class Block(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class PlayerBlocked(PowerEvent):
-    """The die of a Red was rolled: ``target`` may play no dice of ``group`` for now."""
+    """The die of a Red was rolled: ``target`` may play no dice of ``group`` until ``seat`` leads again."""
 
     type: ClassVar[str] = "blocked"
     resolves: ClassVar[bool] = True
     seat: int
-    """The player of the Red; it lasts until they lead again."""
+    """The player who played the Red."""
     target: int
     face: int
     group: Group
@@ -324,7 +324,7 @@ class PlayerBlocked(PowerEvent):
 
 @dataclass(frozen=True, slots=True)
 class BlockEnded(PowerEvent):
-    """The player of a Red leads again, so it forbids nothing any more."""
+    """The player who played a Red leads again, which ends its block."""
 
     type: ClassVar[str] = "unblocked"
     seat: int
@@ -380,7 +380,7 @@ RED: Final = MotePower(
 
 @dataclass(frozen=True, slots=True)
 class DieDestroyed(PowerEvent):
-    """A Dark took a die out of the game."""
+    """A Dark removed a die from the game."""
 
     type: ClassVar[str] = "destroyed"
     resolves: ClassVar[bool] = True
@@ -416,8 +416,8 @@ DARK: Final = MotePower(
 
 _BY_MOTE: Final = {power.mote: power for power in (LIGHT, GREY, NEUTRAL, BLUE, RED, DARK)}
 POWERS: Final[Mapping[Mote, MotePower]] = MappingProxyType({mote: _BY_MOTE[mote] for mote in NOTATION})
-"""By mote, in the order of the faces of the roll for the prize."""
+"""The powers by mote, in the order of the faces of the roll for the prize."""
 EVENTS: Final[Mapping[str, type[PowerEvent]]] = MappingProxyType(
     {type(event).__name__: type(event) for power in POWERS.values() for event in power.events}
 )
-"""The events that only one mote causes, by name."""
+"""The event classes of single motes, by class name."""

@@ -1,7 +1,7 @@
-"""The sections that frame a match: its opening, what each round begins with, and its end.
+"""The sections that frame a match: its opening, the start of each round, and its end.
 
-Before the first round come pledges, stakes and the roll for the prize, as far as the rules have them. At the end come
-the winning die, the Twin Soul, tickets and coins.
+Before the first round come pledges, stakes and the roll for the prize, if the rules have them. At the end come the
+winning die, the Twin Soul, tickets and coins.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from p2pdice.rulesets import Ruleset
 from p2pdice.stakes import check_stakes, settlement, ticket_seats
 from p2pdice.state import NOBODY, Exit, Expect, Mischief, Phase, State, next_live, position
 
-_MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
-_round_started: Final = lru_cache(maxsize=1024)(RoundStarted)  # few values differ, so each is made once and shared
+_MOVE: Final = Expect.MOVE  # a global is faster to look up than an enum member
+_round_started: Final = lru_cache(maxsize=1024)(RoundStarted)  # few distinct values, so equal events share an object
 
 # The opening
 
 
 def first_of(ruleset: Ruleset) -> tuple[Phase, Expect]:
-    """Return the first phase of a match, and its expectation."""
+    """Return the first phase of a match and its expectation."""
     if ruleset.motes:
         return "pledges", Expect.PLEDGES
     return ("stakes", Expect.STAKES) if ruleset.stakes else ("bidding", Expect.ROLLED)
@@ -54,7 +54,7 @@ def pledged(state: State, item: Pledges) -> Transition:
 
 
 def staked(state: State, item: Stakes) -> Transition:
-    """Take everybody's stake. A player who has not opened one is out."""
+    """Record all stakes. A live player who has not opened a stake is out."""
     wagers = check_stakes(state, item.stakes)
     state = state._replace(wagers=wagers)
     opened = StakesOpened(wagers)
@@ -81,18 +81,18 @@ def _await_prize(state: State) -> State:
 
 
 def start_bidding(state: State) -> State:
-    """Give the leader the first bid."""
+    """Let the leader open the bidding."""
     return position(state, state.leader, (), "bidding", _MOVE, None)
 
 
 def shake(state: State) -> Transition:
-    """Roll all dice, and cover those that the last showdown opened."""
+    """Roll all dice, and drop the hands that the last showdown opened."""
     event = _round_started(state.round, state.leader, state.dice, state.palifico)
     return state._replace(hands=(), count=None) if state.hands else state, (event,)
 
 
 def clear_cups(state: State) -> State:
-    """Remove the dice of players who are out."""
+    """Remove from the game the dice of players who are out."""
     live, motes = state.live, state.motes
     if len(live) == state.players:
         return state
@@ -105,12 +105,12 @@ def clear_cups(state: State) -> State:
 
 
 def clear_table(state: State) -> State:
-    """Drop the bids and the call of the round, and clear the cups of players who are out."""
+    """Drop the round's bids and call, and clear the cups of players who are out."""
     return position(clear_cups(state), NOBODY, (), state.phase, state.awaits, None)
 
 
 def pass_lead(state: State, seat: int) -> Transition:
-    """Give the lead to ``seat``, or to the next live one clockwise."""
+    """Pass the lead to ``seat``, or to the next live seat clockwise if it is out."""
     leader = seat if seat in state.live else next_live(state.live, seat)
     if leader == state.leader:
         return state, ()
@@ -125,7 +125,7 @@ def is_decided(state: State) -> bool:
 
 
 def end_match(state: State) -> Transition:
-    """Close a decided match. A winner with several dice names the winning one first."""
+    """Close a decided match. With motes, a winner with several dice first chooses the winning die."""
     state = clear_table(state)
     motes = state.motes
     if motes is not None:

@@ -1,7 +1,7 @@
-"""The rules as data: named options, the checks between them, and the presets.
+"""The rules as data: named options, checks across options, and the presets.
 
-Nothing in this package asks which preset a ruleset is: every rule asks for an option. :data:`OPTIONS` lists them all;
-the wire form, the parsing of ``--set`` and the error messages come from it.
+No code in this package asks for the name of a preset: every rule tests an option. :data:`OPTIONS` lists all options;
+the wire form, the parsing of ``--set`` and the error messages derive from it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from p2pdice.counting import COUNTINGS
 from p2pdice.errors import RulesetError
 
 MAX_CUP: Final = 99
-"""The most dice in one cup: nobody gains a die beyond that."""
+"""The most dice in one cup. A player with a full cup gains no more."""
 MAX_START: Final = 10
 """The most dice per player at the start."""
 
@@ -24,20 +24,20 @@ OptionValue = str | int | bool | None
 
 
 class Option(NamedTuple):
-    """One option: its name on the wire, its attribute, and how a value is read."""
+    """One option: its name on the wire, its attribute in :class:`Ruleset`, and the values that it accepts."""
 
     name: str
     attribute: str
     choices: tuple[str, ...]
-    """The texts it accepts; a number accepts at most one, which stands for no number."""
+    """The accepted texts. A numeric option has at most one, which stands for None."""
     low: int = 0
     high: int = 0
-    """Bounds of a number; 0 for other options."""
+    """Bounds of a numeric option; both are 0 for other options."""
 
     def read(self, value: object) -> OptionValue:
-        """Return the attribute's value for the wire value or ``--set`` text ``value``.
+        """Return the attribute's value for a wire value.
 
-        :raises RulesetError: naming what the option accepts.
+        :raises RulesetError: if the option does not accept it; the message lists the accepted values.
         """
         if isinstance(value, str) and value in self.choices:
             if self.high:
@@ -48,12 +48,12 @@ class Option(NamedTuple):
         raise RulesetError(f"{self.name}={_shown(value)} is not possible: {self.name} is {self._accepted()}")
 
     def read_text(self, text: str) -> OptionValue:
-        """Return the attribute's value for a text, where numbers are spelled in decimal digits."""
+        """Like :meth:`read`, but for a text in which numbers are decimal digits."""
         digits = self.high and text.isascii() and text.isdigit() and len(text) <= len(str(self.high))
         return self.read(int(text) if digits else text)
 
     def write(self, value: OptionValue) -> str | int:
-        """Return the wire value: text, or an integer for a number."""
+        """Return the wire value for an attribute's value: an integer for a number, otherwise text."""
         if value is None:
             return "none"
         if isinstance(value, bool):
@@ -92,42 +92,45 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
-    """A checked combination of options; the defaults are the preset ``classic``.
+    """A valid combination of options. The defaults make up the preset ``classic``.
 
     >>> PRESETS["classic"].with_options({"raise": "either", "dice": "3"}).name is None
     True
 
-    :raises RulesetError: if the combination is refused.
+    :raises RulesetError: if a value or the combination is not allowed.
     """
 
     raise_: str = "strict"
-    """What counts as a raise: see :mod:`p2pdice.bidding`."""
+    """Which bids raise another: see :mod:`p2pdice.bidding`."""
     wild: str = "ones"
-    """How dice count: whether ones are wild always (``ones``), ``never``, or ``unless-opened`` with a bid on ones.
+    """Whether ones are wild: always (``ones``), ``never``, or ``unless-opened`` (unless a bid on ones opens the round).
 
-    :attr:`p2pdice.state.State.counting` says it of a round.
+    For a given round, see :attr:`p2pdice.state.State.counting`.
     """
     ones_bid: str = "free"
-    """When ones may be bid: ``free``, ``opening-only`` (only in a round opened on ones), ``not-opening``."""
+    """When ones may be bid: always (``free``), in rounds opened on ones (``opening-only``), or not as the first bid."""
     exact: str = "none"
-    """A right call of *exact* brings the caller a die (``gain``) or costs the others one; ``none`` forbids the call."""
+    """Whether a correct *exact* call gains the caller a die (``gain``) or costs others one; ``none`` bars the call."""
     verdict: str = "loser-loses-die"
-    """The player who puts a die away after a challenge: the loser of it, or everybody on the right side."""
+    """The players who put a die away after a challenge: its loser, or everybody on the right side."""
     siding: bool = False
-    """Whether the others take sides before the cups are opened."""
+    """Whether players who are no party to a challenge take sides before the cups are opened."""
     goal: str = "last-standing"
-    """Whether the last player with dice wins (``last-standing``) or the first without (``first-out``)."""
+    """The winner: the last player with dice (``last-standing``), or the first without (``first-out``)."""
     next_leader: str = "loser"
-    """The player who opens the next round: the ``loser`` of the call, the ``caller``, or the one ``affected``."""
+    """The next leader: the ``loser`` of the call, its ``caller``, or the player ``affected``.
+
+    The affected player is the only one whose number of dice changed; if there is no such player, the caller leads.
+    """
     dice: int = 5
     """Dice per player at the start."""
     dice_cap: int | None = None
-    """The most dice in a cup that may gain one by *exact*; None if the rules do not limit it."""
+    """The number of dice at which a cup gains no more by *exact*; None stands for :data:`MAX_CUP`."""
     palifico: bool = False
     """Whether the round after a player first drops to one die is special.
 
-    In it ones are not wild (:attr:`p2pdice.state.State.counting`), and only a player with one die may change the face
-    (:func:`p2pdice.bidding.faces`).
+    In such a round ones are not wild (:attr:`p2pdice.state.State.counting`), and only a player with one die may change
+    the face (:func:`p2pdice.bidding.faces`).
     """
     motes: bool = False
     """Whether dice have powers."""
@@ -142,14 +145,14 @@ class Ruleset:
                 raise RulesetError(message)
 
     def options(self) -> tuple[tuple[str, str | int], ...]:
-        """Return the wire form: (option, value) for every option, sorted by name; numbers are integers, others text."""
+        """Return the wire form: (name, value) for every option, sorted by name; values are integers or text."""
         return _written(self)
 
     @classmethod
     def from_options(cls, options: Iterable[tuple[str, str | int]]) -> Ruleset:
-        """Return the ruleset with this wire form, in any order.
+        """Return the ruleset with this wire form; the order of ``options`` does not matter.
 
-        :raises RulesetError: if an option is unknown, missing or there twice, or a value or combination is refused.
+        :raises RulesetError: if an option is unknown, missing or repeated, or a value or combination is not allowed.
         """
         values: dict[str, OptionValue] = {}
         for name, value in options:
@@ -163,9 +166,9 @@ class Ruleset:
         return cls(**values)  # type: ignore[arg-type]  # each value was read by its own option
 
     def with_options(self, changes: Mapping[str, str]) -> Ruleset:
-        """Return this ruleset with some options changed, as texts: ``{"raise": "either", "dice": "3"}``.
+        """Return this ruleset with some options changed, given as texts: ``{"raise": "either", "dice": "3"}``.
 
-        :raises RulesetError: if an option is unknown, or a value or the new combination is refused.
+        :raises RulesetError: if an option is unknown, or a value or the new combination is not allowed.
         """
         values = {name: option.write(getattr(self, option.attribute)) for name, option in OPTIONS.items()}
         for name, text in changes.items():
@@ -175,11 +178,11 @@ class Ruleset:
 
     @property
     def name(self) -> str | None:
-        """The preset that this equals, or None for a house ruleset."""
+        """The name of the equal preset, or None for a house ruleset."""
         return next((name for name, preset in PRESETS.items() if preset == self), None)
 
 
-@lru_cache(maxsize=64)  # it is part of every state that is hashed
+@lru_cache(maxsize=64)  # every hashed state includes the wire form
 def _written(ruleset: Ruleset) -> tuple[tuple[str, str | int], ...]:
     return tuple((name, option.write(getattr(ruleset, option.attribute))) for name, option in OPTIONS.items())
 
@@ -252,4 +255,4 @@ PRESETS: Final[Mapping[str, Ruleset]] = MappingProxyType(
         ),
     }
 )
-"""The rulesets with a name."""
+"""The named rulesets."""

@@ -1,4 +1,4 @@
-"""The section of challenges: a call on the standing bid, the sides that others take, and the showdown."""
+"""The section of challenges: the call on the standing bid, the sides that other players take, and the showdown."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from p2pdice.rulesets import MAX_CUP
 from p2pdice.state import NOBODY, Call, Challenge, Exit, Expect, Reason, State, clockwise, next_live, position
 from p2pdice.turns import after, judged
 
-_ROLLED: Final = Expect.ROLLED  # looked up once: a member of an enum costs more than a global
+_ROLLED: Final = Expect.ROLLED  # a global is faster to look up than an enum member
 _HANDS: Final = Expect.HANDS
 
-# Events with few possible values are made once and shared.
+# These events have few distinct values, so equal events share one object.
 _challenge_called: Final = lru_cache(maxsize=4096)(ChallengeCalled)
 _judged: Final = lru_cache(maxsize=2048)(Judged)
 _die_lost: Final = lru_cache(maxsize=1024)(DieLost)
@@ -66,7 +66,7 @@ def side(state: State, seat: int, move: Side) -> Transition:
 
 
 def await_sides(state: State, challenge: Challenge) -> State:
-    """Give the turn to the next player clockwise from the accuser who owes a side; if there is none, await the cups."""
+    """Pass the turn to the next player clockwise who owes a side; if there is none, await the hands."""
     if state.ruleset.siding:
         standing = state.bids[-1]
         settled = {challenge.seat, standing.seat, *(seat for seat, _ in challenge.sides)}
@@ -91,7 +91,7 @@ def hands_opened(state: State, item: Hands) -> Transition:
         least, most = counting.bounds(opened_hands, hidden, face)
     else:
         unopened, hidden = (), 0
-        least = most = counted = counting.count(hands, face)  # type: ignore[arg-type]  # none of them is None
+        least = most = counted = counting.count(hands, face)  # type: ignore[arg-type]  # no hand is None here
     shown = HandsShown(hands, quantity, face, counting, counted, hidden)
     bid_true, call_right = verdict(challenge.call, quantity, least, most)
     if call_right is not None:
@@ -106,11 +106,12 @@ def hands_opened(state: State, item: Hands) -> Transition:
 
 
 def verdict(call: Call, quantity: int, least: int, most: int) -> tuple[bool, bool | None]:
-    """Return whether a bid of ``quantity`` dice is certainly true, and whether a call on it is right.
+    """Return whether a bid of ``quantity`` dice is certainly true, and whether a call on the bid is right.
 
-    :param least: the fewest dice that stand for the bid, whatever the cups that were never opened hide.
-    :param most: the most that can stand for it.
-    :return: the second is None if the hidden dice decide it.
+    The second value is None if it depends on cups that were never opened.
+
+    :param least: the minimum number of dice that count for the bid, whatever unopened cups hold.
+    :param most: the maximum number.
     """
     bid_true = least >= quantity
     possible = least <= quantity <= most
@@ -137,8 +138,7 @@ def _check(state: State, hands: tuple[Hand | None, ...]) -> None:
 
 
 def _settle(state: State, hands: tuple[Hand | None, ...], counted: int, bid_true: bool, call_right: bool) -> Transition:
-    """Open the cups, clear the table and draw the consequences of the call: dice, exits, whether the next round is
-    palifico, and who leads it."""
+    """Open the cups and apply the judged call: dice, exits, palifico, and the next leader."""
     challenge = state.challenge
     assert challenge is not None
     caller, call, sides = challenge
@@ -196,20 +196,20 @@ def _settle(state: State, hands: tuple[Hand | None, ...], counted: int, bid_true
 
 
 def affected(state: State, call: Call, caller: int, loser: int, right: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Return by how many dice a judged call changes cups, 1 or -1, and the seats that these cups belong to.
+    """Return the number of dice by which a judged call changes cups, 1 or -1, and the seats of those cups.
 
-    :param loser: the caller or the bidder.
+    :param loser: the seat of the caller or of the bidder.
     :param right: the seats on the right side.
     """
     rules, live = state.ruleset, state.live
     hit = call == "exact" and loser != caller
     changed = _hit(state, caller) if hit else right if rules.verdict == "right-side-discards" else (loser,)
-    # Players who have left lose and gain nothing more.
+    # Players who have left neither lose nor gain dice.
     return 1 if hit and rules.exact == "gain" else -1, tuple([seat for seat in changed if seat in live])
 
 
 def _stand(order: tuple[int, ...], party: int, sided: list[int]) -> tuple[int, ...]:
-    """Return the seats on one side, in this order."""
+    """Return the seats on the side of ``party``, in the given order."""
     return tuple(seat for seat in order if seat == party or seat in sided)
 
 

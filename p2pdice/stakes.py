@@ -1,6 +1,6 @@
-"""The section of stakes: sealed bets on one's own victory, and their payment.
+"""The section of stakes: sealed bets on the player's own victory, and their payout.
 
-The formula is that of Motes of Mischief: Pool + Bet * (Bet / Funds), here in whole coins, rounded down.
+The formula comes from Motes of Mischief: Pool + Bet * (Bet / Funds), rounded down to whole coins.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from p2pdice.plurals import plural
 from p2pdice.state import Expect, State, clockwise
 
 NEWCOMER_COINS: Final = 1_000
-"""Coins of a player who has not played before."""
+"""The coins of a player without previous matches."""
 NEWCOMER_TICKETS: Final = 0
-"""Run tickets of such a player."""
+"""The run tickets of a player without previous matches."""
 
 _NOTHING: Final = Wager(0, 0, 0, 0)
 
 
 class Settlement(NamedTuple):
-    """How a match changed coins and run tickets, by seat."""
+    """Changes of coins and run tickets by one match, by seat."""
 
     payout: tuple[int, ...]
     """Coins received."""
     delta: tuple[int, ...]
-    """Coins received less the bet."""
+    """Coins received minus the bet."""
     ticket_delta: tuple[int, ...]
-    """Run tickets received and earned less those staked."""
+    """Run tickets received and earned, minus those staked."""
 
 
 def check_wager(wager: Sequence[int]) -> Wager:
-    """Return a player's stake and holdings as a value.
+    """Return a player's stake and holdings as a :class:`~p2pdice.moves.Wager`.
 
     >>> check_wager((50, 1000, 0, 2))
     Wager(bet=50, funds=1000, tickets=0, owned=2)
 
-    :raises UnexpectedInput: unless these are four numbers, the bet within the funds and the tickets among those owned.
+    :raises UnexpectedInput: unless these are four integers from 0 to 10^12, with bet <= funds and tickets <= owned.
     """
     if len(wager) != 4 or any(type(number) is not int or not 0 <= number <= MAX_COINS for number in wager):
         raise UnexpectedInput(
@@ -56,7 +56,7 @@ def check_wager(wager: Sequence[int]) -> Wager:
 
 
 def check_stakes(state: State, stakes: Sequence[Sequence[int] | None]) -> tuple[Wager, ...]:
-    """Return the stakes by seat. A player who never opened one, or has left, stakes nothing."""
+    """Return the stakes by seat, 0 for None; raise :class:`UnexpectedInput` if one is invalid or its seat is out."""
     if len(stakes) != state.players:
         raise UnexpectedInput(f"{len(stakes)} stakes for {state.players} seats: one for each seat, None for no stake")
     for seat, stake in enumerate(stakes):
@@ -66,7 +66,7 @@ def check_stakes(state: State, stakes: Sequence[Sequence[int] | None]) -> tuple[
 
 
 def ticket_seats(state: State) -> tuple[Group, tuple[int, ...]] | None:
-    """Return the group of the winning die and the seats, out or not, that pledged to it; None without a winning die."""
+    """Return the winning die's group and the seats, out or not, that pledged to it; None without a winning die."""
     if state.motes is None or state.motes.crown is None:
         return None
     group = GROUP_OF[state.motes.crown.mote]
@@ -74,22 +74,22 @@ def ticket_seats(state: State) -> tuple[Group, tuple[int, ...]] | None:
 
 
 def paid_seats(state: State) -> tuple[int, ...]:
-    """Return the winners of a match that is over, in the order in which they are paid."""
+    """Return the winners of a finished match in the order in which they are paid."""
     return tuple(seat for seat in clockwise(state, state.leader) if seat in state.winners)
 
 
 def settlement(state: State) -> Settlement:
-    """Return how a match that is over changed coins and run tickets."""
+    """Return how a finished match changed coins and run tickets."""
     assert state.awaits is Expect.OVER
     earned = ticket_seats(state)
     return pay(state.wagers or (_NOTHING,) * state.players, paid_seats(state), earned[1] if earned else ())
 
 
 def pay(wagers: Sequence[Wager], winners: Sequence[int], earners: Sequence[int]) -> Settlement:
-    """Return how stakes are paid out. Players are numbers from 0, such as seats.
+    """Return how stakes are paid out. Players are numbered from 0, for example by seat.
 
-    :param winners: at least one, in the order in which they are paid the remainder.
-    :param earners: who earns a run ticket.
+    :param winners: at least one player. The first ones get the remainder of an uneven division.
+    :param earners: the players who earn a run ticket.
     """
     coins = _split(sum(wager.bet for wager in wagers), winners)
     tickets = _split(sum(wager.tickets for wager in wagers), winners)
@@ -106,11 +106,11 @@ def pay(wagers: Sequence[Wager], winners: Sequence[int], earners: Sequence[int])
 
 
 def bonus(wager: Wager) -> int:
-    """Return the coins that a winner with this stake gets besides the pool."""
+    """Return the coins that a winner with this stake gets in addition to the pool."""
     return wager.bet * wager.bet // wager.funds if wager.funds else 0
 
 
 def _split(pool: int, winners: Sequence[int]) -> dict[int, int]:
-    """Share a pool equally; the remainder goes one by one to the first of ``winners``."""
+    """Divide a pool equally; the first of ``winners`` get one more each until nothing remains."""
     share, left_over = divmod(pool, len(winners))
     return {player: share + (index < left_over) for index, player in enumerate(winners)}

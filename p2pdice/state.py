@@ -1,7 +1,7 @@
-"""The public state of a match: a value that every player can compute, and sign, alike.
+"""The public state of a match: a value that all players compute, and sign, identically.
 
-It holds no face before the showdown. :class:`Mischief` is its part for dice with powers. Fields that most steps change
-come first, so that frequent steps can make new states by position.
+It contains no face before the showdown. :class:`Mischief` is the part for dice with powers. The fields that change most
+often come first, so that frequent steps can build new states by position.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from p2pdice.rulesets import Ruleset
 MIN_PLAYERS: Final = 2
 MAX_PLAYERS: Final = 10
 NOBODY: Final = -1
-"""In place of a seat: the turn while no single one is awaited."""
+"""Stands in for a seat, as in :attr:`State.turn` when no single seat has to act."""
 
 Phase = Literal[
     "pledges",
@@ -42,7 +42,7 @@ Plain = int | str | tuple["Plain", ...]
 
 
 class Expect(StrEnum):
-    """The inputs that a state can wait for; the values are the words of the referee."""
+    """The kinds of input that a state can expect. The values are those of the referee's JSON."""
 
     MOVE = "move"
     ROLLED = "deal"
@@ -54,15 +54,15 @@ class Expect(StrEnum):
 
 
 class Expectation(NamedTuple):
-    """The input that a state waits for, and the seats that owe it."""
+    """The input that a state expects, and the seats that owe it."""
 
     kind: Expect
     seats: tuple[int, ...]
-    """Ascending. MOVE: the one seat. OVER: none. Else the live seats; at ROLLED and HANDS all of them have dice."""
+    """Ascending: one seat for MOVE, none for OVER, and otherwise the live seats. For ROLLED and HANDS all have dice."""
 
 
 class PlacedBid(NamedTuple):
-    """A bid, and the seat that made it."""
+    """A bid and the seat that placed it."""
 
     quantity: int
     face: int
@@ -70,64 +70,64 @@ class PlacedBid(NamedTuple):
 
 
 class Challenge(NamedTuple):
-    """A call on the standing bid, not judged yet."""
+    """A call on the standing bid that has not been judged yet."""
 
     seat: int
-    """The accuser. The accused is the seat of the standing bid."""
+    """The accuser. The accused is the bidder of the standing bid."""
     call: Call
     sides: tuple[tuple[int, str], ...]
-    """(seat, "accuser" or "accused") in the order in which the others chose."""
+    """(seat, ``accuser`` or ``accused``) in the order in which players took sides."""
 
 
 class Exit(NamedTuple):
-    """Seats that left the match at one time; they share a place."""
+    """Seats that left the match at the same time, and so share a place."""
 
     seats: tuple[int, ...]
     """Clockwise from the caller, if a call put them out."""
     reason: Reason
-    """``finished`` takes the best place that is open, everything else the worst."""
+    """``finished`` takes the best open place; any other reason takes the worst."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting(ABC):
-    """An effect on a player that lasts: at the longest until one of the two players is out, or the match is over."""
+    """A lasting effect on a player. It ends at the latest when either player is out, or the match is over."""
 
     mote: ClassVar[Mote]
-    """The mote that causes it."""
+    """The mote that causes the effect."""
     voids_accusations: ClassVar[bool] = False
-    """Whether it saves the player from the next accusation, and ends with that."""
+    """Whether the effect voids the next accusation against the player, which ends the effect."""
     is_good: ClassVar[bool] = False
-    """Whether it is good for the player."""
+    """Whether the effect is good for the player."""
     seat: int
-    """The player on whom it acts."""
+    """The player affected."""
     by: int
-    """The player who caused it."""
+    """The player who caused the effect."""
 
     @property
     def rank(self) -> int:
-        """Its place among the effects of the mote; equals stay in the order in which they arose."""
+        """The sort key among effects of this mote. Effects with equal keys stay in order of arrival."""
         return 0
 
     def forbids(self, _group: Group) -> bool:
-        """Whether the player may play no dice of this group."""
+        """Return whether the effect bars the player from this group of dice."""
         return False
 
     @abstractmethod
     def to_json(self) -> int | dict[str, int | str]:
-        """Return its item in :func:`p2pdice.views.state_json`."""
+        """Return the effect's item in :func:`p2pdice.views.state_json`."""
 
     def plain(self) -> Plain:
-        """Return its item in :func:`plain`: as in JSON, without the keys."""
+        """Return the effect's item in :func:`plain`: the JSON value, or the tuple of its values if it is an object."""
         data = self.to_json()
         return tuple(data.values()) if isinstance(data, dict) else data
 
     @property
     def mark(self) -> str:
-        """A word or two beside the name of the player."""
+        """A label of one or two words beside the player's name."""
         return NOTATION[self.mote].lasting
 
     def note(self, who: str) -> str:
-        """Return it as a line about the table; ``who`` is the player."""
+        """Return the effect as a line of text; ``who`` names the player."""
         return f"{self.mark}: {who}"
 
 
@@ -136,23 +136,23 @@ class Buried(NamedTuple):
 
     die: Die
     sent_by: int
-    """The seat that put it there. No other may play it."""
+    """The seat that sent the die there. Only this seat may play it."""
 
 
 class StackedEffect(NamedTuple):
-    """A power of the night that was played and has not resolved."""
+    """The unresolved effect of a Cursed die."""
 
     die: Die
     by: int
     target: Die | int
-    """A seat, a die in the graveyard, or the die whose effect an answer is to stop."""
+    """A seat, a die in the graveyard, or the die whose effect an answer is meant to stop."""
 
 
 class Mischief(NamedTuple):
     """The part of a state for dice with powers."""
 
     pledges: tuple[Group, ...] = ()
-    """By seat; () until they are told."""
+    """By seat; () until they are known."""
     prize: Mote | None = None
     """None until it is drawn."""
     cups: tuple[tuple[Die, ...], ...] = ()
@@ -160,36 +160,36 @@ class Mischief(NamedTuple):
     graveyard: tuple[Buried, ...] = ()
     """In order of arrival."""
     removed: tuple[Die, ...] = ()
-    """Out of the game, in order of leaving it."""
+    """Dice out of the game, in order of removal."""
     stack: tuple[StackedEffect, ...] = ()
-    """The last one is on top, and resolves first."""
+    """Bottom first. The last effect is on top and resolves first."""
     actor: int = NOBODY
-    """The seat that played the effect at the bottom of the stack; :data:`NOBODY` while it is empty."""
+    """The seat that played the effect at the bottom of the stack; :data:`NOBODY` while the stack is empty."""
     waiting: tuple[int, ...] = ()
-    """Seats to be asked after the one on turn: in this window, or for an answer to the top of the stack."""
+    """Seats still to be asked after the turn's seat, in this window or for an answer to the top of the stack."""
     lasting: tuple[Lasting, ...] = ()
-    """In the order of :data:`MOTES`, then of :attr:`Lasting.rank`, then of arising."""
+    """In the order of :data:`MOTES`, then of :attr:`Lasting.rank`, then of arrival."""
     must_raise: bool = False
-    """Whether the player to bid has to raise, as their accusation did not count."""
+    """Whether the bidder has to raise, because their accusation was void."""
     successor: int = NOBODY
-    """The seat that leads next, from the verdict to the end of the turn; :data:`NOBODY` before."""
+    """The next leader, from the verdict to the end of the turn; otherwise :data:`NOBODY`."""
     crown: Die | None = None
-    """The winning die, once named."""
+    """The winning die; None until it is chosen."""
 
     def remove(self, die: Die) -> Mischief:
-        """Take a die out of the graveyard and of the game."""
+        """Move a die from the graveyard out of the game."""
         return self.unbury(die)._replace(removed=(*self.removed, die))
 
     def unbury(self, die: Die) -> Mischief:
         return self._replace(graveyard=tuple(buried for buried in self.graveyard if buried.die != die))
 
     def bury(self, die: Die, seat: int) -> Mischief:
-        """Send a die from the cup of ``seat`` to the graveyard."""
+        """Move a die from the cup of ``seat`` to the graveyard."""
         cup = tuple(other for other in self.cups[seat] if other != die)
         return self.with_cup(seat, cup)._replace(graveyard=(*self.graveyard, Buried(die, seat)))
 
     def with_cup(self, seat: int, dice: tuple[Die, ...]) -> Mischief:
-        """Put exactly these dice under the cup of ``seat``."""
+        """Replace the contents of a cup by ``dice``, sorted."""
         cup = tuple(sorted(dice, key=lambda die: (MOTES.index(die.mote), die.seat)))
         return self._replace(cups=(*self.cups[:seat], cup, *self.cups[seat + 1 :]))
 
@@ -201,7 +201,7 @@ class Mischief(NamedTuple):
         return next((buried.sent_by for buried in self.graveyard if buried.die == die), None)
 
     def popped(self) -> Mischief:
-        """Take the top off the stack."""
+        """Remove the top of the stack."""
         return self._replace(stack=self.stack[:-1])
 
     def with_lasting(self, effect: Lasting) -> Mischief:
@@ -209,61 +209,61 @@ class Mischief(NamedTuple):
         return self._replace(lasting=tuple(lasting))
 
     def without_lasting(self, effect: Lasting) -> Mischief:
-        """End an effect, and those that are equal to it."""
+        """End an effect, and any effects equal to it."""
         return self._replace(lasting=tuple(each for each in self.lasting if each != effect))
 
     def lasting_by_name(self) -> Iterator[tuple[str, list[Lasting]]]:
-        """Yield for each mote with lasting effects their name in the public state, and the effects there are."""
+        """Yield the JSON name and the current lasting effects of each mote that has such effects."""
         for notation in NOTATION.values():
             if notation.lasting:
                 yield notation.lasting, [each for each in self.lasting if each.mote == notation.mote]
 
     @property
     def immune(self) -> tuple[int, ...]:
-        """Seats whose next accuser has to raise instead, ascending."""
+        """Seats against which the next accusation is void, ascending."""
         return tuple(sorted({each.seat for each in self.lasting if each.voids_accusations}))
 
     def obstacle(self, seat: int, group: Group) -> Lasting | None:
-        """Return the first effect for which a seat may play no dice of a group; None without one."""
+        """Return the first effect that bars a seat from a group of dice; None if there is none."""
         return next((each for each in self.lasting if each.seat == seat and each.forbids(group)), None)
 
     @property
     def soul(self) -> TwinSoul | None:
-        """The Twin Soul, once the winning die is named."""
+        """The Twin Soul, once the winning die is chosen."""
         return None if self.crown is None or self.prize is None else twin_soul(self.crown.mote, self.prize)
 
 
 class State(NamedTuple):
-    """A position. Immutable, hashable, public."""
+    """A position in a match: immutable, hashable and public."""
 
     turn: int
     """The seat whose move is awaited, or :data:`NOBODY`."""
     bids: tuple[PlacedBid, ...]
-    """This round's, in order; the last one stands."""
+    """The bids of this round in order; the last one is the standing bid."""
     phase: Phase
     awaits: Expect
     challenge: Challenge | None
     leader: int
-    """The seat that opened this round, or will; if it left, the next live one clockwise."""
+    """The seat that opened or will open this round; if it left, the next live seat clockwise."""
     dice: tuple[int, ...]
-    """Dice in each cup by seat. The dice of players who left during a round stay in play until it is settled."""
+    """Dice by seat. The dice of players who left during a round stay in play until the round is settled."""
     live: tuple[int, ...]
     """Seats that are not out, ascending."""
     round: int
-    """From 1; a settled round is followed by the next number, also when it was void."""
+    """Numbered from 1; void rounds count, too."""
     palifico: bool
-    """Whether this is the special round after a first drop to one die: see :attr:`counting`."""
+    """Whether this is the special round after a player's first drop to one die: see :attr:`counting`."""
     dropped: tuple[int, ...]
-    """Seats that have dropped to one die before, ascending; each has had its palifico. Kept if the ruleset has it."""
+    """Seats that have dropped to one die, ascending; none causes a palifico again. Empty without palifico rules."""
     hands: tuple[Hand | None, ...]
-    """By seat, of the round just judged, until the next roll; then (). None: a cup that was never opened."""
-    count: int | None  # type: ignore[assignment]  # a tuple's own method of this name is not missed
-    """Dice in ``hands`` that counted for the bid judged."""
+    """By seat, the hands of the last judged round, kept until the next roll. None is a cup that was never opened."""
+    count: int | None  # type: ignore[assignment]  # nobody needs the tuple method of this name
+    """How many dice in ``hands`` counted for the judged bid; None without hands."""
     exits: tuple[Exit, ...]
-    """In order of leaving."""
+    """In the order of leaving."""
     ruleset: Ruleset
     players: int
-    """Seats at the start, 2 to 10."""
+    """Number of seats at the start, 2 to 10."""
     motes: Mischief | None = None
     """The part for dice with powers; None without them."""
     wagers: tuple[Wager, ...] = ()
@@ -275,21 +275,21 @@ class State(NamedTuple):
 
     @property
     def expects(self) -> Expectation:
-        """The input that the state waits for. A concession or an eviction is possible at any time."""
+        """The expected input. A concession or an eviction is possible at any time before the match is over."""
         if self.awaits is Expect.MOVE:
             return _MOVE_OF[self.turn]
         return Expectation(self.awaits, () if self.awaits is Expect.OVER else self.live)
 
     @property
     def out(self) -> tuple[int, ...]:
-        """Seats in order of going out; clockwise from the caller those who left at once."""
+        """Seats in the order of going out; those who went out together are in the order of :attr:`Exit.seats`."""
         return tuple(seat for exit_ in self.exits for seat in exit_.seats)
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
-        """Once over: the seats on each place, the best first.
+        """The seats on each place, best first; empty until the match is over.
 
-        The last player left takes the open place between those who finished and those who fell.
+        A remaining live player takes the open place between the players who finished and those who were eliminated.
         """
         if self.awaits is not Expect.OVER:
             return ()
@@ -299,12 +299,12 @@ class State(NamedTuple):
 
     @property
     def winners(self) -> tuple[int, ...]:
-        """The first place, once over."""
+        """The seats on the first place; empty until the match is over."""
         return self.places[0] if self.awaits is Expect.OVER else ()
 
     @property
     def counting(self) -> Counting:
-        """How dice count in this round, as far as its bids go; in palifico each face counts for itself alone."""
+        """How dice count in this round, given its bids so far. In palifico each face counts only for itself."""
         if self.palifico:
             return NOTHING_WILD
         return COUNTINGS[self.ruleset.wild].opened(self.bids[0].face if self.bids else 0)
@@ -321,13 +321,13 @@ def position(
     awaits: Expect,
     challenge: Challenge | None,
 ) -> State:
-    """Return ``state`` with its first fields replaced: faster than by name."""
+    """Return ``state`` with its first five fields replaced, which is faster by position than by name."""
     following: State = tuple.__new__(State, (turn, bids, phase, awaits, challenge) + state[5:])  # noqa: RUF005 - faster
     return following
 
 
 def next_live(live: tuple[int, ...], seat: int) -> int:
-    """Return the next live seat clockwise from ``seat``, which need not be live; ``live`` is not empty."""
+    """Return the next live seat clockwise after ``seat``, which need not be live; ``live`` is not empty."""
     for candidate in live:
         if candidate > seat:
             return candidate
@@ -335,20 +335,20 @@ def next_live(live: tuple[int, ...], seat: int) -> int:
 
 
 def live_from(state: State, seat: int) -> tuple[int, ...]:
-    """Return the live seats clockwise, from ``seat`` on."""
+    """Return the live seats clockwise, starting with ``seat`` if it is live."""
     live = state.live
     return (*(other for other in live if other >= seat), *(other for other in live if other < seat))
 
 
 def clockwise(state: State, first: int) -> tuple[int, ...]:
-    """Return all seats, ``first`` in front."""
+    """Return all seats clockwise, starting with ``first``."""
     return (*range(first, state.players), *range(first))
 
 
 def plain(state: State) -> tuple[Plain, ...]:
-    """Return the canonical public value: all of the state as nested tuples of integers and text, fit to be signed.
+    """Return the canonical public value: the whole state as nested tuples of integers and texts, ready to be signed.
 
-    Sixteen items, in this order, and up to two more:
+    It has sixteen items in this order, followed by up to two more:
 
     ====  =========  ==================================================================================================
     0     options    :meth:`Ruleset.options`: (name, value) sorted by name, numbers as integers, the rest as text
@@ -369,7 +369,7 @@ def plain(state: State) -> tuple[Plain, ...]:
     15    exits      (((seats), ``lost``, ``finished``, ``evicted`` or ``conceded``) in order)
     ====  =========  ==================================================================================================
 
-    With ``motes=yes`` one item follows, in which a die is its text, such as ``grey@2``. Its items:
+    With ``motes=yes`` another item follows, in which a die is its text, such as ``grey@2``. Its items are:
 
     ====  ==========  =================================================================================================
     0     pledges     (), or (``redeemed`` or ``cursed`` by seat)
@@ -380,13 +380,13 @@ def plain(state: State) -> tuple[Plain, ...]:
     5     stack       ((die, seat, target) from the bottom); the target is a die or a seat
     6     actor       seat that played the effect at the bottom of the stack, or -1 if it is empty
     7     waiting     (seats to be asked after the one on turn, in order)
-    8…    lasting     for each power with effects that last, by the face of its mote: (its effects)
+    8…    lasting     for each mote with lasting effects, in the order of :data:`MOTES`: (its effects)
     then  must raise  ``yes`` or ``no``
     then  successor   seat that leads the next turn, from the verdict on; before it -1
     then  crown       the winning die, or ``none``
     ====  ==========  =================================================================================================
 
-    With ``stakes=yes`` one item follows: (), or by seat (bet, funds, tickets staked, tickets owned).
+    With ``stakes=yes`` a last item follows: (), or by seat (bet, funds, tickets staked, tickets owned).
     """
     challenge = state.challenge
     common: tuple[Plain, ...] = (

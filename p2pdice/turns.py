@@ -1,15 +1,15 @@
 """The section of turns, for dice with powers: Sunset, Night and Sunrise, the graveyard, and the stack of the night.
 
-A *window* asks the players clockwise from the leader; an action starts it anew after the actor, and a full round of
-passes closes it. A player with nothing to play is not asked. An effect of the night first waits on the *stack*, where
-the others may answer it, clockwise from its player. :attr:`Mischief.waiting` lists the seats still to be asked: by the
-window or, while something is on the stack, for an answer to the top of it. :func:`ask` drives both::
+A *window* asks the players clockwise from the leader. An action restarts it after the actor, and a full round of passes
+closes it. Players with nothing to play are not asked. The effect of a Cursed die first waits on the *stack*, where the
+other players, clockwise from its player, may answer it. :attr:`Mischief.waiting` lists the seats still to be asked: by
+the window or, while the stack is not empty, for an answer to its top. :func:`ask` drives both::
 
     begin_turn ─▶ sunset ─▶ (deal) ─▶ night ─▶ bidding … verdict ─▶ discard ─▶ sunrise ─▶ end_turn ─▶ begin_turn
 
-States are made by :func:`after`, event by event. What each die does is in :mod:`p2pdice.powers`.
+:func:`after` derives the states, event by event. :mod:`p2pdice.powers` has the effects of each die.
 
-Source: the rule text of Motes of Mischief; priority and answers are this package's reading of it.
+Source: the rule text of Motes of Mischief. Priority and answers are this package's interpretation.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from p2pdice.powers import POWERS
 from p2pdice.rounds import clear_table, end_match, is_decided, pass_lead, shake, start_bidding
 from p2pdice.state import NOBODY, Exit, Expect, Mischief, Phase, StackedEffect, State, live_from, next_live
 
-# The change that each event makes
+# State changes by event
 
 
 def after(state: State, event: Event) -> State:
-    """Return the state as this event leaves it: dice, cups, graveyard, stack, live seats and effects on players.
+    """Return the state with this event's changes to dice, cups, graveyard, stack, live seats and lasting effects.
 
-    No event tells the turn or the next phase: only the state that the engine returns does. So a table that tells events
-    one by one gets the states in between from here.
+    Bids and the turn are not updated: only the state that :func:`~p2pdice.engine.apply` returns has them. A display
+    that presents events one by one uses this function for the states in between.
     """
     kind = type(event)
     if kind in _OF_STATE:
@@ -110,7 +110,7 @@ def _void(motes: Mischief, event: AccusationVoid) -> Mischief:
 
 
 def _left(motes: Mischief, event: PlayerOut) -> Mischief:
-    """Take a player's effects off the stack, and end the lasting ones by and on them."""
+    """Remove a departed player's effects from the stack, and end lasting effects by and on the player."""
     seat = event.seat
     return motes._replace(
         stack=tuple(effect for effect in motes.stack if effect.by != seat),
@@ -137,11 +137,11 @@ GROUP_IN: Final[Mapping[Phase, Group]] = {
     "bidding": "cursed",
     "sunrise": "redeemed",
 }
-"""Whose dice can be played, by phase."""
+"""The group of dice that can be played in each phase."""
 
 
 def playable(state: State, seat: int) -> Iterator[Power]:
-    """Yield the plays of this live player that are possible now, in the order of the graveyard, then of the targets."""
+    """Yield the plays open to a live player now, in the order of the graveyard and then of the targets."""
     motes = state.motes
     group = GROUP_IN.get(state.phase)
     if motes is None or not motes.graveyard or group is None:
@@ -160,9 +160,9 @@ def playable(state: State, seat: int) -> Iterator[Power]:
 
 
 def check_playable(state: State, seat: int, power: Power) -> Mischief:
-    """Return the table on which this power may be played now.
+    """Return the state's motes if ``seat`` may play this power now.
 
-    :raises IllegalMove: if it may not; the text names the obstacle.
+    :raises IllegalMove: if it may not; the message names the obstacle.
     """
     motes = state.motes
     if motes is None:
@@ -189,7 +189,7 @@ def _obstacle(state: State, motes: Mischief, seat: int, die: Die) -> str:
 
 
 def public_die(state: State, item: Roll) -> Transition:
-    """Take the roll for the prize, or the one that the top of the stack needs."""
+    """Handle the roll for the prize, or the roll that the top of the stack needs."""
     if type(item.face) is not int or item.face not in FACES:
         raise UnexpectedInput(f"{item.face!r} is not a face of a die: faces are 1 to 6")
     motes = _mischief(state)
@@ -217,7 +217,7 @@ def _begin_turn(state: State) -> Transition:
 
 
 def rolled(state: State, _input: Rolled) -> Transition:
-    """Roll the dice, and open the night or the bidding."""
+    """Roll the dice, and open the night or, without motes, the bidding."""
     shaken, events = shake(state)
     return (start_bidding(shaken), events) if state.motes is None else _then(events, _open_window(shaken, "night"))
 
@@ -231,7 +231,7 @@ def _open_window(state: State, phase: Phase) -> Transition:
 
 
 def ask(state: State) -> Transition:
-    """Give the turn to the next waiting player who has something to play; if there is none, go on."""
+    """Give the turn to the next waiting seat with something to play; if there is none, end the wait."""
     motes = _mischief(state)
     for index, seat in enumerate(motes.waiting):
         if next(playable(state, seat), None) is not None:
@@ -250,7 +250,7 @@ def passed(state: State, seat: int, _move: Pass) -> Transition:
 
 
 def power_used(state: State, seat: int, move: Power) -> Transition:
-    """Play a Redeemed die: it takes effect at once."""
+    """Play a Redeemed die, which takes effect at once."""
     check_playable(state, seat, move)
     played = PowerPlayed(seat, move.die, move.target)
     state = after(state, played)
@@ -260,7 +260,7 @@ def power_used(state: State, seat: int, move: Power) -> Transition:
 
 
 def power_stacked(state: State, seat: int, move: Power) -> Transition:
-    """Play a Cursed die: it is spent, and its effect waits on the stack."""
+    """Play a Cursed die: the die leaves the game, and its effect goes on the stack."""
     motes = check_playable(state, seat, move)
     target = motes.stack[-1].die if motes.stack else move.target
     assert target is not None
@@ -269,7 +269,7 @@ def power_stacked(state: State, seat: int, move: Power) -> Transition:
 
 
 def ask_for_answers(state: State) -> Transition:
-    """Ask everybody else, clockwise from the player of the top of the stack, for an answer to it."""
+    """Ask all other live players, clockwise from the player of the top of the stack, to answer it."""
     motes = _mischief(state)
     by = motes.stack[-1].by
     waiting = tuple(seat for seat in live_from(state, by) if seat != by)
@@ -277,7 +277,7 @@ def ask_for_answers(state: State) -> Transition:
 
 
 def resolve(state: State) -> Transition:
-    """Let the top of the stack take effect, or wait for the roll that it needs; without its target it does nothing."""
+    """Apply the top of the stack, or await the roll that it needs; without its target it does nothing."""
     motes = _mischief(state)
     top = motes.stack[-1]
     power = POWERS[top.die.mote]
@@ -299,20 +299,20 @@ def _answered(state: State) -> Transition:
 
 
 def resume(state: State) -> Transition:
-    """Go on from where the stack, now empty, had interrupted."""
+    """Continue the phase that the stack, now empty, had interrupted."""
     motes = _mischief(state)
     actor = motes.actor
     state = state._replace(motes=motes._replace(actor=NOBODY, waiting=()))
     if state.phase == "night":
         return _ask_after(state, actor)
-    # A player who played a die on their bidding turn stays on turn.
+    # A player who played a die in the bidding still has to bid or call.
     if actor in state.live:
         return state._replace(turn=actor, awaits=Expect.MOVE), ()
     return free_turn(state, actor), ()
 
 
 def free_turn(state: State, departed: int) -> State:
-    """Give the bidding turn of a departed player to the next live one, without the duty to raise."""
+    """Give the bidding turn of a departed player to the next live seat, who need not raise."""
     motes = _mischief(state)._replace(must_raise=False)
     return state._replace(motes=motes, turn=next_live(state.live, departed), awaits=Expect.MOVE)
 
@@ -323,7 +323,7 @@ def _ask_after(state: State, actor: int) -> Transition:
 
 
 def judged(state: State, loser: int, successor: int) -> Transition:
-    """Go on from a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard, ``successor`` leads next."""
+    """Continue after a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard, ``successor`` leads next."""
     state = clear_table(state)
     state = state._replace(motes=_mischief(state)._replace(successor=successor))
     if loser == NOBODY:

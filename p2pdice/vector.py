@@ -1,7 +1,7 @@
-"""Thousands of matches side by side, for programs that learn or search: each field of the state is one array.
+"""Thousands of matches side by side for programs that learn or search. Each field of the state is one array.
 
-Needs numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
-:mod:`p2pdice.bidding`. The others are written again for arrays, and a test plays both on the same dice and moves.
+Requires numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
+:mod:`p2pdice.bidding`; the rest is reimplemented for arrays, and a test compares both on the same dice and moves.
 
 >>> from p2pdice.rulesets import PRESETS
 >>> matches = Matches(PRESETS["classic"], players=4, count=1000)
@@ -40,12 +40,12 @@ _FACES: Final = len(FACES)
 
 
 def encode(move: Move) -> int:
-    """Return a move as a number: 0 liar, 1 exact, ``6 * quantity + face - 1`` a bid.
+    """Return the number of a move: 0 for liar, 1 for exact, ``6 * quantity + face - 1`` for a bid.
 
     >>> encode(Bid(3, 5)), decode(22)
     (22, Bid(quantity=3, face=5))
 
-    :raises UnexpectedInput: for a move of rules that are not played here.
+    :raises UnexpectedInput: if the move belongs to rules that are not supported here.
     """
     if isinstance(move, Bid):
         return _FACES * move.quantity + move.face - 1
@@ -55,9 +55,9 @@ def encode(move: Move) -> int:
 
 
 def decode(number: int) -> Move:
-    """Return the move of a number: see :func:`encode`.
+    """Return the move with this number: see :func:`encode`.
 
-    :raises UnexpectedInput: for a number that no move has.
+    :raises UnexpectedInput: if no move has this number.
     """
     if number >= _FACES:
         return Bid(number // _FACES, number % _FACES + 1)
@@ -67,12 +67,12 @@ def decode(number: int) -> Move:
 
 
 def array(values: Sequence[float], kind: str) -> NDArray[Any]:
-    """Return values as an array of this numpy type: for :mod:`p2pdice.environment`, which does not import numpy."""
+    """Return ``values`` as a numpy array of this type, so that :mod:`p2pdice.environment` need not import numpy."""
     return np.array(values, kind)
 
 
 def is_supported(ruleset: Ruleset) -> bool:
-    """Whether such matches can be played here: no motes, no siding, the last player standing wins, no ``either``."""
+    """Return whether these rules have no motes, stakes, siding, first-out, right-side-discards or ``raise=either``."""
     return not (
         ruleset.motes
         or ruleset.siding
@@ -88,13 +88,13 @@ SUPPORTED: Final = tuple(name for name, ruleset in PRESETS.items() if is_support
 
 
 class Matches:
-    """Matches of one ruleset and number of players. Index 0 of each array is the match, a seat is index 1.
+    """Matches with the same ruleset and number of players. Axis 0 of each array is the match; axis 1, if any, the seat.
 
     A match awaits dice (:meth:`deal`), then moves (:meth:`play`) until somebody calls; then dice again, or it is over.
 
-    :param first: the seat that leads the first round, one for all or one for each match.
-    :raises RulesetError: for rules that are not played here.
-    :raises UnexpectedInput: unless there are 2 to 10 players, and each first seat is one of them.
+    :param first: the first leader's seat, either one for all matches or an array.
+    :raises RulesetError: if the rules are not supported.
+    :raises UnexpectedInput: if ``players`` is not 2 to 10, or ``first`` is not a seat.
     """
 
     def __init__(self, ruleset: Ruleset, players: int, count: int, first: int | Ints = 0) -> None:
@@ -105,38 +105,38 @@ class Matches:
         self.ruleset = ruleset
         self.players = players
         self.dice: Ints = np.full((count, players), ruleset.dice, np.int16)
-        """In each cup."""
+        """Number of dice in each cup."""
         self.leader: Ints = np.broadcast_to(np.asarray(first, np.int16), (count,)).copy()
         """The seat that opens the round."""
         if not ((self.leader >= 0) & (self.leader < players)).all():
             raise UnexpectedInput(f"a first seat is one of 0 to {players - 1}")
         self.turn: Ints = self.leader.copy()
-        """The seat to move, while a move is awaited."""
+        """The seat to move, if a move is awaited."""
         self.round: Ints = np.ones(count, np.int16)
         self.quantity: Ints = np.zeros(count, np.int16)
-        """Of the standing bid; 0 before there is one."""
+        """Quantity of the standing bid; 0 before the first bid."""
         self.face: Ints = np.zeros(count, np.int16)
-        """Of the standing bid; 0 before there is one."""
+        """Face of the standing bid; 0 before the first bid."""
         self.bidder: Ints = np.full(count, -1, np.int16)
-        """The seat that made the standing bid; -1 before there is one."""
+        """The seat that placed the standing bid; -1 before the first bid."""
         self.opened_on_ones: Flags = np.zeros(count, np.bool_)
         """Whether the first bid of the round was on ones."""
         self.palifico: Flags = np.zeros(count, np.bool_)
         self.awaits_dice: Flags = np.ones(count, np.bool_)
         self.is_over: Flags = np.zeros(count, np.bool_)
         self.hands: Faces = np.zeros((count, players, ruleset.dice), np.int8)
-        """Faces of the dice in each cup, 0 where it has fewer than the fullest."""
+        """Faces of the dice in each cup, padded with 0 to the number of dice in the fullest cup."""
         self.out_in: Ints = np.zeros((count, players), np.int16)
-        """The round in which each seat went out; 0 for those who did not."""
+        """The round in which each seat went out; 0 for seats still in the match."""
         self._dropped: Flags = np.zeros((count, players), np.bool_)
-        """Seats that have come down to one die before: palifico is once for each player."""
+        """Seats that have dropped to one die: each player causes at most one palifico."""
         self._live: Ints = np.full(count, (1 << players) - 1, np.int16)
-        """The seats with dice, a bit for each."""
+        """The seats with dice, as a bit mask."""
         counting = COUNTINGS[ruleset.wild]
         self._countings = (counting.opened(2), counting.opened(1), NOTHING_WILD)
-        """How dice count in a round that was opened on another face than ones, in one opened on ones, in palifico."""
+        """The countings of a round opened on a face other than ones, of one opened on ones, and of a palifico."""
         self._weights = np.array([[(0, *weights) for weights in each.weights] for each in self._countings], np.int16)
-        """The same by face of the bid and of the die; 0 where there is none."""
+        """Weights by index in ``_countings``, face of the bid and face of the die; face 0 is padding."""
         self._order = _bounds(ruleset.raise_)
         self._next = _next_live(players)
         self._seats = np.arange(players, dtype=np.int16)
@@ -148,33 +148,33 @@ class Matches:
 
     @property
     def ones_wild(self) -> Flags:
-        """Whether a one counts for every face, as far as the bids of the round go."""
+        """Whether a one counts for every face, given the bids of the round so far."""
         wild: Flags = np.array([each.ones_wild for each in self._countings])
         return wild.take(self._counting(self._every))
 
     def _counting(self, match: NDArray[np.intp]) -> NDArray[np.integer[Any]]:
-        """Return how dice count in some matches: the index in ``_countings``."""
+        """Return the index in ``_countings`` that applies to each of these matches."""
         return np.where(self.palifico[match], 2, self.opened_on_ones[match])
 
     @property
     def places(self) -> Ints:
-        """The place of each seat, 0 for the winner. Seats that went out at one time share the better place."""
+        """The place of each seat, 0 for the winner. Seats that went out in the same round share the better place."""
         left = np.where(self.out_in == 0, np.int16(32_767), self.out_in)
         return cast("Ints", (left[:, None, :] > left[:, :, None]).sum(axis=2).astype(np.int16))
 
     # Dice
 
     def roll(self, rng: np.random.Generator) -> Faces:
-        """Return random faces for the matches that await dice, as :meth:`deal` takes them."""
+        """Return random faces for the matches that await dice, in the form that :meth:`deal` accepts."""
         waiting = int(np.count_nonzero(self.awaits_dice))
         return rng.integers(1, _FACES + 1, size=(waiting, self.players, self._depth()), dtype=np.int8)
 
     def deal(self, faces: Faces) -> None:
         """Fill the cups of all matches that await dice.
 
-        :param faces: by match that awaits dice, seat, and die; at least as many as the fullest cup has. A cup with
+        :param faces: indexed by waiting match, seat and die, with at least as many dice as the fullest cup. A cup with
             fewer dice takes the first of them.
-        :raises UnexpectedInput: for too few faces, or one that is not 1 to 6.
+        :raises UnexpectedInput: if there are too few faces, or a face is not 1 to 6.
         """
         waiting = np.flatnonzero(self.awaits_dice)
         depth = self._depth()
@@ -196,16 +196,16 @@ class Matches:
     # Moves
 
     def bids(self) -> tuple[Ints, Ints]:
-        """Return the lowest and the highest legal quantity, by match and face (ones first).
+        """Return the lowest and highest legal quantities by match and by face, ones first.
 
-        The highest is 0 where the face may not be bid, or no move is awaited. Quantities above the dice in play are
-        legal, but :meth:`random_moves` does not draw them.
+        The highest is 0 if the face may not be bid or no move is awaited. Quantities above the dice in play are legal,
+        but :meth:`random_moves` does not draw them.
         """
         lowest, highest = self._raises(self._every[:, None], np.arange(_FACES))
         return lowest, np.where(self.awaits_move[:, None], highest, np.int16(0))
 
     def _raises(self, match: NDArray[np.intp], face: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
-        """Return the lowest and the highest quantity for some matches and faces, these counted from 0."""
+        """Return the lowest and highest quantities for pairs of a match and a face, where face 0 stands for ones."""
         quantity, standing = self.quantity[match], self.face[match]
         at = (quantity.astype(np.intp) * (_FACES + 1) + standing) * _FACES + face  # one index is faster than three
         lowest, highest = (bound.take(at) for bound in self._order)
@@ -233,7 +233,7 @@ class Matches:
         return self.awaits_move & (self.quantity > 0) & (self.round <= LAST_EXACT_ROUND)
 
     def random_moves(self, rng: np.random.Generator) -> Ints:
-        """Return a listed move for each match, all equally likely: see :func:`encode`. 0 where none is awaited."""
+        """Return for each match a random listed move, uniformly drawn: see :func:`encode`; 0 if none is awaited."""
         lowest, highest = self.bids()
         limit = self.dice.sum(axis=1, dtype=np.int16)[:, None]
         width = np.maximum(np.minimum(highest, limit) - lowest + 1, 0)
@@ -247,10 +247,11 @@ class Matches:
         return moves
 
     def play(self, moves: Ints) -> None:
-        """Make a move in each match that awaits one; a call opens the cups and settles the round at once.
+        """Make a move in each match that awaits one. A call opens the cups and settles the round at once.
 
-        :param moves: one number for each match: see :func:`encode`. Where no move is awaited it makes no difference.
-        :raises IllegalMove: naming the first match whose move is not allowed; nothing has changed then.
+        :param moves: one number per match: see :func:`encode`. Matches that await no move ignore theirs.
+        :raises UnexpectedInput: if ``moves`` does not have one number per match.
+        :raises IllegalMove: if a move is not legal, naming the first such match. No match is changed then.
         """
         if moves.shape != self.turn.shape:
             raise UnexpectedInput(f"{len(moves)} moves for {len(self.turn)} matches")
@@ -273,7 +274,7 @@ class Matches:
         self._settle(np.flatnonzero(calls), moves == CALL_EXACT)
 
     def _settle(self, called: NDArray[np.intp], is_exact: Flags) -> None:
-        """Open the cups of some matches and draw the consequences of the call."""
+        """Open the cups of some matches and apply the verdict."""
         if not called.size:
             return
         rules, each = self.ruleset, np.arange(called.size)
@@ -308,7 +309,7 @@ class Matches:
         if rules.palifico and rules.dice > 1:
             droppers = changed & (dice == 1) & (before > 1) & ~self._dropped[called]
             palifico = droppers.any(axis=1)
-            # The first of them clockwise from the caller.
+            # The first dropper clockwise from the caller.
             distance = np.where(droppers, (self._seats - caller[:, None]) % self.players, self.players)
             following = np.where(palifico, distance.argmin(axis=1), following)
             self._dropped[called] |= droppers
@@ -329,7 +330,7 @@ class Matches:
         self.awaits_dice[called] = ~over
 
     def take(self, kept: Flags | NDArray[np.intp]) -> Matches:
-        """Return some of these matches, in this order: for example those that are not over."""
+        """Return some of these matches in the order of ``kept``, for example those that are not over."""
         taken = object.__new__(Matches)
         for name, value in vars(self).items():
             setattr(taken, name, value[kept] if name in _BY_MATCH else value)
@@ -360,20 +361,20 @@ _BY_MATCH: Final = frozenset(
 
 @cache
 def _bounds(order: str) -> tuple[Ints, Ints]:
-    """Return the lowest and the highest quantity that raises a bid, by its quantity, its face and the new face."""
+    """Return the lowest and highest quantities that raise a bid, by its quantity, its face and the new face."""
     lowest = np.zeros((MAX_QUANTITY + 1, _FACES + 1, _FACES), np.int16)
     highest = np.zeros_like(lowest)
     for quantity in range(MAX_QUANTITY + 1):
         for face in FACES if quantity else (0,):
             for new, allowed in enumerate(raises(order, quantity, face)):
-                lowest[quantity, face, new] = max(1, allowed.start)  # above the highest where no quantity raises
+                lowest[quantity, face, new] = max(1, allowed.start)  # exceeds the highest if nothing raises
                 highest[quantity, face, new] = allowed.stop - 1 if allowed else 0
     return lowest, highest
 
 
 @cache
 def _next_live(players: int) -> Ints:
-    """Return the next seat clockwise that has dice, by the bits of those that have and the seat."""
+    """Return the next live seat clockwise, by the bit mask of live seats and the current seat."""
     following = np.zeros((1 << players, players), np.int16)
     for live in range(1 << players):
         for seat in range(players):

@@ -3,4 +3,4 @@
 from typing import Final
 
 VERSION: Final = "0.1.0"
-"""The same as in pyproject.toml, which a test checks; asking the package metadata takes longer than starting Python."""
+"""Equal to the version in pyproject.toml, which a test checks. Reading package metadata would slow down the start."""

@@ -1,4 +1,4 @@
-"""Everything that a player may know, as a value and as JSON-able data with the keys of the referee."""
+"""All that one player may know, as a value and as JSON-serializable data in the referee's format."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from p2pdice.state import Expect, Mischief, State
 
 
 class View(NamedTuple):
-    """The public state, and one player's own dice."""
+    """The public state and one player's own dice."""
 
     state: State
     seat: int
     hand: Hand
     """Ascending; () before the dice are rolled."""
     funds: int = NEWCOMER_COINS
-    """The coins that this player can bet, before the stakes."""
+    """The player's coins before the stakes, and so the highest bet."""
     tickets: int = NEWCOMER_TICKETS
-    """The run tickets that this player can stake then."""
+    """The player's run tickets before the stakes."""
 
     def wager(self, stake: Stake) -> Wager:
-        """Return a stake of this player with the holdings that it comes from.
+        """Return a stake of this player, combined with the player's holdings.
 
-        :raises UnexpectedInput: if it is more than these.
+        :raises UnexpectedInput: if the stake exceeds the holdings.
         """
         return check_wager((stake.bet, self.funds, stake.tickets, self.tickets))
 
     @property
     def legal(self) -> Sequence[Move]:
-        """The listed moves, if it is this player's turn."""
+        """The listed moves; empty unless it is this player's turn."""
         return legal_moves(self.state) if self.seat in _to_act(self.state) else ()
 
     def to_json(self) -> dict[str, object]:
-        """Return :func:`state_json` with this player's ``seat``, ``hand`` and own ``legal`` moves."""
+        """Return :func:`state_json` plus ``seat`` and ``hand``, with only this player's ``legal`` moves."""
         return {
             **state_json(self.state),
             "legal": [str(move) for move in self.legal],
@@ -49,9 +49,9 @@ class View(NamedTuple):
 def view(
     state: State, seat: int, hand: Hand = (), holdings: tuple[int, int] = (NEWCOMER_COINS, NEWCOMER_TICKETS)
 ) -> View:
-    """Return the view of the player at ``seat`` with this hand, and with these coins and run tickets before the stakes.
+    """Return the view of the player at ``seat``; ``holdings`` are coins and run tickets before the stakes.
 
-    :raises UnexpectedInput: if there is no such seat, or the hand does not fit the dice in its cup.
+    :raises UnexpectedInput: if the seat does not exist, or the hand does not fit the dice in its cup.
     """
     if not 0 <= seat < state.players:
         raise UnexpectedInput(f"there is no seat {seat}: seats are 0 to {state.players - 1}")
@@ -65,11 +65,11 @@ def _to_act(state: State) -> tuple[int, ...]:
 
 
 def state_json(state: State) -> dict[str, object]:
-    """Return the public state as JSON-able data.
+    """Return the public state as JSON-serializable data.
 
-    ``bid``, ``challenge``, ``hands``, ``count`` and ``to_act`` are null when there is none, and so is the hand of a cup
-    that was never opened. With motes: ``pledges`` and ``prize`` are null before they are there, ``twin_soul`` is there
-    once the match is over, and null without a winning die. With stakes: ``stakes`` is null before they are open.
+    ``bid``, ``challenge``, ``hands``, ``count`` and ``to_act`` are null if there is none; so is the hand in a cup that
+    was never opened. With motes, ``pledges`` and ``prize`` are null until they are known; ``twin_soul`` exists once the
+    match is over, and is null without a winning die. With stakes, ``stakes`` is null until the stakes are open.
     """
     motes = state.motes
     bids = [{"quantity": bid.quantity, "face": bid.face, "seat": bid.seat} for bid in state.bids]

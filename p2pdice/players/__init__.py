@@ -19,13 +19,12 @@ LEVELS: Final[Mapping[str, Callable[[Random], Player]]] = MappingProxyType(
         "mind": MindPlayer,
     }
 )
-"""The house bots by the name of their level. Each is made with a generator, its only source of randomness."""
+"""House bots by level. Each is created with a random generator, its only source of randomness."""
 
 
 def house_player(level: str, rng: Random) -> Player:
-    """Return a house bot of this level.
+    """Return a new house bot of this level; ``rng`` is its only source of randomness.
 
-    :param rng: its only source of randomness.
     :raises KeyError: if there is no such level.
     """
     return LEVELS[level](rng)

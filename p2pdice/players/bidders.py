@@ -1,7 +1,7 @@
 """A round as ``mind`` imagines it: the answers to a bid, the outcome of a call, and models of how players bid.
 
-The engine gives the answers and the outcomes. An action is a number: 8 times the quantity plus the face of a bid, or a
-call. Chances fall as quantities rise, so a binary search finds the bids on a face that are likely enough.
+The engine supplies answers and outcomes. An action is an integer: a call, or 8 times the quantity plus the face of a
+bid. Probabilities fall as quantities rise, so a binary search finds the bids on a face that are likely enough.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from p2pdice.state import NOBODY, Call, Expect, PlacedBid, State, next_live
 
 LIAR: Final = 0
 EXACT: Final = 1
-"""Calls, as actions. Bids begin at 8."""
+"""The two calls as actions. Bids start at 8."""
 
 Action = int
 Made = int
-"""A set of bids, as the bits of a number."""
+"""A set of bids as a bit mask: the bit of a bid is its action."""
 _CALLS: Final[tuple[Call, Call]] = ("liar", "exact")
 
 
@@ -37,23 +37,23 @@ class Turn(NamedTuple):
     """The possible answers to a standing bid."""
 
     quantity: int
-    """Of the standing bid; 0 if there is none yet."""
+    """Quantity of the standing bid; 0 if there is none yet."""
     face: int
     options: tuple[tuple[int, int, int], ...]
-    """For each face that may be bid: the face, and the lowest and the highest quantity."""
+    """(face, lowest quantity, highest quantity) for each face that may be bid."""
     may_call: bool
     may_exact: bool
     lowest: Made = 0
-    """The lowest bids of all faces."""
+    """The lowest bid on each face, as a bit mask; 0 unless the rules forbid repeating a bid."""
 
     @property
     def bids(self) -> int:
         return sum(high - low + 1 for _, low, high in self.options)
 
     def without(self, made: Made) -> Turn:
-        """Return the turn with the lowest bid on each face raised over bids that may not be made again.
+        """Return this turn without those lowest bids on each face that are in ``made``.
 
-        Such bids above the lowest one stay listed, as a turn has one range for each face. ``lowest`` does not change.
+        Bids in ``made`` further up stay listed, because a turn has one range per face. ``lowest`` does not change.
         """
         options = []
         for option in self.options:
@@ -69,7 +69,7 @@ class Turn(NamedTuple):
 
 
 class ImaginedRound:
-    """The moves that a round allows, and the outcome of a call in it."""
+    """The allowed moves of a round, and the outcomes of calls in it."""
 
     def __init__(
         self, ruleset: Ruleset, dice: tuple[int, ...], live: tuple[int, ...], palifico: bool, number: int
@@ -91,28 +91,28 @@ class ImaginedRound:
 
     @cached_property
     def forbids_repeats(self) -> bool:
-        """Whether no bid may be made twice."""
+        """Whether the rules forbid making the same bid twice."""
         return bidding.order(self._state) == "either"
 
     def opening(self, first_face: int) -> int:
-        """Return the same number for opening faces after which the same moves are allowed, and the same dice count."""
+        """Return a number that is equal for opening faces with the same allowed moves and the same counting."""
         return self._openings[first_face]
 
     def made(self, bids: Sequence[PlacedBid]) -> Made:
-        """Return the bids that may not be made again."""
+        """Return the bids that may not be repeated."""
         return sum(1 << bid.quantity * 8 + bid.face for bid in bids) if self.forbids_repeats else 0
 
     def counting(self, first_face: int) -> Counting:
-        """Return how dice count in a round that was opened on a face; 0 stands for not opened yet."""
+        """Return the counting in a round opened on ``first_face``; 0 means that nobody has bid yet."""
         counting = self._countings.get(first_face)
         if counting is None:
             counting = self._countings[first_face] = self._at(NOBODY, 0, first_face).counting
         return counting
 
     def turn(self, seat: int, standing: Action, first_face: int, made: Made = 0, may_call: bool = True) -> Turn:
-        """Return a seat's possible answers to a bid in a round that was opened on a face.
+        """Return a seat's possible answers to ``standing`` in a round opened on ``first_face``.
 
-        :param made: bids that may not be made again.
+        :param made: bids that may not be repeated.
         """
         key = (self.dice[seat], standing, first_face, may_call)  # seats with equally many dice share a Turn
         turn = self._turns.get(key)
@@ -136,7 +136,7 @@ class ImaginedRound:
         return Turn(quantity, face, options, may_call, may_call and not bidding.exact_refused(state), lowest)
 
     def _at(self, seat: int, standing: Action, first_face: int) -> State:
-        """Return the state with the seat on turn. The engine asks for the first and the last bid of a round only."""
+        """Return the state at this seat's turn. It has only the first and last bid; the engine needs no others here."""
         bids = (PlacedBid(0, first_face, NOBODY),) if first_face else ()
         if standing:
             bids = (*bids, PlacedBid(*divmod(standing, 8), NOBODY))
@@ -161,36 +161,36 @@ class ImaginedRound:
 # Hands
 
 PULL: Final = 0.12
-"""The temperature of the softmax: a bid that is likelier by this weighs e times as much."""
+"""The temperature of the softmax: a bid more probable by this much weighs e times as much."""
 
 Row = tuple[float, ...]
 
 
 class Chances(NamedTuple):
-    """The bids on one face, by quantity, up to a few more than the dice in play."""
+    """The bids on one face, indexed by quantity, up to a few more than the dice in play."""
 
     row: Row
-    """The chance that a bid is true."""
+    """The probability that a bid is true."""
     negated: Row
-    """The same with a minus sign: a row that rises, as a binary search needs it."""
+    """The probabilities with a minus sign: an ascending row for binary search."""
     pull: Row
-    """The weight of each bid in a softmax of the chances."""
+    """The weight of each bid in a softmax of the probabilities."""
 
 
 class Held(NamedTuple):
-    """A hand, and the chances of bids as its owner sees them."""
+    """A hand, and the probabilities of bids as its owner sees them."""
 
     hand: Hand
     chances: tuple[Row, ...]
-    """By face and quantity, up to all dice in play."""
+    """Probabilities by face and quantity, up to a few more than the dice in play."""
     negated: tuple[Row, ...]
-    """The same with a minus sign."""
+    """The probabilities with a minus sign."""
     pull: tuple[Row, ...]
-    """The weight of each bid in a softmax of the chances."""
+    """The weight of each bid in a softmax of the probabilities."""
     trusting: tuple[Row, ...]
-    """The chances if one of the others is known to hold a die that counts for the bid."""
+    """The probabilities if one other die is known to count for the bid."""
     counts: tuple[int, ...]
-    """By face: the dice of this hand that count for a bid on it."""
+    """The number of dice in this hand that count for a bid, by face."""
 
 
 _NO_FACE: Final = Chances((), (), ())
@@ -198,7 +198,7 @@ _NO_FACE: Final = Chances((), (), ())
 
 @lru_cache(maxsize=20_000)
 def held(hand: Hand, dice: int, counting: Counting) -> Held:
-    """Return a hand with the chances of bids where ``dice`` are in play."""
+    """Return a hand with the probabilities of bids, given ``dice`` dice in play."""
     unknown = dice - len(hand)
     counts = [counting.tally(hand, face) for face in FACES]
     known = [_chances(counts[face - 1], unknown, face, counting, dice) for face in FACES]
@@ -218,24 +218,24 @@ def _chances(counted: int, unknown: int, face: int, counting: Counting, dice: in
 # Models of bidders
 
 _FAR_OFF: Final = (1.0,)
-"""The pull of a bid that is not listed."""
+"""Stands in for the weights on a face whose lowest bid exceeds the dice in play."""
 
 
 class Bidder(Protocol):
-    """A way to bid."""
+    """A model of a player's bidding."""
 
     def act(self, held: Held, turn: Turn, whim: float) -> Action:
         """Return the action of this bidder.
 
-        :param whim: a number from 0 to 1, which picks one of several possible actions.
+        :param whim: a number from 0 to 1 that selects among several possible actions.
         """
 
     def likelihood(self, held: Held, turn: Turn, action: Action) -> float:
-        """Return the chance that this bidder acts like that."""
+        """Return the probability that this bidder takes ``action``."""
 
 
 def _calls(turn: Turn, held: Held, trust: float) -> tuple[float, Action]:
-    """Return the weight of the likelier call, below zero if there is none, and that call."""
+    """Return the more probable call and its weight; the weight is negative if no call is allowed."""
     if not turn.may_call:
         return -1.0, LIAR
     row, quantity = held.chances[turn.face], turn.quantity
@@ -254,13 +254,13 @@ def _chance(held: Held, face: int, quantity: int) -> float:
 
 
 class Safest:
-    """Makes the likeliest raise, calls if that is likelier, and bluffs now and then."""
+    """Makes the most probable raise, calls if a call is more probable, and sometimes bluffs."""
 
     NERVE: Final = OddsPlayer.NERVE
     SURE: Final = OddsPlayer.SURE
 
     def __init__(self, trust: float, bluff: float, near: float) -> None:
-        """``near``: moves whose chance is less than this below that of the best one are made as well."""
+        """``near``: how far below the best move's probability another move still counts as equally good."""
         self.trust, self.bluff, self.near = trust, bluff, near
 
     def act(self, held: Held, turn: Turn, whim: float) -> Action:
@@ -309,7 +309,7 @@ class Safest:
 
 
 class Presser:
-    """Makes the highest raise that is still likely enough, and calls if that is likelier."""
+    """Makes the highest raise that is still likely enough, and calls if a call is more probable."""
 
     def __init__(self, opening: float, raising: float, trust: float = 0.0) -> None:
         self.opening, self.raising, self.trust = opening, raising, trust
@@ -344,7 +344,7 @@ class Presser:
 
 
 class Anyhow:
-    """Draws the kind of move first, then the move."""
+    """Draws a kind of move uniformly, then a move of this kind."""
 
     def act(self, held: Held, turn: Turn, whim: float) -> Action:
         kinds = (turn.bids > 0) + turn.may_call + turn.may_exact
@@ -362,20 +362,20 @@ class Anyhow:
     def likelihood(self, held: Held, turn: Turn, action: Action) -> float:
         bids = turn.bids
         kinds = (bids > 0) + turn.may_call + turn.may_exact
-        # After an accusation that did not count a raise may have to be higher than the dice in play.
+        # After a void accusation, the lowest raise may exceed the dice in play.
         return 1 / max(kinds, 1) / (1 if action < 8 else max(bids, 1))
 
 
 class Wavering:
-    """Draws likely moves more often (a softmax), so that it fits every player a little, and none exactly."""
+    """Draws moves by softmax. It resembles every kind of player a little, and none closely."""
 
     CALL: Final = 0.1
-    """The temperature of its choice between a call and the best bid."""
+    """The temperature for choosing between a call and the best bid."""
     REACH: Final = 3
-    """How many quantities of a face it looks at."""
+    """The number of quantities considered on each face."""
 
     def _call(self, held: Held, turn: Turn) -> tuple[float, Action]:
-        """Return the chance that it calls, and that call."""
+        """Return the probability that it calls, and the call."""
         call, which = _calls(turn, held, OddsPlayer.TRUST)
         best, _ = _safest(held, turn)
         if best < 0:
@@ -383,9 +383,9 @@ class Wavering:
         return (1 / (1 + exp((best - call) / self.CALL)) if call >= 0 else 0.0), which
 
     def _pulls(self, held: Held, turn: Turn) -> list[Row]:
-        """Return the weights of the bids, for each option."""
+        """Return the weights of the bids for each option."""
         return [
-            held.pull[face][low : min(high + 1, low + self.REACH)] or _FAR_OFF  # more dice than there are
+            held.pull[face][low : min(high + 1, low + self.REACH)] or _FAR_OFF  # more dice than are in play
             for face, low, high in turn.options
         ]
 
@@ -417,7 +417,7 @@ class Wavering:
 
 
 def _safest(held: Held, turn: Turn) -> tuple[float, Action]:
-    """Return the chance of the likeliest bid, and the lowest with that chance; below zero if there is none."""
+    """Return the probability of the most probable bid, and the lowest such bid; negative if there is no bid."""
     chances = held.chances
     best, safest = -1.0, 0
     for face, low, _ in turn.options:
@@ -433,14 +433,14 @@ def _number(held: Held, turn: Turn, least: float) -> int:
     number = 0
     for face, low, high in turn.options:
         row = chances[face]
-        if low < len(row) and row[low] >= least:  # seldom, and a search takes longer
+        if low < len(row) and row[low] >= least:  # rarely true, and cheaper to test than the search
             end = bisect_right(negated[face], -least)
             number += (end if end <= high else high + 1) - low
     return number
 
 
 def _pick(held: Held, turn: Turn, least: float, index: int) -> Action:
-    """Return one of the bids with at least this chance to stand, by its index among them."""
+    """Return the bid with this index among the bids whose probability is at least ``least``."""
     chances, negated = held.chances, held.negated
     for face, low, high in turn.options:
         row = chances[face]
@@ -463,7 +463,7 @@ BIDDERS: Final[tuple[Bidder, ...]] = (
     Anyhow(),
 )
 PRIOR: Final = (0.2, 0.2, 0.2, 0.1, 0.1, 0.15, 0.05)
-"""How likely each is before anything is known."""
+"""The prior probability of each model."""
 SLIP: Final = 0.03
-"""How often a bidder does anything at all instead."""
+"""The probability that a bidder deviates from its model and moves like ``Anyhow``."""
 ANYHOW: Final = Anyhow()

@@ -1,4 +1,4 @@
-"""A match in memory: between players in this process, or with moves from outside."""
+"""A match in memory, between players in this process or with moves supplied from outside."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from p2pdice.state import Expect, State
 from p2pdice.views import View
 
 OnInput = Callable[[Input, tuple[Hand, ...]], None]
-"""Called with each input of a match, and the hands by seat."""
+"""Called with each input of a match and the hands by seat."""
 
 
 def _no_note(item: Input, hands: tuple[Hand, ...]) -> None:
-    """Note nothing."""
+    """Ignore the input."""
 
 
 class Dice(Protocol):
-    """Where the dice of a match come from."""
+    """The source of a match's dice."""
 
     def leader(self, players: int) -> int:
         """Return the seat that leads the first round."""
 
     def hands(self, state: State) -> tuple[Hand, ...]:
-        """Return the hands of the round, by seat."""
+        """Return the hands of a new round by seat."""
 
     def roll(self) -> int:
         """Return the face of the next public die."""
 
     def pledges(self, players: int) -> tuple[str, ...]:
-        """Return the groups of motes that the players pledge to."""
+        """Return the group of motes to which each player pledges."""
 
 
 class DrawnDice:
-    """Dice drawn from a generator."""
+    """Dice drawn from a random generator."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -59,11 +59,11 @@ class DrawnDice:
 
 
 def contest(ruleset: Ruleset, players: Sequence[Player], dice: Random, note: OnInput = _no_note) -> State:
-    """Play a match to its end, and return the state then.
+    """Play a match to its end and return the final state.
 
-    :param players: by seat; the first leader is drawn.
-    :param dice: draws the dice, the first leader and the pledges; the same generator draws the same.
-    :param note: called with each input of the match, and the hands by seat.
+    :param players: the players by seat.
+    :param dice: draws the first leader, the dice and the pledges, reproducibly.
+    :param note: called with each input of the match and the hands by seat.
     """
     for seat, player in enumerate(players):
         player.started(ruleset, seat, len(players))
@@ -81,10 +81,10 @@ def contest(ruleset: Ruleset, players: Sequence[Player], dice: Random, note: OnI
 
 
 class Course:
-    """A match that asks its caller for every move. Stakes come from outside too; every player bets as a newcomer.
+    """A match whose caller supplies every move and stake. All players have a newcomer's holdings.
 
     :param tell: called with each event.
-    :param note: called with each input, and the hands by seat.
+    :param note: called with each input and the hands by seat.
     """
 
     def __init__(
@@ -92,16 +92,16 @@ class Course:
     ) -> None:
         self.state = new_match(ruleset, players, dice.leader(players))
         self.asked: View | None = None
-        """The view of the player whose answer is awaited; None when the match is over."""
+        """The view of the player whose answer is awaited; None once the match is over."""
         self._dice, self._tell, self._note = dice, tell, note
         self._hands: tuple[Hand, ...] = ((),) * players
         self._wagers: list[Wager] = []
         self._ask()
 
     def go_on(self, answer: Move) -> None:
-        """Take the answer of the player who was asked.
+        """Apply the answer of the player who was asked.
 
-        :raises IllegalMove: if it is not legal; then the same player is asked again.
+        :raises IllegalMove: if the answer is illegal; the same player is then asked again.
         """
         assert self.asked is not None
         if self.state.awaits is Expect.MOVE:
@@ -124,7 +124,7 @@ class Course:
             self.asked = View(self.state, len(self._wagers), ())
 
     def _own(self) -> Input | None:
-        """Return the input that is due, if it needs no player."""
+        """Return the input that is due if it needs no player, otherwise None."""
         match self.state.awaits:
             case Expect.ROLLED:
                 self._hands = self._dice.hands(self.state)
@@ -146,7 +146,7 @@ class Course:
 
 
 def answer(player: Player, view: View) -> Move:
-    """Return a player's answer to the view of a :class:`Course`."""
+    """Return a player's answer to a view of a :class:`Course`: a stake or a move."""
     if view.state.awaits is Expect.STAKES:
         return player.stake(view.funds, view.tickets)
     return player.choose(view)

@@ -1,6 +1,6 @@
-"""The interface of a bot in Python, the base of the house bots, and the simple ones.
+"""The interface of a bot in Python, the base of the house bots, and the simple house bots.
 
-The simple house bots look at their own dice and one move ahead.
+The simple ones consider only their own dice and look one move ahead.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ from p2pdice.views import View
 
 
 class Player(ABC):
-    """A bot. A subclass has to define :meth:`choose`; the rest is for bots that remember.
+    """A bot. Subclasses must define :meth:`choose`; the other methods serve bots that remember events.
 
-    A table calls :meth:`started` once, then :meth:`stake` if players bet, :meth:`choose` whenever this bot is to move,
-    :meth:`happened` for everything that happens, and :meth:`over` at the end. After that it may call :meth:`started`
-    again, for the next match. In a match that is resumed a new object plays on, and is not told the earlier events.
+    A table calls :meth:`started` once, :meth:`stake` if players bet, :meth:`choose` on each turn of this bot,
+    :meth:`happened` for each event, and :meth:`over` at the end. Then it may call :meth:`started` again for another
+    match. In a resumed match a new object plays on, without receiving the earlier events.
 
-    A bot is given views: its own dice and public facts, and nothing else. It may take its time, but a table may play a
-    default move instead of waiting. An illegal move, or an exception, is an error of the bot.
+    A bot receives views: its own dice and public facts, and nothing else. A bot that takes too long may have a default
+    move played for it. An illegal move or an exception is the bot's fault.
     """
 
     def started(self, ruleset: Ruleset, seat: int, players: int) -> None:  # noqa: B027 - optional
-        """Learn the rules, the seat of this bot and the number of seats."""
+        """Receive the rules, this bot's seat and the number of seats."""
 
     @abstractmethod
     def choose(self, view: View) -> Move:
-        """Return a legal move. Asked only when it is this bot's turn, so ``view.legal`` is not empty.
+        """Return a legal move. Called only on this bot's turn, so ``view.legal`` is not empty.
 
-        ``view.state`` is the public state, with the bids of the round; ``view.hand`` are this bot's own dice.
+        ``view.state`` is the public state with the bids of the round; ``view.hand`` contains this bot's own dice.
         """
 
     def stake(self, funds: int, tickets: int) -> Stake:
-        """Return the stake on one's own victory, out of these coins and run tickets. By default, nothing."""
+        """Return a bet on this bot's victory, out of these coins and run tickets. The default is to bet nothing."""
         return Stake(0)
 
     def happened(self, event: Event) -> None:  # noqa: B027 - optional
-        """Learn one event of the match. The bot's own moves are events, too."""
+        """Receive one event of the match. The bot's own moves cause events, too."""
 
     def over(self, places: tuple[tuple[int, ...], ...]) -> None:  # noqa: B027 - optional
-        """Learn the seats by place, the best first."""
+        """Receive the final places: the seats on each place, best first."""
 
 
 def is_good_to_be_right(ruleset: Ruleset) -> bool:
-    """Whether the aim is to be right: the wrong one loses a die that is wanted, or the right one puts one away."""
+    """Return whether being right pays: the loser of a call loses a die it wants, or the right side sheds one."""
     return (ruleset.verdict == "right-side-discards") == (ruleset.goal == "first-out")
 
 
 def weigh(
     view: View, bids: Sequence[Bid], calls: Sequence[Move], trust: float = 0.0
 ) -> tuple[list[float], list[float]]:
-    """Return the weight of each bid and of each call: the chance to be right, or to be wrong where that is the aim.
+    """Return the weight of each bid and each call: the probability to be right, or to be wrong if that is the aim.
 
-    :param calls: liar, exact, and the sides to take.
-    :param trust: how far a bid counts as evidence: 0 not at all, 1 as if its bidder were sure to have a die that
-        stands for it.
+    :param calls: liar, exact, or the sides to take.
+    :param trust: how much a bid counts as evidence, from 0 (not at all) to 1 (its bidder certainly has a die that
+        counts for it).
     """
     state, hand = view.state, view.hand
     unknown = sum(state.dice) - len(hand)
@@ -70,7 +70,7 @@ def weigh(
     table = rows(hand, unknown, counting)
     try:
         bidding = [table[bid.face][bid.quantity] for bid in bids]
-    except IndexError:  # bids of more dice than there are, where one has to be made
+    except IndexError:  # some bid exceeds the dice in play, which happens if the player must bid
         bidding = [in_row(table[bid.face], bid.quantity) for bid in bids]
     calling = []
     if calls and state.bids:
@@ -91,11 +91,11 @@ def weigh(
 
 
 class RandomPlayer(Player):
-    """``random``: any legal move.
+    """``random``: plays any legal move.
 
-    It draws a kind of move first: most legal moves are bids, so it would hardly ever call otherwise.
+    It draws the kind of move first. Most legal moves are bids, so a plain draw would hardly ever call.
 
-    :param rng: its only source of randomness; the same generator and views give the same moves.
+    :param rng: the only source of randomness; equal generators and views yield equal moves.
     """
 
     def __init__(self, rng: Random) -> None:
@@ -109,13 +109,13 @@ class RandomPlayer(Player):
 
 
 class HousePlayer(Player):
-    """A bot that plays dice with powers by :mod:`p2pdice.players.tactics`; how it bids and calls is its own.
+    """A bot that plays dice with powers by :mod:`p2pdice.players.tactics`. Subclasses decide how to bid and call.
 
-    :param rng: its only source of randomness; the same generator and views give the same moves.
+    :param rng: the only source of randomness; equal generators and views yield equal moves.
     """
 
     AUDACITY = 0.5
-    """How often it opens a round with the highest bid listed if it is immune, as an accusation would not count."""
+    """The probability of opening with the highest listed bid while immune, when an accusation would be void."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -136,20 +136,20 @@ class HousePlayer(Player):
                 if view.seat in motes.immune and self._rng.random() < self.AUDACITY:
                     return listed[-1]
             elif standing.seat in motes.immune and LIAR in listed:
-                return LIAR  # the raise that follows is due anyway, and this spends the immunity
+                return LIAR  # a raise is due in any case, and the call uses up the immunity
         bids = [move for move in listed if type(move) is Bid]
         return self.bid_or_call(view, bids, listed[len(bids) :])
 
     @abstractmethod
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
-        """Return one of these moves; ``calls`` are liar and exact, or the sides to take."""
+        """Return one of these moves. ``calls`` are liar and exact, or the sides to take."""
 
     def choose_power(self, view: View, moves: Sequence[Move]) -> Move:
-        """Return one of these moves in a window, as an answer, or to lose or crown a die."""
+        """Return one of these moves, for a window, an answer, or a die to lose or crown."""
         return choose_power(view, moves, self._rng)
 
     def power_before_bidding(self, view: View, powers: Sequence[Power]) -> Power | None:
-        """Return the power to play before one's own bid or call; None for none."""
+        """Return the power to play before bidding or calling, or None."""
         return wanted_power(view, powers, self._rng)
 
     def stake(self, funds: int, tickets: int) -> Stake:
@@ -158,7 +158,7 @@ class HousePlayer(Player):
 
 
 class CautiousPlayer(HousePlayer):
-    """``cautious``: the safest raise, the lowest of several; calls when the call is likelier right than that raise."""
+    """``cautious``: makes the lowest of the safest raises, or a call if that is more probable."""
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         bidding, calling = weigh(view, bids, calls)
@@ -168,12 +168,12 @@ class CautiousPlayer(HousePlayer):
 
 
 class PressPlayer(HousePlayer):
-    """``press``: the highest bid that is still likely; calls when the call is likelier right than that bid."""
+    """``press``: makes the highest bid that is still likely, or a call if that is more probable."""
 
     OPENING: Final = 0.75
-    """The least chance to stand with which it opens."""
+    """The minimum probability of an opening bid."""
     RAISE: Final = 0.70
-    """The least chance to stand with which it raises. If no raise has it, it makes the safest one."""
+    """The minimum probability of a raise. If no raise reaches it, the bot makes the safest one."""
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         bidding, calling = weigh(view, bids, calls)
@@ -181,7 +181,7 @@ class PressPlayer(HousePlayer):
         weight, bid = -1.0, None
         if bids:
             least = min(self.RAISE if view.state.bids else self.OPENING, max(bidding))
-            # The likeliest bid of the highest quantity; among equals that of the highest face.
+            # The highest quantity; among its bids the most probable, then the one with the highest face.
             likely = [
                 (move.quantity, chance, move.face)
                 for move, chance in zip(bids, bidding, strict=True)
@@ -193,18 +193,18 @@ class PressPlayer(HousePlayer):
 
 
 class OddsPlayer(HousePlayer):
-    """``odds``: the likeliest of raises and calls, with some trust in the standing bid, and a bluff now and then."""
+    """``odds``: makes the most probable raise or call, trusts the standing bid a little, and sometimes bluffs."""
 
     TRUST: Final = 0.35
-    """How far a bid counts as evidence: see :func:`weigh`."""
+    """How much a bid counts as evidence: see :func:`weigh`."""
     BLUFF: Final = 0.15
-    """How often it draws any bid that it dares to make: mostly a bluff."""
+    """How often it draws among all bids above :attr:`NERVE`, most of them bluffs."""
     NERVE: Final = 0.25
-    """The least chance to stand that a bluff may have."""
+    """The minimum probability of a bluff."""
     SURE: Final = 0.8
-    """It does not bluff where a call is at least so likely to be right."""
+    """It does not bluff if a call is right with at least this probability."""
     NEAR: Final = 0.02
-    """Moves less than this below the likeliest are as good."""
+    """Moves whose weight is less than this below the highest count as equally good."""
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         bidding, calling = weigh(view, bids, calls, self.TRUST)

@@ -1,16 +1,16 @@
-"""``mind``: guesses the hands of the others from their bids, and plays rounds out in its head before it moves.
+"""``mind`` infers the hands of other players from their bids, and simulates the rest of the round before each move.
 
 How it chooses a bid or a call::
 
-    bids of the round ──┐
-    how each has bid ───┼──▶ beliefs on hands ──▶ worlds: hands and ways to bid, drawn together
-                        │                               │
-    each promising move ──▶ the round is played out in every world ──▶ dice left ──▶ chance to win
+    bids of the round ────┐
+    each player's habits ─┼──▶ beliefs about hands ──▶ worlds: hands and ways to bid, drawn together
+                          │                               │
+    each promising move ──▶ the round is played out in every world ──▶ dice left ──▶ probability of winning
 
 =================================  ===============================================================================
 :mod:`p2pdice.players.bidders`     the moves that the engine allows in a round, hands, and models of bidders
-:mod:`p2pdice.players.playouts`    beliefs on the others, and rounds played out to compare moves
-:mod:`p2pdice.players.tactics`     dice with powers, and the chance to win with the dice that are left
+:mod:`p2pdice.players.playouts`    beliefs about other players, and rounds played out to compare moves
+:mod:`p2pdice.players.tactics`     dice with powers, and the probability of winning with the remaining dice
 =================================  ===============================================================================
 """
 
@@ -34,16 +34,16 @@ from p2pdice.views import View
 
 
 class MindPlayer(HousePlayer):
-    """``mind``: see the module.
+    """``mind``: infers hands and simulates rounds, as the module describes.
 
-    :param rng: its only source of randomness; the same generator, views and events give the same moves.
+    :param rng: the only source of randomness; equal generators, views and events yield equal moves.
     """
 
-    AUDACITY = 0.0  # it works out how high an immune player can bid
+    AUDACITY = 0.0  # the simulation finds out how high an immune player can bid
     HANDS: Final = 40
-    """How many hands of each other player it weighs."""
+    """The maximum number of hands considered for each other player."""
     HANDS_IN_ALL: Final = 160
-    """No more than this of all others together."""
+    """The maximum number of hands considered for all other players together."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__(rng)
@@ -52,7 +52,7 @@ class MindPlayer(HousePlayer):
 
     def _forget(self) -> None:
         self.habits: defaultdict[int, Habits] = defaultdict(Habits)
-        """By seat: how the others seem to bid."""
+        """The observed bidding habits, by seat."""
         self._begun: tuple[tuple[int, ...], tuple[int, ...], bool, int] | None = None
         self._bids: list[PlacedBid] = []
         self._call: tuple[int, Action] | None = None
@@ -144,7 +144,7 @@ class MindPlayer(HousePlayer):
         return self._round
 
     def _beliefs(self, view: View, round_: ImaginedRound) -> Mapping[int, Belief]:
-        """Return the hands that the others may hold after all bids so far."""
+        """Return beliefs about the other players' hands by seat, given all bids of the round so far."""
         state = view.state
         counting = round_.counting(state.bids[0].face if state.bids else 0)
         key = (state.round, state.dice, state.live, view.hand)

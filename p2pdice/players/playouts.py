@@ -1,12 +1,12 @@
-"""The beliefs of ``mind`` about the others, and how it plays a round out in its head for each promising move.
+"""The beliefs of ``mind`` about other players, and its simulation of a round for each promising move.
 
-*How somebody bids* is a distribution over the models of :mod:`p2pdice.players.bidders`. Every showdown shows the hands
-with which the bids of the round were made, and so how likely each model was to make them.
+*Habits* are a distribution over the models of :mod:`p2pdice.players.bidders`. Each showdown reveals the hands behind
+the bids of the round, and so the probability with which each model would have made these bids.
 
-In a *world* every other player has a hand and a way to bid. The others follow their models. When the turn comes back to
-this bot, it may not look at the world. It makes the move that is best over all worlds that lead to the same standing
-bid. All moves are tried in the same worlds, and moves that do badly in the first worlds are dropped. The effort is
-bounded by a number of replies, not by a time, so that the same seed gives the same moves.
+A *world* assigns a hand and a model to every other player, who then follows the model. When the turn comes back to this
+bot, the bot may not look at the world: it makes the move that is best over all worlds with the same standing bid. All
+moves are tried in the same worlds, and moves that do badly in the first worlds are dropped. The effort is limited by a
+number of replies rather than by time, so equal seeds yield equal moves.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from p2pdice.views import View
 
 
 class Habits:
-    """How likely it is that a seat bids like each of the models."""
+    """The probabilities with which a seat bids like each of the models."""
 
     MEMORY: Final = 0.97
-    """The part of the evidence that still counts one showdown later."""
+    """The factor by which evidence loses weight with each showdown."""
     LEAST: Final = 0.02
-    """Models less likely than this are left out."""
+    """Less probable models are ignored."""
 
     def __init__(self) -> None:
         self._logs = [log(chance) for chance in PRIOR]
@@ -56,7 +56,7 @@ class Habits:
         self.likely: tuple[tuple[Bidder, float], ...] = tuple(zip(BIDDERS, PRIOR, strict=True))
 
     def learn(self, decisions: Sequence[tuple[Held, Turn, Action]]) -> None:
-        """Learn from the decisions of this seat in a round, now that its hand is known."""
+        """Update the probabilities from the seat's decisions in a round, now that its hand is known."""
         logs = [self.MEMORY * value for value in self._logs]
         for held_, turn, action in decisions:
             anything = SLIP * ANYHOW.likelihood(held_, turn, action)
@@ -73,12 +73,12 @@ class Habits:
 
 
 class Belief:
-    """The hands that a seat may hold in this round, each with a way in which it may bid.
+    """The hands that a seat may hold in this round, each combined with each probable model.
 
     :param number: dice of this seat.
     :param dice: dice in play.
     :param counting: how dice count.
-    :param hands: how many hands are drawn, for its bids to weight them.
+    :param hands: number of hands to draw, which the seat's bids then weight.
     """
 
     def __init__(self, number: int, dice: int, counting: Counting, habits: Habits, hands: int, rng: Random) -> None:
@@ -106,29 +106,29 @@ class Belief:
         ]
 
     def draw(self, number: int) -> list[tuple[Held, Bidder]]:
-        """Draw this many hands by their weights, each with a way to bid."""
+        """Draw ``number`` hands by weight, each with a model."""
         if self._pairs:
             return self._rng.choices(self._pairs, cum_weights=list(accumulate(self._weights)), k=number)
         bidders = self._rng.choices(self._bidders, self._chances, k=number)
         return [(self._hand(), bidder) for bidder in bidders]
 
 
-# Playing out
+# Simulation
 
 
 class Playout(NamedTuple):
-    """The state of a round that is played out, as far as the next moves depend on it."""
+    """The part of a simulated round's state on which the next moves depend."""
 
     bid: Action
     bidder: int
     immune: frozenset[int]
-    """Seats whose next accuser has to raise instead."""
+    """Seats against which the next accusation is void."""
     made: Made
-    """Bids that may not be made again."""
+    """Bids that may not be repeated."""
 
 
 class World:
-    """Hands that the others may hold, and how they bid with them."""
+    """Possible hands of all players, and the models by which the others bid."""
 
     __slots__ = ("bidders", "counts", "helds", "replies", "whims")
 
@@ -142,16 +142,16 @@ class Thought:
     """The search for one move."""
 
     STEPS: Final = ((40, 12, 2), (8, 16, 2), (3, 32, 2))
-    """For each step: how many of the best moves so far are kept, in how many more worlds they are tried, and how often
-    the turn can come back to this bot with a choice.
+    """The search in steps: how many of the best moves to keep, in how many more worlds to try them, and how often the
+    turn may come back to this bot with a choice.
     """
     EFFORT: Final = 2_500
-    """No step is begun after this many replies of others."""
+    """No further step starts after this many simulated replies."""
     LONG_STEPS: Final = ((40, 2, 0), (10, 2, 0), (5, 3, 1), (4, 4, 1), (3, 8, 1), (3, 8, 1))
-    """The same where no bid may be repeated: there many replies follow before somebody calls."""
+    """The steps where no bid may be repeated. There, many replies follow before somebody calls."""
     LONG_EFFORT: Final = 800
     ALIKE: Final = 0.004
-    """Chances to win that differ by less are alike: it draws among such moves."""
+    """Moves whose probability of winning differs by less count as equal, and one of them is drawn."""
 
     def __init__(self, view: View, round_: ImaginedRound, beliefs: Mapping[int, Belief], rng: Random) -> None:
         self.view, self.round, self.rng, self.beliefs = view, round_, rng, beliefs
@@ -166,11 +166,11 @@ class Thought:
         self.immune = frozenset(state.motes.immune) if state.motes is not None else frozenset()
         self._shares: dict[tuple[int, int, bool, Action, tuple[int, ...]], float] = {}
         self._called: dict[int, float] = {}
-        """The chance after a call by bid, call, dice that count, caller and bidder, where nobody takes sides."""
+        """The probability of winning after a call without sides, by bid, call, count, caller and bidder."""
         self._turns: dict[int, Turn] = {}
-        """By the standing bid, the seat and the opening, where no bid counts as made."""
+        """Turns by standing bid, seat and opening, with no bids excluded as made before."""
         self._lefts: dict[tuple[int, Made, bool], Turn] = {}
-        """The same by the bids that were made, and whether there may be a call: without those bids."""
+        """Turns without the bids made before, by the key of ``_turns``, those bids, and whether calls are allowed."""
         self.played = 0
 
     # Worlds
@@ -190,7 +190,7 @@ class Thought:
     # Calls
 
     def called(self, world: World, caller: int, bidder: int, standing: Action, call: Action) -> float:
-        """Return this bot's chance to win the match after a call."""
+        """Return this bot's probability of winning the match after a call."""
         if self.round.ruleset.siding:
             return self._called_with_sides(world, caller, bidder, standing, call)
         key = (((standing * 2 + call) * 256 + world.counts[standing % 8]) * 16 + caller) * 16 + bidder
@@ -219,10 +219,10 @@ class Thought:
             chance = self._shares[key] = share(self.round.ruleset, dice, self.round.live, self.me)
         return chance
 
-    # Playing out
+    # Simulating rounds
 
     def bid(self, action: Action, worlds: Sequence[World], first: int, depth: int, table: Playout) -> float:
-        """Return the sum over the worlds of this bot's chance to win, after this bot bids on ``table``."""
+        """Return the sum over ``worlds`` of this bot's probability of winning after it bids ``action`` on ``table``."""
         me, following, turn_of = self.me, self.round.following, self.round.turn
         tracks, turns, lefts = self.tracks, self._turns, self._lefts
         opened = self.round.opening(first)
@@ -269,7 +269,7 @@ class Thought:
         return total
 
     def _mine(self, table: Playout, group: list[World], first: int, depth: int) -> float:
-        """Return the same sum where the turn comes back to this bot, at the same bid in all these worlds."""
+        """Return the same sum as :meth:`bid` when it is this bot's turn, at the same bid in all worlds of ``group``."""
         me = self.me
         may_call = table.bidder not in table.immune
         turn = self.round.turn(me, table.bid, first, table.made, may_call)

@@ -1,7 +1,7 @@
-"""How house players play dice with powers: what each mote is worth to them, and when they want to play it.
+"""How house players use dice with powers: what each mote is worth to them, and when they play it.
 
-The simple ones follow rules of thumb, which look one step ahead and know only the view. ``mind`` tries each move as if
-nobody answered, and compares the strength of all players, counted in dice.
+The simple ones follow rules of thumb that look one step ahead and use only the view. ``mind`` tries each move under the
+assumption that nobody answers, and compares the strengths of all players, measured in dice.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from p2pdice.state import Expect, Mischief, State
 from p2pdice.views import View
 
 RESTRAINT: Final = 0.4
-"""How often a simple bot saves a die that only hurts somebody else."""
+"""How often a simple bot keeps a die that would only harm another player."""
 ALONE: Final = 0.8
-"""The part of its worth that is left of a die that needs a target, while no other die is in the graveyard."""
+"""The factor on a die that needs a die as target, while the graveyard holds no other die."""
 SHIELD: Final = 0.6
-"""The worth of immunity, in dice, to the player who leads the bidding next."""
+"""The value of immunity, in dice, to the next leader."""
 SPARE_SHIELD: Final = 0.1
-"""The worth of immunity, in dice, to everybody else."""
+"""The value of immunity, in dice, to any other player."""
 BARRED: Final = 0.5
-"""The part of its worth that is left of a die that may not be played for now."""
+"""The factor on a die that may not be played for now."""
 STEEP: Final = 2.0
-"""A player's strength is the number of dice to this power: twice the dice are worth more than twice as much."""
+"""The exponent from dice to strength: twice the dice are worth more than twice as much."""
 
 # What each mote is worth
 
@@ -42,23 +42,23 @@ def _never(_view: View, _move: Power, _worth: int, _rng: Random) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoteWorth:
-    """What one mote is worth to the house players."""
+    """The value of one mote to the house players."""
 
     worth: int
-    """How much this die is worth in one's graveyard, beside the other motes."""
+    """The value to simple bots of a die in the graveyard that they may play, relative to other motes."""
     in_dice: float = 0.0
-    """The same to ``mind``: counted in dice of a cup."""
+    """The same value to ``mind``, in dice of a cup."""
     copies: float = 0.0
-    """The part of the worth of the best die in the cup that it adds."""
+    """The share that the die adds of the value of the best die in the cup."""
     saves: bool = False
-    """Whether it is worth something to a player without a die in the cup."""
+    """Whether the die has value for a player whose cup is empty."""
     appeal: Callable[[View, Power, int, Random], float] = _never
-    """How much a simple bot wants this move in a window, 0 for not at all: from its view, the move, the worth of the
-    target die (0 without one) and its generator."""
+    """How much a simple bot wants this move in a window; 0 means not at all. The arguments are the bot's view, the
+    move, the value of the target die (0 without one) and the bot's generator."""
 
 
 def _needs_shield(view: View) -> bool:
-    """Whether the player is to lead the bidding next, and an accusation would still count."""
+    """Return whether the player leads the bidding next and is not immune yet."""
     state, seat = view.state, view.seat
     assert state.motes is not None
     leads_next = state.leader if state.phase == "sunset" else state.motes.successor
@@ -66,7 +66,7 @@ def _needs_shield(view: View) -> bool:
 
 
 def _light(_view: View, _move: Power, worth: int, _rng: Random) -> float:
-    # Nothing is worth more than a die in the cup, and it may keep its player alive.
+    # Nothing is worth more than a die in the cup, which may even keep its player in the game.
     return 10 + worth / 10
 
 
@@ -81,7 +81,7 @@ def _neutral(view: View, move: Power, _worth: int, _rng: Random) -> float:
     lasting = POWERS[target.mote].lasting
     if lasting is not None and lasting.voids_accusations:
         return 4 if _needs_shield(view) else 0
-    # It then brings another die back.
+    # The swapped die can then take another die back.
     others = any(buried.die != move.die for buried in motes.graveyard)
     return 8 if WORTH[target.mote].saves and others else 0
 
@@ -106,7 +106,7 @@ def _dark(view: View, move: Power, worth: int, rng: Random) -> float:
 
 WORTH: Final[Mapping[Mote, MoteWorth]] = MappingProxyType(
     {
-        "light": MoteWorth(worth=6, in_dice=0.9, saves=True, appeal=_light),  # the most, as it brings a die back
+        "light": MoteWorth(worth=6, in_dice=0.9, saves=True, appeal=_light),  # the highest, since it regains a die
         "grey": MoteWorth(worth=5, in_dice=0.5, appeal=_grey),
         "neutral": MoteWorth(worth=3, copies=0.9, appeal=_neutral),
         "blue": MoteWorth(worth=4, in_dice=0.3),
@@ -119,9 +119,9 @@ WORTH: Final[Mapping[Mote, MoteWorth]] = MappingProxyType(
 
 
 def choose_power(view: View, moves: Sequence[Move], rng: Random) -> Move:
-    """Return the move to make where dice can only be played, lost or crowned.
+    """Return the move for a window, an answer, or a die to lose or crown.
 
-    :param moves: the listed moves; there is at least one.
+    :param moves: the listed moves, at least one.
     """
     motes = view.state.motes
     assert motes is not None
@@ -136,18 +136,18 @@ def choose_power(view: View, moves: Sequence[Move], rng: Random) -> Move:
 
 
 def wanted_power(view: View, powers: Sequence[Power], rng: Random) -> Power | None:
-    """Return the most wanted of these plays; None if it is better to keep all dice."""
+    """Return the most wanted of these plays, or None if keeping all dice is better."""
     wanted = [(appeal, move) for move in powers if (appeal := _appeal(view, move, rng)) > 0]
     return max(wanted, key=lambda pair: pair[0])[1] if wanted else None
 
 
 def is_about_powers(moves: Sequence[Move]) -> bool:
-    """Whether these listed moves are for :func:`choose_power`: a window, an answer, a die to lose or to crown."""
+    """Return whether the listed moves are for :func:`choose_power`: a window, an answer, a die to lose or crown."""
     return isinstance(moves[-1], Pass | Lose | Crown)
 
 
 def _hurts(view: View, motes: Mischief) -> bool:
-    """Whether the top of the stack is aimed at this player: a seat, an effect or a die that it may still play."""
+    """Return whether the top of the stack targets this player, or an effect or buried die of this player."""
     target = motes.stack[-1].target
     if isinstance(target, int):
         return target == view.seat
@@ -157,7 +157,7 @@ def _hurts(view: View, motes: Mischief) -> bool:
 
 
 def _appeal(view: View, move: Power, rng: Random) -> float:
-    """Return how much a play is wanted in a window; 0 for not at all."""
+    """Return how much a simple bot wants a play in a window; 0 means not at all."""
     worth = WORTH[move.target.mote].worth if isinstance(move.target, Die) else 0
     return WORTH[move.die.mote].appeal(view, move, worth, rng)
 
@@ -166,12 +166,12 @@ def _appeal(view: View, move: Power, rng: Random) -> float:
 
 
 def best(state: State, seat: int, moves: Sequence[Move]) -> Move:
-    """Return the move after which this seat has the best chance to win; among equals the last, which is to pass."""
+    """Return the move with the best chance for this seat to win; among equals the last, which is to pass."""
     return max(reversed(moves), key=lambda move: _chance(apply(state, Play(seat, move))[0], seat))
 
 
 def better_than_none(state: State, seat: int, powers: Sequence[Power]) -> Power | None:
-    """Return the best power to play; None if it is as good to play none."""
+    """Return the best power to play, or None if playing none is at least as good."""
     now = _chance(state, seat)
     chances = [(_chance(apply(state, Play(seat, power))[0], seat), power) for power in powers]
     chance, power = max(chances, key=lambda pair: pair[0])
@@ -179,7 +179,7 @@ def better_than_none(state: State, seat: int, powers: Sequence[Power]) -> Power 
 
 
 def _chance(state: State, seat: int) -> float:
-    """Return roughly how likely a seat is to win once the stack has resolved and nobody has answered."""
+    """Estimate a seat's probability of winning after the stack has resolved without answers."""
     motes = state.motes
     if motes is not None and motes.stack:
         if state.awaits is Expect.ROLL:
@@ -193,7 +193,7 @@ def _chance(state: State, seat: int) -> float:
 
 
 def strength(state: State, seat: int) -> float:
-    """Return the strength of a player, in dice. Without a die in the cup only a die that saves is worth anything."""
+    """Return a player's strength in dice. With an empty cup, only dice that save the player count."""
     motes = state.motes
     assert motes is not None
     if seat not in state.live:
@@ -214,7 +214,7 @@ def strength(state: State, seat: int) -> float:
 
 
 def share(ruleset: Ruleset, dice: Sequence[float], live: Sequence[int], me: int) -> float:
-    """Return roughly how likely ``me`` is to win with these dice left."""
+    """Estimate the probability that ``me`` wins with these dice left."""
     if ruleset.goal == "first-out":
         done = [seat for seat in live if dice[seat] <= 0]
         if done:

@@ -1,10 +1,10 @@
-"""Rounds of classic between two players with at most three dice each: solved, and how to play them.
+"""Solved rounds of classic between two players with at most three dice each, and a player that uses them.
 
-- :mod:`~p2pdice.solved.policy`: the rounds, the tables that come with the package, and a player who plays by them
-- :mod:`~p2pdice.solved.solve`: counterfactual regret minimisation; it needs numpy
-- :mod:`~p2pdice.solved.exploitability`: the most that anybody can win against a policy, worked out another way
+- :mod:`~p2pdice.solved.policy`: the rounds, the policies shipped with the package, and the player
+- :mod:`~p2pdice.solved.solve`: counterfactual regret minimisation, which requires numpy
+- :mod:`~p2pdice.solved.exploitability`: the most that an opponent can win against a policy, computed independently
 
-``python -m p2pdice.solved`` makes the tables and says how good they are.
+``python -m p2pdice.solved`` computes the policies and reports their quality.
 """
 
 from __future__ import annotations

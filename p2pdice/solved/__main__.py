@@ -1,10 +1,10 @@
-"""Solve the tables, write them beside this module, and say how good they are.
+"""Solve the tables, write their policies beside this module, and print how good they are.
 
     python -m p2pdice.solved [--tables 1-1 1-2 …] [--iterations 500] [--check]
 
-A table's name is the opener's number of dice, then the responder's. Solving needs numpy (the extra ``vector``), and
-some ten minutes for all nine tables. ``--check`` solves nothing, but checks the files: it
-ends with 1 if one of them gives away more than it should.
+A table is named by the opener's number of dice, then the responder's. Solving requires numpy (the extra ``vector``)
+and takes about ten minutes for all nine tables. With ``--check`` nothing is solved: the existing files are checked, and
+the exit status is 1 if one of them gives away more than it should.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from p2pdice.solved.exploitability import bounds
 from p2pdice.solved.policy import MOST, beginning, file_name, pack, policy, sequences
 
 WORST: Final = 0.0025
-"""The largest share of rounds that a policy may give away to a best response."""
+"""The largest acceptable exploitability: the share of rounds that a policy gives away to a best response."""
 TABLES: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, MOST + 1), repeat=2)]
 
 
 def solve(opener: int, responder: int, iterations: int) -> None:
-    from p2pdice.solved.solve import Solver  # it needs numpy, which a check does without
+    from p2pdice.solved.solve import Solver  # requires numpy, which --check does not need
 
     solver = Solver(beginning(opener, responder))
     for _ in range(iterations):

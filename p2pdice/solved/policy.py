@@ -1,17 +1,17 @@
-"""The solved tables: the rounds, the form of their policies on the disk, and a player who plays by them.
+"""The solved tables: their rounds, the file format of their policies, and a player that uses them.
 
-Rounds come from the engine: a match is played up to the beginning of one, and the bid sequences are the moves that the
-engine lists. It lists bids up to the dice in play. Higher ones are legal, but certainly false.
+Rounds come from the engine: a match is played up to the start of one, and the moves that the engine lists span the bid
+sequences. The engine lists bids up to the dice in play. Higher bids are legal, but certainly false.
 
-A table is named by the dice of the player who opens the round and those of the other. Its file is compressed by zlib.
-It has an entry for each sequence of bids after which the player on turn does not call with every hand::
+A table is named by the dice of the player who opens the round and those of the other player. Its file is compressed by
+zlib, and has an entry for each sequence of bids after which some hand does not always call::
 
-    the number of bids, a byte for each            a bid is 6 * (quantity - 1) + face
+    the number of bids, and one byte for each      a bid is 6 * (quantity - 1) + face
     the length of the rest, 2 bytes
     for each hand that does not always call: its number, the number of moves, and each move with its weight
 
-A hand's number is its place in :func:`hands`; as a move, 0 is a call. Weights are 1 to 255.
-Without an entry the policy calls. Most of these places are never reached, as the player has bid otherwise before.
+A hand's number is its index in :func:`hands`. As a move, 0 is a call. Weights are 1 to 255. Without an entry the policy
+calls; most such situations never arise, because the player's own policy avoids the bids that lead there.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from p2pdice.state import State
 from p2pdice.views import View
 
 MOST: Final = 3
-"""The most dice in a cup at the tables that are solved."""
+"""The most dice in a cup of a solved table."""
 OPENER: Final = 0
 """The seat that opens the round."""
 RESPONDER: Final = 1
 
 
 def beginning(opener: int, responder: int) -> State:
-    """Return the state in which a round begins: seat 0 opens it with ``opener`` dice, and seat 1 has ``responder``.
+    """Return the state in which seat 0 opens a round with ``opener`` dice, and seat 1 has ``responder`` dice.
 
-    The loser of a round opens the next, so seat 1 loses its dice first, in a match that starts with one die more.
+    It is reached by a match that starts with one die more. The loser of a round opens the next one, so seat 1 loses
+    its dice first.
     """
     start = max(opener, responder) + 1
     state = new_match(PRESETS["classic"].with_options({"dice": str(start)}), 2)
@@ -64,7 +65,7 @@ def bids(state: State) -> Iterator[Bid]:
 
 
 def sequences(state: State) -> Iterator[tuple[Bid, ...]]:
-    """Yield every sequence of bids, of one bid or more, that can be made in the round that begins in this state."""
+    """Yield every non-empty sequence of bids that is possible in the round that starts in this state."""
     for bid in bids(state):
         after, _ = apply(state, Play(state.turn, bid))
         yield (bid,)
@@ -72,7 +73,7 @@ def sequences(state: State) -> Iterator[tuple[Bid, ...]]:
 
 
 def hands(number: int) -> dict[Hand, int]:
-    """Return every hand of ``number`` dice, and how many of the 6 ** ``number`` throws show it."""
+    """Return every hand of ``number`` dice with the number of throws, out of 6 ** ``number``, that show it."""
     return {
         hand: factorial(number) // prod(factorial(hand.count(face)) for face in FACES)
         for hand in combinations_with_replacement(FACES, number)
@@ -85,7 +86,7 @@ HEAVIEST: Final = 255
 """The weight of a move that is certain."""
 
 Weights = Mapping[Bid | Liar, int]
-"""How often to make each move, in proportion."""
+"""Relative frequencies of moves."""
 _CALL: Final[Weights] = {LIAR: 1}
 
 
@@ -103,9 +104,9 @@ def _numbered(dice: int) -> dict[Hand, int]:
 
 
 class Policy:
-    """How both players play one table.
+    """How both players of one table play.
 
-    :param packed: as :func:`pack` returns it.
+    :param packed: the bytes returned by :func:`pack`.
     """
 
     def __init__(self, opener: int, responder: int, packed: bytes) -> None:
@@ -120,9 +121,9 @@ class Policy:
             at = end
 
     def weights(self, bids: Sequence[Bid], hand: Hand) -> Weights:
-        """Return the weights of the moves after these bids, for this hand of the player on turn."""
+        """Return the weights of the moves after ``bids`` for the player whose turn it is and who holds ``hand``."""
         if any(bid.quantity > sum(self._dice) for bid in bids):
-            return _CALL  # no such bid is in a table, and none is true
+            return _CALL  # such a bid is certainly false, and no table has it
         entry = self._sequences.get(bytes(map(_number, bids)), b"")
         number = _numbered(self._dice[len(bids) % 2])[hand]
         at = 0
@@ -135,9 +136,9 @@ class Policy:
 
 
 def pack(opener: int, responder: int, policy: Mapping[tuple[Bid, ...], Mapping[Hand, Weights]]) -> bytes:
-    """Return the file of a table.
+    """Return the contents of a table's file.
 
-    :param policy: the weights of moves after each sequence of bids, by hand of the player on turn.
+    :param policy: the weights of moves by sequence of bids, then by hand of the player whose turn it is.
     """
     data = bytearray()
     for bids, by_hand in sorted(policy.items(), key=lambda item: bytes(map(_number, item[0]))):
@@ -153,31 +154,31 @@ def pack(opener: int, responder: int, policy: Mapping[tuple[Bid, ...], Mapping[H
 
 
 def file_name(opener: int, responder: int) -> str:
-    """Return the name of the file of a table, which lies beside this module."""
+    """Return the file name of a table's policy. The file is beside this module."""
     return f"{opener}-{responder}.policy"
 
 
 @cache
 def policy(opener: int, responder: int) -> Policy:
-    """Return the policy that comes with the package for these numbers of dice, 1 to 3 each."""
+    """Return the policy for these numbers of dice, 1 to 3 each, that is shipped with the package."""
     return Policy(opener, responder, resources.files(__package__).joinpath(file_name(opener, responder)).read_bytes())
 
 
 @lru_cache(maxsize=16)
 def is_classic(ruleset: Ruleset) -> bool:
-    """Whether rounds of two players are played as in classic: the dice at the start and the stakes do not matter."""
+    """Return whether rounds of two players follow the rules of classic; initial dice and stakes do not matter."""
     classic = PRESETS["classic"]
     return replace(ruleset, dice=classic.dice, stakes=classic.stakes) == classic
 
 
 def solved_move(view: View, rng: Random) -> Bid | Liar | None:
-    """Return a move of the policy, or None if the round that is bid in has not been solved.
+    """Return a move of the policy, or None if this round is not solved.
 
-    The policy wins the round as often as anybody can against the best opponent. It does the same for the match: the
-    loser of a round loses one die and opens the next, however it was lost, so only the chance to win the round counts.
+    The policy maximises the probability of winning the round against the best opponent. The same holds for the match:
+    the loser of a round loses one die and opens the next however the round ends, so only winning the round matters.
 
-    :param view: that of the player on turn, in the section of bidding.
-    :param rng: draws one of the moves that the policy mixes.
+    :param view: the view of the player whose turn it is to bid or call.
+    :param rng: draws among the moves that the policy mixes.
     """
     state = view.state
     if len(state.live) != 2 or max(state.dice) > MOST or not is_classic(state.ruleset):
@@ -189,7 +190,7 @@ def solved_move(view: View, rng: Random) -> Bid | Liar | None:
 
 
 class SolvedPlayer(OddsPlayer):
-    """Plays rounds that are solved by their policy, which nobody beats for long, and others like ``odds``."""
+    """Plays solved rounds by their policies, which no opponent can exploit by much, and all others like ``odds``."""
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         return solved_move(view, self._rng) or super().bid_or_call(view, bids, calls)

@@ -1,8 +1,8 @@
 """Counterfactual regret minimisation (CFR+) for one round: Tammelin, arXiv:1407.5042, with alternating updates.
 
-The round is kept level by level: level ``n`` has the sequences of ``n`` bids, in the order in which the engine lists
-them, so that the sequences that continue one lie side by side. Each array has a row for a sequence and a column for a
-hand of the player on turn there. Needs numpy.
+The round is stored level by level: level ``n`` has the sequences of ``n`` bids in the engine's order, so that the
+continuations of one sequence are adjacent. Arrays have one row per sequence, and one column per hand of the player
+to move after it. Requires numpy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Indices = npt.NDArray[np.intp]
 
 
 LEAST_REACH: Final = 0.003
-"""To save space, a policy leaves out sequences and hands that a player's own bids make less likely than this."""
+"""To save space, policies omit sequences and hands that the player's own bids make less probable than this."""
 
 
 class SequenceLevel:
@@ -37,16 +37,16 @@ class SequenceLevel:
             if made:
                 rows.setdefault(made[-1], []).append(row)
         self.by_bid = {bid: np.array(found, dtype=np.intp) for bid, found in rows.items()}
-        """The rows of those that end in a bid."""
+        """The rows of the sequences that end in each bid."""
         self.follow([])
 
     def follow(self, continued: list[int]) -> None:
-        """Set the row that each sequence of the next level continues; ascending."""
+        """Set, for each sequence of the next level, the row that it continues; ``continued`` is ascending."""
         self.continued: Indices = np.array(continued, dtype=np.intp)
         self._rows, self._starts = np.unique(self.continued, return_index=True)
 
     def total(self, following: Floats) -> Floats:
-        """Return for each row the sum over the rows of the next level that continue it."""
+        """Return, for each row, the sum of ``following`` over the rows of the next level that continue it."""
         sums = np.zeros((len(self.sequences), following.shape[1]))
         if len(self._rows):
             sums[self._rows] = np.add.reduceat(following, self._starts)
@@ -54,7 +54,7 @@ class SequenceLevel:
 
 
 def levels_of(state: State) -> list[SequenceLevel]:
-    """Return the bid sequences of the round that begins in this state; the first level has the empty one."""
+    """Return the bid sequences of the round that starts in this state; the first level has only the empty one."""
     levels = [SequenceLevel([()])]
     states = [state]
     while True:
@@ -67,9 +67,9 @@ def levels_of(state: State) -> list[SequenceLevel]:
 
 
 class Solver:
-    """The regrets and the average strategy of both players.
+    """The regrets and average strategies of both players.
 
-    :param state: the beginning of a round between seat 0, which opens it, and seat 1.
+    :param state: the start of a round between seat 0, which opens it, and seat 1.
     """
 
     def __init__(self, state: State) -> None:
@@ -78,9 +78,9 @@ class Solver:
         self._hands = [list(each) for each in throws]
         self._chances = [np.array(list(each.values())) / sum(each.values()) for each in throws]
         self.truth = {bid: self._truth(bid) for bid in bids(state)}
-        """By bid, and the hands of seats 0 and 1: 1 where it is true, -1 where it is false."""
+        """By bid, then by the hands of seats 0 and 1: 1 where the bid is true, and -1 where it is false."""
         self._raise_regrets, self._call_regrets = self._raises(), self._calls()
-        # The average strategy is in proportion to these two sums.
+        # The average strategy is proportional to these two sums.
         self._raised, self._called = self._raises(), self._calls()
         self._iterations = 0
 
@@ -91,20 +91,20 @@ class Solver:
         return np.where(np.array(true), 1.0, -1.0)
 
     def _raises(self) -> list[Floats]:
-        """Return zeros, level by level: a row for each sequence of the next one, by hands of the player who bids it."""
+        """Return zeros by level: a row for each sequence of the next level, a column for each hand of its bidder."""
         return [np.zeros((len(level.continued), self._width(n))) for n, level in enumerate(self._levels)]
 
     def _calls(self) -> list[Floats]:
-        """Return zeros, level by level: a row for each sequence, by hands of the player who may call it."""
+        """Return zeros by level: a row for each sequence, a column for each hand of the player who may call it."""
         return [np.zeros((len(level.sequences), self._width(n))) for n, level in enumerate(self._levels)]
 
     def _width(self, length: int) -> int:
         return len(self._hands[length % 2])
 
     def _strategy(self, length: int) -> tuple[Floats, Floats]:
-        """Return how likely each bid of the next level, and a call, is now: in proportion to the regrets.
+        """Return the current probabilities of each bid of the next level and of a call, proportional to the regrets.
 
-        Without regrets a player calls, or opens with any bid.
+        Where no regret is positive, the player calls, or opens with every bid equally often.
         """
         raising, calling = self._raise_regrets[length], self._call_regrets[length]
         level = self._levels[length]
@@ -121,7 +121,7 @@ class Solver:
             self._learn(player)
 
     def _learn(self, player: int) -> None:
-        """Update the regrets of one player, and add the strategy from before to its average."""
+        """Update one player's regrets, and add the player's previous strategy to its average."""
         other = 1 - player
         strategies = [self._strategy(length) for length in range(len(self._levels))]
         reach, own = self._chances[other][None], np.ones((1, self._width(player)))
@@ -153,9 +153,9 @@ class Solver:
             values = mean
 
     def _ends(self, length: int, player: int, reach: Floats) -> Floats:
-        """Return the value of a call after each sequence for the player, by hand.
+        """Return the player's value of a call after each sequence, by hand.
 
-        :param reach: the chance of each hand of the other player there.
+        :param reach: by sequence, the probability of each hand of the other player.
         """
         values = np.zeros((len(reach), self._width(player)))
         has_bid = length % 2 != player
@@ -165,9 +165,9 @@ class Solver:
         return values
 
     def policy(self) -> dict[tuple[Bid, ...], dict[Hand, Weights]]:
-        """Return the average strategy: the weights of moves after each sequence of bids, by hand of the player on turn.
+        """Return the average strategy: weights of moves by sequence of bids, then by hand of the player to move.
 
-        Sequences and hands that a player's own bids all but exclude are left out.
+        Sequences and hands that the player's own bids make improbable are omitted: see :data:`LEAST_REACH`.
         """
         policy: dict[tuple[Bid, ...], dict[Hand, Weights]] = {}
         own, other = (np.ones((1, self._width(length))) for length in (0, 1))
