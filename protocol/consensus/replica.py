@@ -224,6 +224,8 @@ class Replica:
             self.news.append(Learned(signed))
         if outcome is Outcome.FUTURE and slot in (Slot.WITNESS, Slot.END, Slot.ANY_STEP):
             self.ballot.branches.keep_for_later(history.check_signature(signed))
+        if outcome is Outcome.FUTURE and self.proven:
+            self._is_settled = False  # it may be signed behind a branch that nobody else has signed behind
         if outcome in (Outcome.FOREIGN, Outcome.LATE):
             self._put_aside(signed)
         return outcome

@@ -286,6 +286,25 @@ def test_messages_of_a_branch_that_is_not_followed_are_compared_too() -> None:
     assert not node.replica.history.goes_through(other.position)
 
 
+@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+def test_a_branch_with_one_signature_behind_it_is_followed_in_whatever_order_its_messages_come(
+    order: tuple[int, ...],
+) -> None:
+    """If they came last, two players once stayed on two branches, each the only one who had signed behind theirs."""
+    step = target("MOVE")
+    (cheat,) = step.owed
+    node, other = Node(step.step), Node(step.step)
+    quantity, face = str(due(step, cheat)[1]).split("x")
+    first, second = (said(step, cheat, Kind.MOVE, f"{int(quantity) + more}x{face}") for more in (0, 5))
+    other.give(second)
+    (author,) = other.position.owed
+    behind = said(other.position, author, Kind.MOVE, "liar")
+    for each in order:
+        node.give((first, second, behind)[each])
+    other.give(behind)
+    assert node.position.tip == other.position.tip
+
+
 def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
     step = target("COMMIT")
     node = Node(step.step)
