@@ -314,8 +314,9 @@ class YourTurn:
 
 @dataclass(frozen=True, slots=True)
 class ConcedeAccepted:
-    """The wish to concede is stored, and takes effect with the next message that this node owes. Told again after a
-    restart before that."""
+    """The wish to concede is stored, and takes effect with the next message that this node owes. If it has voted to go
+    on without somebody, that is behind the next LOCK, and until then it plays on by itself. Told again after a restart
+    before that."""
 
     awaited: tuple[PlayerInfo, ...] = ()
     """Players who have to go on first; none if it has taken effect."""

@@ -103,15 +103,14 @@ class Signer:
             if not isinstance(move, Stake):
                 raise IllegalMove("every player stakes something before the match, if only stake 0")
             self._view(position).wager(move)
-            self._stakes[position.step] = move
-            self._emit(StoreChoice(position.step, str(move)))
+            self._seal(position, move)
             return
         # Judged before it is signed: an illegal move must never carry our signature.
         apply(position.state, Play(position.seats.index(self._me), move))
         self._move = move
 
     def concede(self) -> None:
-        """Resign with the next message that this player owes."""
+        """Resign as soon as this player may, and choose nothing more until then."""
         if not self.is_conceding:
             self.is_conceding = True
             self._emit(StoreChoice(CONCESSION, str(Concede())))
@@ -126,6 +125,10 @@ class Signer:
             self._turn += 1
             self._move = None
             self._emit(Show(YourTurn(self._view(position), self._turn)))
+
+    def _seal(self, position: Position, stake: Stake) -> None:
+        self._stakes[position.step] = stake
+        self._emit(StoreChoice(position.step, str(stake)))
 
     def _view(self, position: Position) -> View:
         assert position.state is not None
@@ -166,10 +169,9 @@ class Signer:
         return awaits_others or (position.step + 1 == FORMED and not may_commit)
 
     def _statement(self, position: Position) -> Statement | None:
-        kind = position.kind
+        kind, may_resign = position.kind, self._replica.ballot.may_resign
         assert kind is not None
-        may_resign = _may_resign(position) and self._replica.ballot.may_resign
-        if self.is_conceding and (position.step < FORMED or may_resign):
+        if self.is_conceding and (position.step < FORMED or (may_resign and _is_cheap_to_resign(position))):
             return self._produce(Kind.RESIGN, position)
         try:
             return self._produce(kind, position)
@@ -214,13 +216,21 @@ class Signer:
     def secret(self, context: Context, purpose: str) -> bytes:
         return derive_secret(self._seed, context, purpose)
 
+    # An owner who concedes chooses nothing more. Where this player may not resign any more, as it has voted, anything
+    # legal does: a raise as low as it can be, and no stake. The others would wait for ever if they are too few to vote.
+
     def move(self, position: Position) -> str | None:
+        if self.is_conceding:
+            return str(self._view(position).legal[0])
         self._ask(position)
         return str(self._move) if self._move is not None else None
 
     def stake(self, position: Position) -> Stake | None:
         if position.step not in self._stakes:
-            self._ask(position)
+            if self.is_conceding:
+                self._seal(position, Stake(0))
+            else:
+                self._ask(position)
         return self._stakes.get(position.step)
 
     def sealed(self, context: Context) -> Stake | None:
@@ -235,8 +245,8 @@ class Signer:
         return self._history.countersignatures()
 
 
-def _may_resign(position: Position) -> bool:
-    # Where it costs the others little: a showdown is opened first. Nobody leaves at a LOCK.
+def _is_cheap_to_resign(position: Position) -> bool:
+    # To the others: a showdown is opened first. Nobody leaves at a LOCK.
     assert position.kind is not None
     stage = RULES[position.kind].stage
     return stage is not Stage.LOCK and (stage is not Stage.OPEN or position.purpose in ROLLS)

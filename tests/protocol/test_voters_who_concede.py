@@ -1,0 +1,100 @@
+"""A player who has voted may not resign before the next root (SPEC.md §6, line 2). If they concede, their program goes
+on for them until then."""
+
+from __future__ import annotations
+
+from p2pdice.moves import Stake
+from p2pdice.rulesets import PRESETS
+from p2pdice.state import Exit
+from protocol.consensus.position import Purpose
+from protocol.consensus.verifier import verify
+from protocol.events import ConcedeAccepted
+from protocol.match.effects import Conceded, Ticked
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Signed
+from tests.simulation.world import World
+
+CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
+STAKES = CLASSIC.with_options({"stakes": "yes"})
+HURRIED = Patience(5, 5)
+
+
+def signed_by(world: World, me: int, kind: Kind) -> list[Signed]:
+    """Return what a node has signed of a kind, in the order of its store."""
+    messages = (*world.machines[me].disk, *world.machines[me].unwritten)
+    return [each for each in messages if (each.message.author, each.message.kind) == (me, kind)]
+
+
+def vote_alone(world: World, me: int) -> int:
+    """Let one node alone find that patience is over with who is missing; return the root that it has voted on."""
+    machine = world.machines[me]
+    for _ in range(20):
+        assert machine.wake is not None
+        world.now = max(world.now, machine.wake)
+        machine.wake = None
+        world.feed(me, Ticked())
+        if signed_by(world, me, Kind.ABSENT):
+            return machine.match.history.position.root
+    raise AssertionError("it does not vote")
+
+
+def assert_conceded(world: World, me: int, root: int) -> None:
+    """Assert that all have come to one end, and that a player resigned once, behind a later root than this."""
+    assert len({machine.match.history.position.tip for machine in world.machines}) == 1
+    assert {verify(machine.transcript).verdict for machine in world.machines} == {"fair"}
+    history = world.machines[me].match.history
+    state = history.position.state
+    assert state is not None
+    assert Exit((history.position.seats.index(me),), "conceded") in state.exits
+    steps = [
+        position.step - 1
+        for position in history.chain
+        for signed in position.entries.values()
+        if (signed.message.author, signed.message.kind) == (me, Kind.RESIGN)
+    ]
+    assert len(steps) == 1
+    assert history.chain[steps[0]].root > root
+
+
+def test_on_their_turn_their_program_bids_as_low_as_it_can() -> None:
+    """Here the others are too few to vote: a player who neither moved nor resigned would hold them up for ever."""
+    world = World(CLASSIC, 3, seed=1, patience=HURRIED)
+    late = world.first_turn()
+    turn, world.machines[late].turn = world.machines[late].turn, None
+    assert turn is not None
+    while any(world.links.values()):
+        assert world.step()
+    seats = world.machines[late].match.history.position.seats
+    me = seats[(seats.index(late) + 1) % 3]
+    root = vote_alone(world, me)
+    world.feed(late, Conceded())
+    while (turn := world.machines[me].turn) is None:
+        assert world.step()
+    assert not world.machines[me].match.goes_on_without({world.machines[me].match.info[me].fingerprint})
+    world.machines[me].turn = None
+    world.feed(me, Conceded())
+    assert [signed.message.body for signed in signed_by(world, me, Kind.MOVE)] == [str(turn.view.legal[0])]
+    other = world.machines[me].match.info[seats[(seats.index(me) + 1) % 3]]
+    assert world.told(me, ConcedeAccepted) == [ConcedeAccepted((other,))]
+    world.run()
+    assert_conceded(world, me, root)
+
+
+def test_before_the_match_their_program_stakes_nothing() -> None:
+    world = World(STAKES, 3, seed=1, patience=HURRIED)
+    me = 1
+    history = world.machines[me].match.history
+    while history.position.kind is not Kind.REVEAL or len(history.missing()) != 1:
+        assert world.step()
+    root = vote_alone(world, me)
+    while world.machines[me].turn is None:
+        assert world.step()
+    assert history.position.purpose is Purpose.STAKES
+    world.machines[me].turn = None
+    world.feed(me, Conceded())
+    assert str(Stake(0)) in world.machines[me].choices.values()
+    world.run()
+    assert_conceded(world, me, root)
+    state = history.position.state
+    assert state is not None
+    assert state.wagers[history.position.seats.index(me)].bet == 0
