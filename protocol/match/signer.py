@@ -176,7 +176,7 @@ class Signer:
         try:
             return self._produce(kind, position)
         except LostStakeError:
-            return self._produce(Kind.RESIGN, position)
+            return self._produce(Kind.RESIGN, position) if may_resign else None
 
     def _produce(self, kind: int, position: Position) -> Statement | None:
         body = RULES[kind].produce(position, self)

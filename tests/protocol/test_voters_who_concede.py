@@ -6,13 +6,16 @@ from __future__ import annotations
 from p2pdice.moves import Stake
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Exit
+from protocol.consensus.kinds import Vote, VoteValue, spell_vote
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
+from protocol.crypto.keys import MatchKey
 from protocol.events import ConcedeAccepted
-from protocol.match.effects import Conceded, Ticked
+from protocol.match.effects import Conceded, Received, Ticked
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Signed
-from tests.simulation.world import World
+from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.purses import Purse
+from tests.simulation.world import World, identity_of
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
 STAKES = CLASSIC.with_options({"stakes": "yes"})
@@ -98,3 +101,33 @@ def test_before_the_match_their_program_stakes_nothing() -> None:
     state = history.position.state
     assert state is not None
     assert state.wagers[history.position.seats.index(me)].bet == 0
+
+
+def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
+    """The others have voted on the STAKEs for two rounds before this node has their LOCKs, and then it must vote, too.
+    The vote may go on with it: a RESIGN beside that could complete the step otherwise."""
+    owners = [identity_of(b"a purse", number) for number in range(3)]
+    purses = [(owner, Purse.new(owner.public).head) for owner in owners]
+    world = World(STAKES, 3, seed=1, patience=HURRIED, owners=purses)
+    me, others = 1, (0, 2)
+    match = world.machines[me].match
+    match.signer._may_stake = lambda *_: False
+    while not (match.history.position.purpose is Purpose.STAKES and match.history.position.kind is Kind.LOCK):
+        assert world.step()
+    while busy := [link for link, frames in world.links.items() if frames and link[1] != me]:
+        world.deliver(*busy[0])
+    assert match.history.missing(), "it lacks a LOCK"
+    stakes = {other: signed_by(world, other, Kind.STAKE)[0] for other in others}
+    place = world.machines[0].match.history.position
+    value = VoteValue(place.step, place.tip, tuple(stakes[each].id if each in stakes else b"" for each in range(3)))
+    said = [stakes[other] for other in others]
+    for other in others:
+        for is_close, named in ((False, value), (True, None)):
+            kind, body = spell_vote(Vote(place.tip, other, is_close, 0, named))
+            message = Message(match.id, place.step, place.tip, other, kind, body)
+            said.append(sign(message, MatchKey(world.seeds[other])))
+    said += [signed_by(world, other, Kind.LOCK)[-1] for other in others]
+    for signed in said:
+        world.feed(me, Received(signed.message.author, signed))
+    assert signed_by(world, me, Kind.ABSENT)
+    assert not signed_by(world, me, Kind.RESIGN)
