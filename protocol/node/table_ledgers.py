@@ -97,7 +97,7 @@ class TableLedgers:
     def release(self, identity: bytes) -> None:
         """Forget a player who left the table, or never sat down."""
         self._queues.pop(identity, None)
-        self._stop_patience(identity)
+        self._note(identity, is_flawed=False)
         self._pending.pop(identity, None)
         self._purses.shown.pop(identity, None)
         self._purses.handed.pop(identity, None)
@@ -118,17 +118,14 @@ class TableLedgers:
         is_own = own.join.head == mine.purse.head and not mine.busy
         others = [guest.join.identity for guest in guests if self._purses.flaw(guest)]
         for owner in others:
-            self._wait(owner)
+            self._note(owner, is_flawed=True)
         return others if is_own else [own.join.identity, *others]
 
     # What is shown
 
     def own(self, record: JoinRecord) -> ShowLedger:
         """Return the LEDGER that a guest sends before JOIN. If the purse is busy, the guest stands up after a while."""
-        if self._purses.find_hindrance():
-            self._wait(self._runtime.identity.public)
-        else:
-            self._stop_patience(self._runtime.identity.public)
+        self._note(self._runtime.identity.public, is_flawed=bool(self._purses.find_hindrance()))
         return ShowLedger(*self._purses.show(record).wire)  # type: ignore[arg-type]
 
     def show_to(self, identity: bytes) -> None:
@@ -205,7 +202,10 @@ class TableLedgers:
             if self._purses.take_own(shown):
                 self._acts.again()
         elif self._host:
-            self._judge(shown)
+            if shown.owner == self._host or shown.owner in self._players:
+                self._purses.shown[shown.owner] = shown
+                if self._accepts(shown):
+                    self._acts.changed()
         elif shown.owner == sender:
             self._pending[sender] = shown
         elif shown.owner in self._purses.shown and self._purses.take_handed(shown):
@@ -225,41 +225,26 @@ class TableLedgers:
             self._acts.join(sender, frame)
 
     def _accepts(self, shown: Shown) -> bool:
-        """As a host, tell whether a purse is in order. If not, refuse its owner, or hand back the records it lacks."""
-        verdict = self._purses.judge(shown)
-        if verdict.refusal:
-            self._lose(shown.owner, verdict.refusal)
-        elif verdict.back is not None:
-            self._post(shown.owner, verdict.back)
-            self._wait(shown.owner)
-        else:
-            self._stop_patience(shown.owner)
+        """Tell whether a purse is in order. If not, hand back what it lacks, a guest through the host. Its owner is
+        refused after a while; by a host at once, if it can hand nothing back."""
+        owner, verdict = shown.owner, self._purses.judge(shown)
+        if verdict.refusal and not self._host:
+            self._lose(owner, verdict.refusal)
+            return False
+        if verdict.back is not None:
+            self._post(self._host or owner, verdict.back)
+        self._note(owner, is_flawed=bool(verdict.flaw))
         return not verdict.flaw
 
-    def _judge(self, shown: Shown) -> None:
-        """As a guest, judge another player's purse. Records that it lacks are handed back through the host."""
-        owner = shown.owner
-        if owner != self._host and owner not in self._players:
-            return
-        self._purses.shown[owner] = shown
-        verdict = self._purses.judge(shown)
-        if verdict.back is not None:
-            self._post(self._host, verdict.back)
-        if verdict.flaw:
-            self._wait(owner)
-        else:
-            self._stop_patience(owner)
-            self._acts.changed()
-
-    def _wait(self, owner: bytes) -> None:
-        if owner not in self._patience:
+    def _note(self, owner: bytes, *, is_flawed: bool) -> None:
+        """Give an owner a while from when their purse is found not to be in order until it is."""
+        if not is_flawed:
+            if (timer := self._patience.pop(owner, None)) is not None:
+                timer.cancel()
+        elif owner not in self._patience:
             is_others = self._host and owner != self._runtime.identity.public
             patience = 2 * PATIENCE if is_others else PATIENCE
             self._patience[owner] = self._runtime.loop.call_later(patience, self._stop_waiting, owner)
-
-    def _stop_patience(self, owner: bytes) -> None:
-        if (timer := self._patience.pop(owner, None)) is not None:
-            timer.cancel()
 
     def _stop_waiting(self, owner: bytes) -> None:
         self._patience.pop(owner, None)
