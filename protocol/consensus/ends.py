@@ -6,7 +6,7 @@ not resign tell the winner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple, cast
 
@@ -104,17 +104,12 @@ def gather(history: History) -> Value | None:
         return None
     account = account_of(position.seats, position.state)
     # A stake that was opened in a step that never closed is in no bet.
-    counted = [
-        (author, signed) for author, signed in stakes_of(history).items() if stake_in(signed) == account.bets[author]
-    ]
+    opened = sorted(each for each in stakes_of(history).items() if stake_in(each[1]) == account.bets[each[0]])
     stakes: Value = ()
-    if counted:
-        place = counted[0][1].message
-        opened = (
-            (author, *cast("tuple[Value, ...]", signed.message.body), signed.signature)
-            for author, signed in sorted(counted)
-        )
-        stakes = (place.step, place.tip, tuple(opened))
+    if opened:
+        place = opened[0][1].message
+        bodies = ((author, *cast("Any", signed.message.body), signed.signature) for author, signed in opened)
+        stakes = (place.step, place.tip, tuple(bodies))
     return (
         history.genesis_data,
         stakes,
@@ -157,20 +152,18 @@ def read_evidence(value: Value) -> End:
     match, players = match_id(data), len(genesis.roster)
     keys = [PublicKey(record.join.match_key) for record in genesis.roster]
 
-    def check(author: int, step: int, tip: bytes, kind: int, body: Value, signature: bytes) -> None:
-        said = Message(match, step, tip, author, kind, body)
-        if not keys[author].verifies(signature, said.encoded()):
+    def check(said: Message, signature: bytes) -> None:
+        if not keys[said.author].verifies(signature, said.encoded()):
             raise MalformedPurseError("the end of a match with a signature that is wrong")
 
+    bets = _read_stakes(genesis, match, stakes, check)
     signed = _by_author(results, players, (bytes,))
     if not end:
         if len(signed) < players:
             raise MalformedPurseError("a match is void only if all its players have signed so")
         for author, (signature,) in signed.items():
-            said = void_message(match, author)
-            check(author, said.step, said.tip, said.kind, said.body, signature)
-        return End(genesis, match, None, _read_stakes(genesis, stakes, check))
-    bets = _read_stakes(genesis, stakes, check)
+            check(void_message(match, author), signature)
+        return End(genesis, match, None, bets)
     step, tip, state, account_data = parts(end, "the end of a match", is_number, is_id, is_id, _is_byte_string)
     account = parse_account(account_data, players)
     for author, bet in enumerate(account.bets):
@@ -180,16 +173,18 @@ def read_evidence(value: Value) -> End:
     for author, (left, place, signature) in gone.items():
         if not (left >= _FIRST_RESIGN and is_number(left) and is_id(place)):
             raise MalformedPurseError("the end of a match with a resignation before it was formed")
-        check(author, left, place, Kind.RESIGN, (), signature)
+        check(Message(match, left, place, author, Kind.RESIGN, ()), signature)
     for author, (signature,) in signed.items():
-        check(author, step, tip, Kind.RESULT, result_hash(state, account_data), signature)
+        check(Message(match, step, tip, author, Kind.RESULT, result_hash(state, account_data)), signature)
     staying = set(range(players)) - gone.keys()
     if 2 * len(staying & signed.keys()) <= len(staying):
         raise MalformedPurseError("the end of a match that too few of its players have signed")
     return End(genesis, match, account, bets)
 
 
-def _read_stakes(genesis: Genesis, value: tuple[Value, ...], check: Any) -> dict[int, tuple[int, int]]:
+def _read_stakes(
+    genesis: Genesis, match: bytes, value: tuple[Value, ...], check: Callable[[Message, bytes], None]
+) -> dict[int, tuple[int, int]]:
     """Return the coins and run tickets of STAKEs, each within the funds of its author and signed."""
     if not value:
         return {}
@@ -199,7 +194,7 @@ def _read_stakes(genesis: Genesis, value: tuple[Value, ...], check: Any) -> dict
         held = genesis.funds(author)
         if not (is_amount(bet) and is_amount(tickets) and bet <= held[0] and tickets <= held[1]):
             raise MalformedPurseError("the end of a match with a stake above funds")
-        check(author, step, tip, Kind.STAKE, (bet, tickets, salt), signature)
+        check(Message(match, step, tip, author, Kind.STAKE, (bet, tickets, salt)), signature)
     return {author: (bet, tickets) for author, (bet, tickets, *_) in stakes.items()}
 
 
@@ -291,9 +286,8 @@ def _check_gains(purse: Purse, end: End | None) -> None:
                 if end.stakes.get(author, stake) != stake or end.record(author, stake) != record:
                     raise MalformedPurseError("the evidence tells another end than the purse")
             checked = head.height + (record is not None)
-    for state in purse.states[:-1]:
-        record = purse.record_after(state.height)
-        if state.height >= checked and record is not None and not record.is_loss:
+    for height, record in enumerate(purse.records, purse.states[0].height):
+        if height >= checked and not record.is_loss:
             raise MalformedPurseError("the purse has grown by a match whose end is not shown")
 
 
