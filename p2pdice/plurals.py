@@ -12,3 +12,12 @@ def plural(count: float, noun: str, many: str = "") -> str:
     ('coin', 'coin', 'coins', 'dice')
     """
     return noun if abs(count) == 1 else many or f"{noun}s"
+
+
+def coins(count: int) -> str:
+    """Return a number of coins.
+
+    >>> coins(1000)
+    '1,000 coins'
+    """
+    return f"{count:,} {plural(count, 'coin')}"

@@ -18,7 +18,7 @@ from p2pdice.engine import new_match
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.ends import void_message
 from protocol.consensus.kinds import parse_signed, state_hash
-from protocol.consensus.steps import SOUL_NAMES, Account, result_hash
+from protocol.consensus.steps import Account, result_hash
 from protocol.crypto.hashing import (
     Context,
     beacon,
@@ -38,7 +38,7 @@ from protocol.wire.canonical import decode, encode
 from protocol.wire.frames import encode_frame
 from protocol.wire.messages import Kind, Message, message_id, sign
 from protocol.wire.names import UNSEEN
-from protocol.wire.purses import Purse, Record, parse_purse
+from protocol.wire.purses import SOUL_NAMES, Purse, Record, parse_purse
 
 TEXT = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")
 

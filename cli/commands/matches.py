@@ -21,7 +21,6 @@ from protocol.errors import BEGIN, NodeError
 from protocol.files import write_own, write_whole
 from protocol.storage import archive
 from protocol.storage.home import Home
-from protocol.storage.stakes import is_staked
 
 if TYPE_CHECKING:
     from protocol.storage.store import Store, StoredMatch
@@ -135,7 +134,8 @@ def forget(
         stored = archive.find(stored_matches, match, store.written_last)
         name = archive.name_of(stored, stored_matches)
         if not is_sure:
-            _tell_of(listed(home, [stored], stored_matches)[0], home, is_staked=is_staked(store, stored.match))
+            is_staked = store.purses.is_staked(stored.match)
+            _tell_of(listed(home, [stored], stored_matches)[0], home, is_staked=is_staked)
         words = ("matches", "forget", match, "--yes", *home_words(home.path))
         confirm("Forget it?", is_sure, command_line(*words))
         store.forget(stored.match)

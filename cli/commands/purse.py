@@ -18,15 +18,14 @@ from cli.home import home_of
 from cli.output import complain, confirm, say
 from cli.render import command_line, counted, escape, listing, sentence, shown
 from cli.settings import home_words
-from p2pdice.motes import TWIN_SOULS
 from p2pdice.moves import Stake, parse_move
-from p2pdice.plurals import plural
+from p2pdice.plurals import coins
 from protocol.errors import NodeError
 from protocol.node.purse import PurseKeeper
 from protocol.storage import archive
 from protocol.storage.home import Home
-from protocol.storage.stakes import Voiding, met, own_purse, purse_owner, void_lines, with_stakes
-from protocol.wire.purses import MATCH_BYTES
+from protocol.storage.stakes import Voiding, met, purse_owner, void_lines, with_stakes
+from protocol.wire.purses import MATCH_BYTES, SOUL_NAMES
 
 if TYPE_CHECKING:
     from protocol.storage.purses import OwnPurse
@@ -109,9 +108,10 @@ def _read(home: Home) -> _Account | None:
     with archive.read_store(home) as store:
         if store.loss is not None:
             complain(sentence(archive.describe(store.loss)))
-        own = own_purse(home, store)
-        if own is None:
+        owner = purse_owner(home, store)
+        if not owner:
             return None
+        own = PurseKeeper(store, owner, complain).own
         matches = store.matches()
         busy = next((each for each in matches if each.match == own.busy), None)
         can_resume = busy is not None and (busy.claim is not None or busy in archive.unfinished(matches))
@@ -128,9 +128,9 @@ def _sealed(choices: Iterable[str]) -> tuple[int, int] | None:
 def _described(home: Home, account: _Account) -> Iterator[str]:
     (purse, _, busy, stake), names, can_resume, is_void, sealed = account
     end, words = purse.end, home_words(home.path)
-    yield f"{_coins(end.balance)}; {counted(end.tickets, 'run ticket')}."
+    yield f"{coins(end.balance)}; {counted(end.tickets, 'run ticket')}."
     if end.souls:
-        souls = (f"{_soul(number)}{f' ({count} times)' if count > 1 else ''}" for number, count in end.souls)
+        souls = (f"{SOUL_NAMES[number]}{f' ({count} times)' if count > 1 else ''}" for number, count in end.souls)
         yield f"Twin Souls: {', '.join(souls)}."
     if busy:
         name, match = _name(names, busy), busy.hex()[:8]
@@ -151,7 +151,7 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
     left_out = f"; --json has more, here are the last {RECORDS}" if len(purse.records) > RECORDS else ""
     yield f"Matches with stakes, {end.height:,} in all, the last first{left_out}:"
     for height, record in reversed(list(enumerate(purse.records, purse.states[0].height + 1))[-RECORDS:]):
-        soul = f"  {_soul(record.soul)}" if record.soul else ""
+        soul = f"  {SOUL_NAMES[record.soul]}" if record.soul else ""
         yield f"  {height:>5}  {record.change:>+10,d}, {record.bet:,d} staked  {_name(names, record.match)}{soul}"
     yield WORTH
 
@@ -160,34 +160,28 @@ def _name(names: dict[bytes, str], match: bytes) -> str:
     return names.get(match[:MATCH_BYTES]) or match.hex()[:8]
 
 
-def _soul(number: int) -> str:
-    return [*TWIN_SOULS.values()][number - 1] if number else ""
-
-
-def _coins(number: int) -> str:
-    return f"{number:,} {plural(number, 'coin')}"
-
-
 def _json(account: _Account | None) -> dict[str, Any]:
     if account is None:
         return {"purse": None}
     (purse, _, busy, stake), names, can_resume, is_void, sealed = account
     end = purse.end
-    bet, tickets = stake or sealed or (0, 0)
-    busy_with = {"match": busy.hex(), "name": names.get(busy[:MATCH_BYTES]), "bet": bet, "tickets": tickets}
-    busy_with["sealed"] = sealed is not None
+    busy_with = {
+        **_as_json(busy, stake or sealed),
+        "name": names.get(busy[:MATCH_BYTES]),
+        "sealed": sealed is not None,
+        "can_resume": can_resume,
+        "void": is_void,
+    }
     return {
         "head": end.id.hex(),
         "era": purse.era,
         "height": end.height,
         "balance": end.balance,
         "tickets": end.tickets,
-        "souls": {_soul(number): count for number, count in end.souls},
-        "busy": {**busy_with, "sealed": sealed is not None, "can_resume": can_resume, "void": is_void}
-        if busy
-        else None,
+        "souls": {SOUL_NAMES[number]: count for number, count in end.souls},
+        "busy": busy_with if busy else None,
         "records": [
-            {**each._asdict(), "match": each.match.hex(), "name": names.get(each.match), "soul": _soul(each.soul)}
+            {**each._asdict(), "match": each.match.hex(), "name": names.get(each.match), "soul": SOUL_NAMES[each.soul]}
             for each in purse.records
         ],
     }
@@ -213,7 +207,7 @@ def forfeit(ctx: typer.Context, is_sure: YesOption = False, as_json: JsonOption 
     if as_json:
         print(json.dumps({**_as_json(busy, stake), "balance": left}))
     else:
-        print(f"You have given up {_stake(stake)}. Your purse has {_coins(left)} now.")
+        print(f"You have given up {_stake(stake)}. Your purse has {coins(left)} now.")
 
 
 @app.command(epilog=EPILOG)
@@ -263,23 +257,22 @@ def void(
         for each in of_bots.values():
             voiding.take(each)
         if not voiding.missing:
-            keeper.void(voiding.genesis, voiding.signatures)
+            keeper.take_evidence(voiding.evidence)
+    missing = () if is_done else voiding.missing
     if as_json:
-        missing = [] if is_done else list(voiding.missing)
-        lines_of_bots = [*of_bots.values()]
-        told = {"line": line, "bot_lines": lines_of_bots, "missing": missing, "void": not missing}
+        told = {"line": line, "bot_lines": [*of_bots.values()], "missing": missing, "void": not missing}
         print(json.dumps({**_as_json(played, stake), **told}))
         return
     print(f"Your line, for all the others:\n{line}")
-    for name, each in of_bots.items() if voiding.missing else ():
+    for name, each in of_bots.items() if missing else ():
         print(f"And that of your bot {escape(name)}:\n{each}")
     if is_done:
         print("The match is void already.")
-    elif voiding.missing:
+    elif missing:
         others = ["LINE"] * (len(voiding.players) - 1)
         again = command_line("purse", "void", played.hex()[:8], *others, *home_words(home.path))
         say(
-            f"Not here yet: the lines of {listing([escape(name) for name in voiding.missing])}. Give the lines of all"
+            f"Not here yet: the lines of {listing([escape(name) for name in missing])}. Give the lines of all"
             f" the others in one command:\n    {again}"
         )
     else:
@@ -338,7 +331,7 @@ def _cut(line: str) -> str:
 
 def _stake(stake: tuple[int, int] | None) -> str:
     bet, tickets = stake or (0, 0)
-    return _coins(bet) + (f" and {counted(tickets, 'run ticket')}" if tickets else "")
+    return coins(bet) + (f" and {counted(tickets, 'run ticket')}" if tickets else "")
 
 
 def _as_json(match: bytes, stake: tuple[int, int] | None) -> dict[str, Any]:

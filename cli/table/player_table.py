@@ -30,7 +30,7 @@ from cli.text.speech import doubt, is_no_raise, refusal, rule_of_raises
 from p2pdice.errors import RulesError
 from p2pdice.events import PlayerOut
 from p2pdice.moves import Bid, Concede, Move, Stake
-from p2pdice.plurals import plural
+from p2pdice.plurals import coins
 from p2pdice.state import Expect
 from protocol.errors import NodeError
 from protocol.events import (
@@ -181,9 +181,9 @@ class PlayerTable(LiveTable):
         super()._before_telling(event)
         match event:
             case LobbyChanged():
-                coins = self._node.coins
+                balance = self._node.coins
                 self.board.pledge = self._node.pledge
-                self.board.purse = "" if coins is None else f"{coins:,} {plural(coins, 'coin')}"
+                self.board.purse = "" if balance is None else coins(balance)
             case TableOpened() if event.seats == len(self.bots) + 1:
                 self.board.join_line = ""
             case Claimed():

@@ -23,7 +23,6 @@ from typing import Any, Final, NamedTuple
 
 from p2pdice.engine import new_match
 from p2pdice.events import Transition
-from p2pdice.motes import TWIN_SOULS
 from p2pdice.moves import MAX_COINS, Concede, Evict, Play, Pledges, Wager
 from p2pdice.stakes import paid_seats, pay, ticket_seats
 from p2pdice.state import Expect, State
@@ -34,7 +33,7 @@ from protocol.crypto.hashing import tagged_hash
 from protocol.wire.canonical import NotCanonicalError, decode, encode
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
-from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Record, is_amount, parts
+from protocol.wire.purses import MATCH_BYTES, SOUL_NAMES, MalformedPurseError, Record, is_amount, parts
 
 FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.ROLLED: Purpose.DEAL,
@@ -45,8 +44,6 @@ FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.OVER: Purpose.ENDING,
 }
 """The purpose that serves each expectation of the engine."""
-SOUL_NAMES: Final = ("", *TWIN_SOULS.values())
-"""Names of the Twin Souls by their numbers in purses; 0 is none."""
 
 
 def advance(

@@ -18,13 +18,14 @@ from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES, contradiction, read_vote
 from protocol.consensus.position import FORMED, Position, Purpose, voters
 from protocol.consensus.rule import MisconductError, RejectedMessageError
-from protocol.consensus.steps import SOUL_NAMES, account_of
+from protocol.consensus.steps import account_of
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import MalformedGenesisError
 from protocol.wire.messages import VOTES, Kind, Signed
 from protocol.wire.names import ruleset_label, which_are_alike
+from protocol.wire.purses import SOUL_NAMES
 
 
 class Judgement(StrEnum):

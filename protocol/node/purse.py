@@ -13,31 +13,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
-from p2pdice.plurals import plural
-from protocol.consensus.ends import (
-    End,
-    Shown,
-    end_of,
-    gather,
-    read_evidence,
-    read_shown,
-    stake_in,
-    stakes_of,
-    void_evidence,
-)
+from p2pdice.plurals import coins, plural
+from protocol.consensus.ends import End, Shown, end_of, gather, read_evidence, read_shown, stake_in, stakes_of
 from protocol.consensus.kinds import parse_signed
-from protocol.consensus.steps import SOUL_NAMES
 from protocol.errors import NodeError, PeerError
 from protocol.match.match import Match
 from protocol.storage import archive
 from protocol.storage.database import DamagedPurseError, StoreError
 from protocol.storage.match_names import short_id
 from protocol.storage.purses import Met, OwnPurse
+from protocol.storage.stakes import has_signed_end
 from protocol.storage.store import Store
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Genesis, JoinRecord, parse_genesis
 from protocol.wire.messages import Kind, Signed
-from protocol.wire.purses import MATCH_BYTES, MalformedPurseError, Purse, Record, Relation, loss
+from protocol.wire.purses import MATCH_BYTES, SOUL_NAMES, MalformedPurseError, Purse, Record, Relation, loss
 
 log = logging.getLogger(__name__)
 
@@ -165,14 +155,12 @@ class PurseKeeper:
         """
         return any(match.startswith(each.match) for each in self.own.purse.records)
 
-    def void(self, genesis: bytes, signatures: Mapping[int, bytes]) -> None:
-        """Take back what is staked in a match, as all its players have signed that it is void.
+    def take_evidence(self, evidence: Value) -> None:
+        """Keep how a match has ended, or that it is void, and write its record.
 
-        :param signatures: under the RESULTs that say so, by roster index.
-        :raises MalformedPurseError: if they have not.
+        :raises MalformedPurseError: if this is no evidence.
         :raises StoreError: as :attr:`own`, or if that cannot be written.
         """
-        evidence = void_evidence(genesis, signatures)
         self.take_end(read_evidence(evidence), evidence)
 
     def _write(self, record: Record, evidence: Value | None = None) -> None:
@@ -185,10 +173,11 @@ class PurseKeeper:
         self._keep(OwnPurse(purse, own.evidence if evidence is None else evidence))
         change = f"{record.change:+,d} {plural(record.change, 'coin')}"
         soul = f" and a Twin Soul, {SOUL_NAMES[record.soul]}" if record.soul else ""
-        self._tell(f"{change}{soul}: your purse has {_coins(purse.end.balance)} now")
+        self._tell(f"{change}{soul}: your purse has {coins(purse.end.balance)} now")
 
-    def _settle(self, end: End, evidence: Value) -> None:
-        """Write the record of the match that the purse is busy with, by evidence of its end."""
+    def _settle(self, end: End, evidence: Value | None) -> None:
+        """Write the record of the match that the purse is busy with: by evidence of its end, or without if it is a
+        loss."""
         own, author = self.own, end.author(self._identity)
         if own.busy != end.match or author is None:
             return
@@ -199,8 +188,9 @@ class PurseKeeper:
         known = next((each.outcome for each in self._kept.met(self._identity) if each.match == end.match), b"")
         if end.stakes.get(author, own.stake) != own.stake or known not in (b"", _outcome(record)):
             return
-        with suppress(MalformedPurseError):  # evidence of liars
-            self._write(record, evidence)
+        if evidence is not None or record.is_loss:
+            with suppress(MalformedPurseError):  # evidence of liars
+                self._write(record, evidence)
 
     def take_own(self, shown: Shown) -> bool:
         """Take one's own purse as others hand it back; tell whether it changed here.
@@ -223,7 +213,7 @@ class PurseKeeper:
             if shown.stake is not None:
                 theirs = theirs._replace(busy=shown.stake.message.match, stake=stake_in(shown.stake))
             self._keep(theirs)
-            self._tell(f"Others knew more of your purse than you: it has {_coins(theirs.purse.end.balance)} now")
+            self._tell(f"Others knew more of your purse than you: it has {coins(theirs.purse.end.balance)} now")
         if shown.end is not None:
             self._settle(shown.end, shown.evidence)
         return self.own != before
@@ -313,14 +303,7 @@ class PurseKeeper:
             for author, each in enumerate(end.genesis.roster)
         ]
         self._kept.note_end(end.match, outcomes, evidence or (), self.own)
-        own, author = self.own, end.author(self._identity)
-        if evidence is not None:
-            self._settle(end, evidence)
-        elif own.busy == end.match and author is not None:
-            if own.stake is None:
-                self._keep(own._replace(busy=b""))
-            elif (record := end.record(author, own.stake)).is_loss:
-                self._write(record)
+        self._settle(end, evidence)
         return evidence is not None
 
     def give_up(self, match: bytes) -> None:
@@ -403,14 +386,8 @@ class PurseKeeper:
         if stored is None or stored.void:
             return False
         with _reading_the_store():
-            if len(parse_genesis(stored.genesis).roster) != 2:
-                return False
-        me = archive.roster_index(stored)
-        return not any(
-            signed.message.kind in (Kind.RESULT, Kind.RESIGN)
-            for signed in self._store.messages(match)
-            if signed.message.author == me
-        )
+            players = len(parse_genesis(stored.genesis).roster)
+        return players == 2 and not has_signed_end(self._store, stored)
 
     def _with_end(self, known: Shown) -> Shown:
         """Return what is handed back: with the end of the match of the STAKE in it, if that is known."""
@@ -478,7 +455,3 @@ def _read(met: Sequence[Met]) -> Iterator[Shown]:
         if each.shown:
             known = _read_known(each.shown)
             yield known._replace(stake=_read_stake(each.stake) if each.stake else None)
-
-
-def _coins(count: int) -> str:
-    return f"{count:,} {plural(count, 'coin')}"

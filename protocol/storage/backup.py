@@ -355,7 +355,7 @@ def remembers(store: Store) -> bool:
     :raises StoreError: if the store cannot be read or is damaged.
     """
     people = store.people.everybody()
-    return bool(store.matches()) or store.purses.were_used() or any(person.matches for person in people)
+    return bool(store.matches()) or bool(store.purses.matches()) or any(person.matches for person in people)
 
 
 def _take_trusted(store: Path, draft: Path) -> None:

@@ -80,9 +80,14 @@ class Purses:
             each for (each,) in self.database.read("SELECT identity FROM purses ORDER BY rowid DESC", (), (bytes,))
         )
 
-    def were_used(self) -> bool:
-        """Tell whether a purse was brought to a match from here."""
-        return bool(self.database.read("SELECT 1 FROM purses_met LIMIT 1", (), (int,)))
+    def matches(self) -> set[bytes]:
+        """Return the matches to which a purse was brought from here."""
+        return {match for (match,) in self.database.read("SELECT DISTINCT match FROM purses_met", (), (bytes,))}
+
+    def is_staked(self, match: bytes) -> bool:
+        """Tell whether a purse has a stake open in a match."""
+        query = "SELECT 1 FROM purses WHERE busy = ? AND bet IS NOT NULL"
+        return bool(self.database.read(query, (match,), (int,)))
 
     def keep(self, own: OwnPurse) -> None:
         """Keep one's own purse in the place of what was kept of it."""

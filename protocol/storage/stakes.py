@@ -8,36 +8,21 @@ from __future__ import annotations
 
 from base64 import b32decode, b32encode
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Final
 
-from protocol.consensus.ends import gather, void_message
+from protocol.consensus.ends import gather, void_evidence, void_message
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, PublicKey, fingerprint
 from protocol.errors import ErrorCode, NodeError
 from protocol.storage.archive import own_fingerprint, replica, roster_index
-from protocol.storage.database import DamagedPurseError
 from protocol.storage.home import Home
 from protocol.storage.match_names import meant, short_id
-from protocol.storage.purses import OwnPurse
 from protocol.storage.store import Store, StoredMatch
-from protocol.wire.genesis import Genesis, MalformedGenesisError, unchecked_genesis
+from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind
-from protocol.wire.purses import MalformedPurseError
 
 _PREFIX: Final = "VOID-"
 _LETTERS: Final = -(-(HASH_BYTES + SIGNATURE_BYTES) * 8 // 5)
-
-
-def own_purse(home: Home, store: Store) -> OwnPurse | None:
-    """Return the purse of a home's owner; None if there is none yet.
-
-    :raises StoreError: if the store cannot be read, or what it holds of the purse is damaged.
-    """
-    try:
-        return store.purses.own(purse_owner(home, store))
-    except MalformedPurseError as error:
-        raise DamagedPurseError(f"the store is damaged: {error}") from None
 
 
 def purse_owner(home: Home, store: Store) -> bytes:
@@ -51,15 +36,8 @@ def with_stakes(store: Store, name: str) -> bytes | None:
 
     :raises NodeError: if several matches have that name, or it is empty.
     """
-    kept = [each.match for each in store.matches() if (genesis := _genesis(each)) and genesis.has_purses]
-    return meant(name, [(match, store.name(match)) for match in kept])
-
-
-def _genesis(stored: StoredMatch) -> Genesis | None:
-    try:
-        return unchecked_genesis(stored.genesis)  # signatures are checked when the match is told
-    except MalformedGenesisError:
-        return None
+    bound = store.purses.matches()
+    return meant(name, [(each.match, store.name(each.match)) for each in store.matches() if each.match in bound])
 
 
 def met(store: Store, owner: str) -> bytes | None:
@@ -68,14 +46,11 @@ def met(store: Store, owner: str) -> bytes | None:
     return next((each for each in others if fingerprint(each) == owner), None)
 
 
-def is_staked(store: Store, match: bytes) -> bool:
-    """Tell whether a purse of the store has a stake open in a match. A damaged purse is passed over."""
-    for owner in store.purses.owners():
-        with suppress(MalformedPurseError):
-            own = store.purses.own(owner)
-            if own is not None and own.busy == match and own.stake is not None:
-                return True
-    return False
+def has_signed_end(store: Store, stored: StoredMatch) -> bool:
+    """Tell whether the owner has signed RESIGN or RESULT in a match, be it in a history that was left."""
+    me = roster_index(stored)
+    mine = (signed.message.kind for signed in store.messages(stored.match) if signed.message.author == me)
+    return not {Kind.RESIGN, Kind.RESULT}.isdisjoint(mine)
 
 
 def void_lines(words: Iterable[str]) -> list[str]:
@@ -123,21 +98,18 @@ class Voiding:
         if gather(history) is not None:
             back = ((f"p2pdice resume {short_id(match)}", "Return to it: then it is settled"),)
             raise NodeError(ErrorCode.FAILED, "that match is over", choices=() if stored.over else back)
-        me = roster_index(stored)
-        mine = [signed.message for signed in store.messages(match) if signed.message.author == me]
-        if any(message.kind in (Kind.RESIGN, Kind.RESULT) for message in mine):  # also those of a history that was left
+        if has_signed_end(store, stored):
             hint = "the others can settle the match by that, so you cannot sign any more that it is void"
             raise NodeError(ErrorCode.FAILED, "you have signed the end of that match, or resigned from it", hint)
         self.has_signed = stored.void
         """The owner has done so before."""
-        self.genesis = stored.genesis
-        self.signatures: dict[int, bytes] = {}
+        self._signatures: dict[int, bytes] = {}
         """Under the RESULTs that say so, by roster index."""
         self.players = tuple(record.join.nickname for record in history.genesis.roster)
         self._keys = [PublicKey(record.join.match_key) for record in history.genesis.roster]
         self._store = store
         self._stored = stored
-        self._me = me
+        self._me = roster_index(stored)
 
     def take(self, line: str) -> None:
         """Take the line of a player.
@@ -149,7 +121,7 @@ class Voiding:
             raise ValueError("that line is for another match, or was copied wrongly")
         for author, key in enumerate(self._keys):
             if key.verifies(signature, void_message(match, author).encoded()):
-                self.signatures[author] = signature
+                self._signatures[author] = signature
                 return
         raise ValueError("that line is from none of the players, or was copied wrongly")
 
@@ -158,10 +130,15 @@ class Voiding:
         match = self._stored.match
         self._store.mark_void(match)
         signature = MatchKey(self._stored.seed).sign(void_message(match, self._me).encoded())
-        self.signatures[self._me] = signature
+        self._signatures[self._me] = signature
         return _PREFIX + b32encode(match + signature).decode("ascii").rstrip("=")
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The players whose lines are not there."""
-        return tuple(name for author, name in enumerate(self.players) if author not in self.signatures)
+        return tuple(name for author, name in enumerate(self.players) if author not in self._signatures)
+
+    @property
+    def evidence(self) -> Value:
+        """That the match is void, once no line is missing."""
+        return void_evidence(self._stored.genesis, self._signatures)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, NamedTuple, TypeGuard, cast
+from operator import call
+from typing import Any, Final, NamedTuple, TypeGuard
 
+from p2pdice.motes import TWIN_SOULS
 from p2pdice.moves import MAX_COINS
 from p2pdice.stakes import NEWCOMER_COINS
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
@@ -20,6 +22,8 @@ from protocol.wire.canonical import Value, encode
 
 MATCH_BYTES: Final = 16
 """Bytes of a match id that a record holds, the first ones."""
+SOUL_NAMES: Final = ("", *TWIN_SOULS.values())
+"""Names of the Twin Souls by their numbers; 0 is none."""
 NUMBER_LIMIT: Final = 2**32
 """Eras, heights and steps are below this."""
 
@@ -114,7 +118,7 @@ class Purse:
         self.records = records
         if not start.height and start != _first(owner, era):
             raise MalformedPurseError("the purse does not begin as a purse does")
-        if len(records) > RECORDS or len(encode(_spell(era, start, records))) > LEDGER:
+        if not _fits(era, start, records):
             raise MalformedPurseError("the purse is too long")
         if len({record.match for record in records}) < len(records):
             raise MalformedPurseError("a match stands in the purse twice")
@@ -158,7 +162,7 @@ class Purse:
         :raises MalformedPurseError: if the record cannot follow.
         """
         start, records = self.states[0], (*self.records, record)
-        if len(records) > RECORDS or len(encode(_spell(self.era, start, records))) > LEDGER:
+        if not _fits(self.era, start, records):
             half = len(self.records) // 2
             start, records = self.states[half], records[half:]
         return Purse(self.owner, self.era, start, records)
@@ -225,6 +229,10 @@ def _spell(era: int, start: PurseState, records: tuple[Record, ...]) -> tuple[Va
     return era, tuple(start), tuple(map(tuple, records))
 
 
+def _fits(era: int, start: PurseState, records: tuple[Record, ...]) -> bool:
+    return len(records) <= RECORDS and len(encode(_spell(era, start, records))) <= LEDGER
+
+
 def parse_head(value: Value) -> Head:
     """Return the head in a join record.
 
@@ -253,9 +261,8 @@ def parts(value: object, what: str, *checks: Callable[[Any], bool]) -> tuple[Any
 
     :raises MalformedPurseError: if it has other parts.
     """
-    is_whole = type(value) is tuple and len(value) == len(checks)
-    if is_whole and all(check(part) for check, part in zip(checks, cast("tuple[Any, ...]", value), strict=True)):
-        return cast("tuple[Any, ...]", value)
+    if isinstance(value, tuple) and len(value) == len(checks) and all(map(call, checks, value)):
+        return value
     raise MalformedPurseError(f"{what} has the wrong form")
 
 

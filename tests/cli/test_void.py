@@ -251,5 +251,5 @@ def test_no_purse_takes_a_void_that_not_all_have_signed(match: bytes, tmp_path: 
         voiding.sign()
         own = keeper(store, "a")
         with pytest.raises(MalformedPurseError, match="all its players"):
-            own.void(voiding.genesis, voiding.signatures)
+            own.take_evidence(voiding.evidence)
         assert own.own.busy == match

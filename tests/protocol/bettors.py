@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.ends import End, Shown, read_evidence, read_shown, stake_in, void_message
+from protocol.consensus.ends import End, Shown, read_evidence, read_shown, stake_in, void_evidence, void_message
 from protocol.consensus.steps import Account, result_hash
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import MatchKey
@@ -193,7 +193,7 @@ class Played:
         for who in self.people:
             who.store.mark_void(self.id)
         for who in taken_by:
-            who.keeper.void(self.data, signatures)
+            who.keeper.take_evidence(void_evidence(self.data, signatures))
 
 
 def play(winner: Bettor, *others: Bettor, bet: int = 10) -> Played:

@@ -12,14 +12,14 @@ import pytest
 from p2pdice.moves import MAX_COINS
 from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.ends import end_of, gather, read_evidence, stakes_of, void_evidence, void_message
-from protocol.consensus.steps import SOUL_NAMES, Account, result_hash
+from protocol.consensus.steps import Account, result_hash
 from protocol.crypto.keys import MatchKey
 from protocol.limits import STEPS
 from protocol.match.effects import Conceded
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, sign
-from protocol.wire.purses import MalformedPurseError, Purse
+from protocol.wire.purses import SOUL_NAMES, MalformedPurseError, Purse
 from tests.simulation.world import UNHURRIED, World, identity_of
 
 ONE_DIE = PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"})

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from protocol.consensus.ends import End, Shown, end_of, gather, read_shown, stakes_of, void_message
+from protocol.consensus.ends import End, Shown, end_of, gather, read_shown, stakes_of, void_evidence, void_message
 from protocol.crypto.keys import MatchKey
 from protocol.match.match import Match
 from protocol.wire.genesis import JoinRecord
@@ -150,7 +150,7 @@ class Evening:
         }
         staked = [home for home in players if home.keeper.own.busy == world.match]
         for home in staked:
-            home.keeper.void(world.data, signatures)
+            home.keeper.take_evidence(void_evidence(world.data, signatures))
         self.voids += bool(staked)
 
     # What must hold
