@@ -1,7 +1,7 @@
 """The two families of errors in this package, and the error that a node raises to its owner.
 
-Every error here is of one of two families. They tell whose fault it is, so code that does not care about details
-catches a family.
+Each error belongs to one family. The family shows whose fault the error is, so code that needs no details catches a
+family.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 
 class ErrorCode(StrEnum):
-    """The kind of failure. ``cli`` chooses exit codes by it, and prints it to programs."""
+    """The kind of failure. ``cli`` chooses exit codes by it and prints it for programs."""
 
     UNREACHABLE = "unreachable"
     NOT_FOUND = "not-found"
@@ -27,7 +27,7 @@ class ErrorCode(StrEnum):
 
 
 class RefuseCode(StrEnum):
-    """Why a node refuses another: the code of a REFUSE frame. A peer may send any other text."""
+    """The reason for a refusal, as the code of a REFUSE frame. A peer may send any other text."""
 
     VERSION = "version"
     RULES = "rules"
@@ -41,10 +41,10 @@ class RefuseCode(StrEnum):
 
 Part = str | PurePath
 Parts = tuple[Part, ...]
-"""A text in which each path is a part of its own."""
+"""A text in parts, in which each path is a separate part."""
 
 Choices = tuple[tuple[str | Parts, str], ...]
-"""Whole commands, each with a few words on its effect. They act on the default home: ``cli`` adds another one."""
+"""Complete commands, each with a short description. They act on the default home: ``cli`` inserts another home."""
 
 SEE_TABLES: Final = (("p2pdice tables", "See the tables"),)
 SEE_MATCHES: Final = (("p2pdice matches", "See all of them"),)
@@ -53,20 +53,20 @@ LOOK_ON: Final = (("p2pdice watch", "Watch it"),)
 
 
 class ProtocolError(Exception):
-    """Base of all errors that this package defines, with all that its user has to be told.
+    """Base of all errors that this package defines, with everything that the user needs to see.
 
-    The text is given in parts. A path is a part of its own, so that it can be quoted for a shell. All others may quote
-    a peer: they are escaped before they reach a terminal.
+    The text comes in parts. A path is a separate part, so that it can be quoted for a shell. Other parts may quote a
+    peer, and are escaped before they reach a terminal.
     """
 
     outcome: ClassVar[str] = ""
-    """What cannot be done, where the text gives only the reason."""
+    """What cannot be done, if the text gives only the reason."""
     code: str = ErrorCode.FAILED
-    """An :class:`ErrorCode`; of a refusal the code of its REFUSE frame, which may be any text of a peer."""
+    """An :class:`ErrorCode`. For a refusal, the code of its REFUSE frame, which may be any text from a peer."""
     hint: str = ""
-    """The remedy, if there is one."""
+    """The remedy, or an empty string."""
     choices: Choices = ()
-    """Commands to type instead. The words on a command may contain a peer's text."""
+    """Commands to use instead. Their descriptions may contain a peer's text."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(*parts)
@@ -77,18 +77,18 @@ class ProtocolError(Exception):
 
 
 class LocalError(ProtocolError):
-    """Our own family: the caller asked for something that cannot be done, or this machine is in trouble."""
+    """Family of local errors: the caller asked for something impossible, or this machine has a problem."""
 
 
 class PeerError(ProtocolError):
-    """The family of the others: a peer sent something malformed or forbidden, refused, or does not answer.
+    """Family of remote errors: a peer sent something malformed or forbidden, refused, or did not answer.
 
-    A file counts like its author: an unreadable transcript or genesis raises errors of this family.
+    A file counts as its author's: an unreadable transcript or genesis raises errors of this family.
     """
 
 
 class NodeError(LocalError):
-    """The node cannot do what its owner wants; a person must know why."""
+    """The node cannot do what its owner wants, for a reason that a person should see."""
 
     code: ErrorCode
 

@@ -1,6 +1,6 @@
-"""Events: everything that a node tells its owner, be it a person's screen or a program.
+"""Events: everything that a node reports to its owner, which is a person's screen or a program.
 
-Names and reasons may contain a peer's text: it was checked, and still must be escaped before it is printed.
+Names and reasons may contain text from a peer. That text has been checked, but must be escaped before it is printed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from protocol.errors import ErrorCode, NodeError, RefuseCode
 
 @dataclass(frozen=True, slots=True)
 class PlayerInfo:
-    """One player as the others see them."""
+    """One player as other players see them."""
 
     name: str
-    """Nickname, 1–20 characters, already checked (NFC, no control characters)."""
+    """Nickname of 1–20 characters, already checked (NFC, no control characters)."""
     fingerprint: str
     """Fingerprint of the identity key, for people to compare."""
     is_me: bool = False
 
 
 class NamesakeError(NodeError):
-    """Somebody at the table has a name of somebody trusted, and another key. Nothing was asked of the host.
+    """A player at the table has the name of a trusted player but another key. The host has not been asked for a seat.
 
-    To sit down all the same, say ``Node.seat`` for each of the :attr:`players`, and join again.
+    To sit down all the same, call ``Node.seat`` for each of :attr:`players`, and join again.
     """
 
     def __init__(self, reason: str, players: tuple[PlayerInfo, ...]) -> None:
@@ -46,25 +46,25 @@ class TableOpened:
 
     name: str
     join_line: str
-    """The argument of ``p2pdice join`` on another laptop."""
+    """The argument for ``p2pdice join`` on another laptop."""
     addresses: tuple[str, ...]
-    """HOST:PORT forms under which this node listens."""
+    """The addresses on which this node listens, as HOST:PORT."""
     advertised: bool
-    """Plain ``join`` lists it: it is not private, and multicast works."""
+    """Whether a plain ``join`` lists the table: it is not private, and multicast works."""
     problem: str = ""
-    """Why the table is not advertised."""
+    """Why the table is not advertised; otherwise empty."""
     is_reachable: bool = True
-    """This machine has an address on a network, so others can reach it."""
+    """Whether this machine has a network address at which others can reach it."""
     seats: int = field(kw_only=True)
-    """All seats, the host's included."""
+    """Total seats, including the host's."""
     ruleset: Ruleset = field(kw_only=True)
-    """The rules of this table."""
+    """The rules of the table."""
     rules_name: str = field(default="", kw_only=True)
-    """The owner's name for house rules, or empty."""
+    """The owner's name for house rules; otherwise empty."""
     code: str = field(default="", kw_only=True)
-    """The short code for ``p2pdice join``; empty where multicast does not work."""
+    """The short code for ``p2pdice join``; empty if multicast does not work."""
     odds: int = field(default=2, kw_only=True)
-    """As in :class:`TableJoined`."""
+    """See :class:`TableJoined`."""
     talk: int = field(default=0, kw_only=True)
 
 
@@ -77,54 +77,54 @@ class CodeMade:
 
 @dataclass(frozen=True, slots=True)
 class CodeTried:
-    """Somebody has typed or guessed a wrong short code for this node's table."""
+    """Somebody typed or guessed a wrong short code for this node's table."""
 
     tries_left: int
-    """Further wrong tries before the code is closed; 0 if this one has closed it."""
+    """Wrong tries left before the code is closed; 0 if this try closed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableMoved:
-    """This node's open table has another address now."""
+    """The address of this node's open table has changed."""
 
     name: str
     join_line: str
-    """The argument of ``p2pdice join`` on another laptop from now on."""
+    """The new argument for ``p2pdice join`` on another laptop."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableJoined:
-    """This node was admitted to a table and waits for the start."""
+    """This node was admitted to a table and waits for the match to start."""
 
     name: str
     host: PlayerInfo
     ruleset: Ruleset
     seats: int
     rules_name: str = ""
-    """A name for house rules: the owner's own, else the last one of a host; or empty."""
+    """A name for house rules: the owner's, or else the last one given by a host; empty if there is none."""
     odds: int = 2
-    """Whether programs may show the odds of bids at this table: 0 no, 1 yes, 2 each decides."""
+    """Whether programs may show the odds of bids at this table: 0 no, 1 yes, 2 each program decides."""
     talk: int = 0
-    """Those who may speak: 0 players only, 1 spectators as well."""
+    """Participants who may chat: 0 players only, 1 spectators too."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableWatched:
-    """This node watches a table and waits for the start with it."""
+    """This node watches a table and waits for the match to start."""
 
     name: str
     host: PlayerInfo
     ruleset: Ruleset
     seats: int
     rules_name: str = ""
-    """As in :class:`TableJoined`."""
+    """See :class:`TableJoined`."""
     odds: int = 2
     talk: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LobbyChanged:
-    """The players at the table have changed, before the start."""
+    """The players at the table changed before the start."""
 
     players: tuple[PlayerInfo, ...]
     seats: int
@@ -134,38 +134,38 @@ class LobbyChanged:
 
 @dataclass(frozen=True, slots=True)
 class SeatAsked:
-    """The owner is asked about a player: a host about a newcomer, who has no seat yet; a guest about somebody who has
-    sat down beside them, before they sign a match with that player. ``Node.seat`` says yes; a host may also say
-    ``Node.refuse`` or ``Node.let_watch``. Told once for each question; ``Node.asked`` has those that are open."""
+    """The owner must decide about a player: a host about a newcomer without a seat, a guest about a player who sat
+    down, before signing a match with them. Answer with ``Node.seat``; a host may also use ``Node.refuse`` or
+    ``Node.let_watch``. Emitted once per question; ``Node.asked`` lists the open ones."""
 
     player: PlayerInfo
     namesake: bool
-    """Somebody whom the owner trusts has such a name, and another key."""
+    """Whether somebody whom the owner trusts has the same or a confusable name, but another key."""
     came_by: str = ""
-    """How a newcomer found the table: ``code``, ``line`` (that of a private table) or ``network``. Empty for a
-    guest."""
+    """How a newcomer found the table: ``code``, ``line`` (a private table's join line) or ``network``. Empty for a
+    guest's question."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeatPending:
-    """The person who hosts the table is being asked whether this node gets a seat."""
+    """The table's host, a person, is being asked whether this node gets a seat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """The spectators who are linked with this node have changed; others may watch through other players."""
+    """The spectators linked with this node changed. Others may watch through other players."""
 
     names: tuple[str, ...]
-    """The name under which this home knows each of them, ``a spectator`` if none: spectators give no names. In the
-    order in which they came."""
+    """This home's names for the spectators in order of arrival; ``a spectator`` if it has none. Spectators send no
+    names."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableClosed:
-    """The table is gone before a match began (its host left, or refused us)."""
+    """The table is gone before a match started: its host left, or refused this node."""
 
     code: RefuseCode
-    """Any but ``playing`` and ``no-match``."""
+    """Any code except ``playing`` and ``no-match``."""
     reason: str
 
 
@@ -174,69 +174,67 @@ HostIs = Literal["asked", "silent", "there", "full", "playing"]
 
 @dataclass(frozen=True, slots=True)
 class AwaitingHost:
-    """This node wants to sit down again with the host of the last match. Told at once, and at each change."""
+    """This node wants to sit down again with the host of the last match. Emitted at once and at each change."""
 
     host: PlayerInfo | None
-    """None if this node was restarted in that match, and does not know which of its players hosts."""
+    """None if this node restarted during that match, and does not know which player hosts."""
     host_is: HostIs
-    """``asked``: nobody has answered yet. ``silent``: nobody answers. ``there``: the host answers, but the table is not
-    open yet. ``full``: all seats are taken, or kept for those who have just played. ``playing``: the host plays a match
-    with others; this node watches it, if it may, and asks again when it is over."""
+    """``asked``: no answer yet. ``silent``: the host does not answer. ``there``: the host answers, but the table is not
+    open yet. ``full``: all seats are taken, or reserved for players of the last match. ``playing``: the host plays a
+    match with others; this node watches it if it may, and asks again afterwards."""
     seconds: float
     """How long this node keeps asking without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgainAsked:
-    """A guest of the last match wants to sit down again, and the table is not open. Told once for each guest and
-    match."""
+    """A guest of the last match wants to sit down again before the table is open. Emitted once per guest and match."""
 
     player: PlayerInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Unfamiliar:
-    """A known key plays under a new name, or a known name under a new key, by the other matches of this home. Told once
-    for each key and name, when they sit down or the match begins."""
+    """A known key uses a new name, or a known name has a new key, compared with this home's other matches. Emitted once
+    per key and name, when the player sits down or the match starts."""
 
     player: PlayerInfo
     known_as: tuple[str, ...]
-    """Names under which the key has played here before, if this one is new."""
+    """Names that the key has used here before, if the current one is new."""
     namesakes: tuple[PlayerInfo, ...]
-    """Others with such a name, trusted ones first; a few at most."""
+    """Other players with the same or a confusable name, trusted ones first; a few at most."""
     trusted: tuple[str, ...] = ()
-    """Fingerprints of those among them whose keys the owner trusts."""
+    """Fingerprints of those namesakes whose keys the owner trusts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """How well this home knows somebody else at the table. Told once for each key and name, when they sit down or the
-    match begins, before :class:`Unfamiliar`; and again when their key is trusted. Not told of bots with the mark of
-    bots."""
+    """How well this home knows another player. Emitted once per key and name, when the player sits down or the match
+    starts, before :class:`Unfamiliar`; and again when the key becomes trusted. Not emitted for bots marked as bots."""
 
     player: PlayerInfo
     is_trusted: bool
-    """The owner trusts the key."""
+    """Whether the owner trusts the key."""
     matches: int
-    """Other matches in which this home has met the key."""
+    """The number of other matches in which this home has met the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitingPlayers:
-    """This node has returned to a proposed match, and has not seen it begin. Told again when others are awaited."""
+    """This node returned to a proposed match that it has not seen start. Emitted again when :attr:`awaited` changes."""
 
     match_id: str
     """64 hexadecimal digits."""
     table: str
-    """Name of the table, as its host chose it: any text. Empty if it is not known."""
+    """The table's name as chosen by its host, which may be any text. Empty if unknown."""
     players: tuple[PlayerInfo, ...]
     awaited: tuple[PlayerInfo, ...]
-    """Those who are not linked; none as soon as all are here."""
+    """Players who are not linked; empty once all are."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchFormed:
-    """Every player has signed roster and rules; the seats are being drawn."""
+    """All players have signed roster and rules. The seats are being drawn."""
 
     match_id: str
     """64 hexadecimal digits."""
@@ -244,7 +242,7 @@ class MatchFormed:
 
 @dataclass(frozen=True, slots=True)
 class MatchStarted:
-    """The seats are drawn. Also the first event after a resume, or where a spectator comes in later."""
+    """The seats are drawn. Also the first event after a resume, and for a spectator who arrives later."""
 
     match_id: str
     ruleset: Ruleset
@@ -255,14 +253,14 @@ class MatchStarted:
     state: State
     resumed: bool = False
     table: str = ""
-    """Name of the table, as its host chose it: any text. Empty if it is not known."""
+    """The table's name as chosen by its host, which may be any text. Empty if unknown."""
     rules_name: str = ""
-    """As in :class:`TableJoined`."""
+    """See :class:`TableJoined`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiceRolled:
-    """My own hand of the new round."""
+    """The owner's hand in a new round."""
 
     hand: tuple[int, ...]
     """Faces, ascending."""
@@ -270,25 +268,25 @@ class DiceRolled:
 
 @dataclass(frozen=True, slots=True)
 class CupsSeen:
-    """Everybody's hand of the new round, which only a replay can tell: the transcript shows it later on."""
+    """All hands of a new round. Only a replay emits this, because the transcript reveals the hands later."""
 
     hands: tuple[Hand | None, ...]
-    """By seat: faces, ascending. None for a cup that was never opened."""
+    """By seat: faces in ascending order, or None for a cup that was never opened."""
     state: State
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Why a player was evicted: a part of :class:`Happened`."""
+    """Why a player was evicted; part of :class:`Happened`."""
 
     step: int
-    """The step in which the player sent nothing, or broke the rules."""
+    """The step in which the player sent nothing or broke the rules."""
     was_on_turn: bool
-    """The step was waiting for a move."""
+    """Whether the step awaited a move."""
     voters: tuple[int, ...]
-    """Seats of the others, whose signed votes say that nothing came."""
+    """Seats of the players whose signed votes confirm that no message came."""
     misconduct: str = ""
-    """The rule that the player broke, if this node holds the proof."""
+    """The rule that the player broke, if this node holds a proof; otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,28 +296,28 @@ class Happened:
     event: GameEvent
     state: State
     eviction: Eviction | None = None
-    """For an evicted player: the reason."""
+    """The reason, if the event is an eviction."""
     is_last: bool = True
-    """No other event of the same input follows."""
+    """Whether this is the last event of its input."""
 
 
 @dataclass(frozen=True, slots=True)
 class YourTurn:
-    """It is the owner's move; answer with ``Node.play``."""
+    """It is the owner's turn. Answer with ``Node.play``."""
 
     view: View
     token: int
-    """Names the step. An answer that carries an older token is refused as out of date."""
+    """Identifies the step. Answers with an older token are refused as out of date."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConcedeAccepted:
-    """The wish to concede is stored, and takes effect with the next message that this node owes. If it has voted to go
-    on without somebody, that is behind the next LOCK, and until then it plays on by itself. Told again after a restart
-    before that."""
+    """The concession is stored, and takes effect with the next message that this node owes. If the node has voted to
+    continue without a player, that is after the next LOCK, and until then it plays by itself. Emitted again after a
+    restart until the concession has taken effect."""
 
     awaited: tuple[PlayerInfo, ...] = ()
-    """Players who have to go on first; none if it has taken effect."""
+    """Players who have to send messages first; empty if the concession has taken effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +326,7 @@ class PeerLost:
 
     player: PlayerInfo
     left_on_purpose: bool = False
-    """They have quit, so nothing is wrong with the network. They may come back."""
+    """Whether the player quit, so that the network is not at fault. They may come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,24 +338,25 @@ class PeerBack:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The time of these players is up, and the others are no quorum. The match waits without end, and can be resumed at
-    any time. Told again when it waits for others."""
+    """The match waits for these players without a time limit and cannot continue without them. It can be resumed at any
+    time. Emitted when their patience is over; without a quorum, about 1 s after they lose their links; after a restart,
+    about 3 s later while too few players have shown what they hold. Emitted again when :attr:`awaited` changes."""
 
     awaited: tuple[PlayerInfo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """The match waits for these players; if nothing comes, the others go on without them."""
+    """The match waits for these players. When the time is up, the other players continue without them."""
 
     awaited: tuple[PlayerInfo, ...]
     seconds: int
-    """The remaining time."""
+    """Remaining time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """The history was rolled back to an earlier step: the last events no longer count."""
+    """The history was rolled back to an earlier step, and the latest events no longer count."""
 
     state: State
 
@@ -369,18 +368,18 @@ class Continued:
 
 @dataclass(frozen=True, slots=True)
 class Misbehaved:
-    """A player signed something that the rules of the game or of the protocol forbid."""
+    """A player signed something that the rules of the game or the protocol forbid."""
 
     player: PlayerInfo
     step: int
     reason: str
     proof: Path | None = None
-    """A file that proves it: ``p2pdice verify`` needs nothing else."""
+    """A file with the proof, which is all that ``p2pdice verify`` needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchResult:
-    """The match is decided and its transcript is on disk."""
+    """The match is decided, and its transcript is on disk."""
 
     match_id: str
     places: tuple[tuple[int, ...], ...]
@@ -389,54 +388,54 @@ class MatchResult:
     """By seat."""
     transcript: Path = Path()
     confirmed: bool | None = None
-    """Every player in the last round has signed the same end. If not, the transcript is as good: nobody can withhold a
-    result. None in a replay, as a transcript does not hold these signatures."""
+    """Whether all players of the last round signed the same end. The transcript is valid in either case: nobody can
+    withhold a result. None in a replay, because transcripts do not contain these signatures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """The owner has left a match whose other player is away. Nobody has signed its end: it counts as claimed, never as
-    won, and can be resumed. :class:`PeerBack` tells, once, that a player who had no link tries to go on with it."""
+    """The owner left a match while its other player was away. Nobody has signed the end, so it counts as claimed, never
+    as won, and can be resumed. :class:`PeerBack` follows once if a player without a link tries to continue it."""
 
     match_id: str
     players: tuple[PlayerInfo, ...]
-    """By seat, or in the order of the roster before seats are drawn."""
+    """By seat, or in roster order if seats were not drawn."""
     away: tuple[PlayerInfo, ...]
     since_seconds: int
-    """How long they had been away, by this machine's clock."""
+    """How long they had been away by this machine's clock."""
     transcript: Path
-    """Of the match so far: its verdict is incomplete."""
+    """The transcript of the match so far, with the verdict *incomplete*."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A player said something to all at the table, or this node's owner did (``player.is_me``)."""
+    """A player, or this node's owner (``player.is_me``), sent a chat message to everybody at the table."""
 
     player: PlayerInfo
     text: str
-    """1–200 characters, already checked (NFC, no control characters, nothing unseen), in any script and direction."""
+    """1–200 characters, already checked (NFC, no control or invisible characters), in any script and direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """This node cannot go on, as when its disk is full. The match can be resumed."""
+    """This node cannot continue, for example because its disk is full. The match can be resumed."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """The players' programs disagree on the state of the game: one has a bug, and nobody is to blame. The match cannot
-    go on. The files of this program should be kept for finding the bug."""
+    """The players' programs disagree on the state of the game. One has a bug, and no player is to blame. The match
+    cannot continue. Keep this program's files to find the bug."""
 
     step: int
     state: str
-    """This node's state of the game, in canonical form, as text."""
+    """This node's state of the game in canonical form, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something worth a line that has no event of its own (discovery failed, an address changed)."""
+    """A noteworthy fact without an event of its own, such as a failed discovery or a changed address."""
 
     text: str
 

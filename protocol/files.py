@@ -1,7 +1,7 @@
-"""The two ways in which a file is opened: as one of the owner's own, or as one from outside.
+"""The two ways to open a file: as one of the owner's own, or as one from outside.
 
-A file of a home can lead elsewhere if the home was ever open to others: it may be a link, another name of a file that
-lies somewhere else, or belong to somebody who reads along. So it is looked at before anything is read or written.
+If a home was ever open to other accounts, its files may lead elsewhere: a file may be a link, a hard link to a file in
+another place, or belong to an account that reads it. So each file is checked before it is read or written.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Final
 from protocol.errors import LocalError
 
 OTHERS: Final = 0o077
-"""The mode bits of all accounts but the owner's."""
+"""The mode bits for group and others."""
 
-# Windows has none of the first two, and only Windows has the third.
+# Windows lacks O_NONBLOCK and O_NOFOLLOW, and only Windows has O_BINARY.
 _WITHOUT_WAITING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _AS_IT_IS: Final = _WITHOUT_WAITING | getattr(os, "O_NOFOLLOW", 0)
 
 _LITTLE: Final = 1 << 20
-"""Bytes: a disk with less room is full. SQLite does not always report a full disk as SQLITE_FULL."""
+"""Free bytes below which a disk counts as full. SQLite does not always report a full disk as SQLITE_FULL."""
 _REMEDY: Final = "move it away, or choose another folder with --home DIR"
 _READ_ONLY_REMEDY: Final = (
     "its disk is read-only, so copy the folder to another disk, close the copy with chmod -R go-rwx, and name it with"
@@ -37,9 +37,9 @@ _DUPLICATE_REMEDY: Final = f"if a program that removes duplicate files did it, p
 
 
 class NotOwnError(LocalError, PermissionError):
-    """A file of a home is not its owner's own. The text says why, and what to do.
+    """A file in a home is not its owner's own. The message states why and suggests a remedy.
 
-    :param is_open: the only fault is that other accounts can read it, and chmod can mend that.
+    :param is_open: whether the only fault is that other accounts can read it, which chmod can fix.
     """
 
     def __init__(self, path: Path, problem: str, remedy: str = _REMEDY, *, is_open: bool = False) -> None:
@@ -50,11 +50,12 @@ class NotOwnError(LocalError, PermissionError):
 
 
 def check_own(path: Path, *, is_secret: bool = False) -> bool:
-    """Check that a file of a home is the owner's own, if it is there; return whether it is.
+    """Check that a file in a home, if it exists, is the owner's own; return whether it exists.
 
-    :param is_secret: other accounts must not be able to read it either.
-    :raises NotOwnError: if it is a link or no regular file, belongs to another account, or has another name.
-    :raises OSError: if it cannot be looked at.
+    :param is_secret: whether other accounts must be unable to read the file.
+    :raises NotOwnError: if it is a link or not a regular file, belongs to another account, has another hard link, or
+        is readable by others in spite of ``is_secret``.
+    :raises OSError: if it cannot be inspected.
     """
     try:
         _check(path, path.lstat(), is_secret=is_secret)
@@ -64,10 +65,10 @@ def check_own(path: Path, *, is_secret: bool = False) -> bool:
 
 
 def check_own_folder(path: Path) -> None:
-    """Check that a folder of a home is the owner's own, if it is there.
+    """Check that a folder in a home, if it exists, is the owner's own.
 
-    :raises NotOwnError: if it is a link or no folder, or belongs to another account.
-    :raises OSError: if it cannot be looked at.
+    :raises NotOwnError: if it is a link or not a folder, or belongs to another account.
+    :raises OSError: if it cannot be inspected.
     """
     try:
         found = path.lstat()
@@ -79,11 +80,11 @@ def check_own_folder(path: Path) -> None:
 
 
 def check_owner(path: Path, found: os.stat_result) -> None:
-    """Check that a file or folder belongs to this account, as far as its disk keeps owners.
+    """Check that a file or folder belongs to this account, on disks that record owners.
 
-    :raises NotOwnError: if it belongs to another one.
+    :raises NotOwnError: if it belongs to another account.
     """
-    # Windows keeps a user's profile private by access lists; owner and mode bits say nothing there.
+    # Windows protects a user's profile by access lists. Owner and mode bits mean nothing there.
     if sys.platform == "win32" or found.st_uid == os.geteuid():
         return
     made = probe_modes(path if stat.S_ISDIR(found.st_mode) else path.parent)
@@ -92,18 +93,18 @@ def check_owner(path: Path, found: os.stat_result) -> None:
 
 
 def own_opener(path: str, flags: int) -> int:
-    """Open a file of a home for :func:`open`. Only its owner can read a file that this creates, under any umask.
+    """Open a file of a home; for use as an opener. New files are readable by their owner only, whatever the umask.
 
-    :raises NotOwnError: if it is not the owner's own, as :func:`check_own` says. It stays as it is.
+    :raises NotOwnError: if the file fails :func:`check_own`; it is left unchanged.
     :raises OSError: if it cannot be opened.
     """
     return _open_own(Path(path), flags)
 
 
 def read_own(path: Path, limit: int, *, is_secret: bool = False) -> bytes:
-    """Return the first bytes of a file of a home.
+    """Return up to ``limit`` bytes from the start of a file in a home.
 
-    :raises NotOwnError: as :func:`check_own` does.
+    :raises NotOwnError: if the file fails :func:`check_own`.
     :raises OSError: if it cannot be read.
     """
     with open(_open_own(path, os.O_RDONLY, is_secret=is_secret), "rb") as file:
@@ -111,31 +112,31 @@ def read_own(path: Path, limit: int, *, is_secret: bool = False) -> bytes:
 
 
 def read_outside(path: Path, limit: int) -> bytes:
-    """Return the first bytes of a file from outside, which may be anybody's, or a link to one.
+    """Return up to ``limit`` bytes from the start of a file from outside, which may belong to anybody or be a link.
 
-    :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
-        to open one may wait.
+    :raises OSError: if it cannot be read, or is a folder, a pipe or a device: opening one may block, and reading one
+        may never end.
     """
     _require_file(path, path.stat().st_mode)
     with open(os.open(path, os.O_RDONLY | _WITHOUT_WAITING), "rb") as file:
-        _require_file(path, os.fstat(file.fileno()).st_mode)  # another may have taken its place
+        _require_file(path, os.fstat(file.fileno()).st_mode)  # the path may lead to another file by now
         return file.read(limit)
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, for its owner to read. A file or link that is there before is replaced.
+    """Write a file atomically, readable by its owner only. It replaces an existing file or link.
 
-    :raises OSError: if it cannot be written; it names this file. Then the one that was there is in its place.
+    :raises OSError: if it cannot be written. The error names ``path``, and an existing file is left unchanged.
     """
     with naming(path):
         _write_whole(path, data)
 
 
 def write_own(path: Path, data: bytes) -> None:
-    """Write a file of a home as :func:`write_whole` does, into a folder that is the owner's own.
+    """Write a file of a home like :func:`write_whole`, into a folder that is the owner's own.
 
-    :raises NotOwnError: if the folder is a link or belongs to another account, as where others can write to the home.
-    :raises OSError: as :func:`write_whole` does.
+    :raises NotOwnError: if the folder is a link or belongs to another account, which can happen in a shared home.
+    :raises OSError: as in :func:`write_whole`.
     """
     with naming(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -145,9 +146,9 @@ def write_own(path: Path, data: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Put the name of a file into the errors that the system raises in the block.
+    """Put the name of ``path`` into any OSError raised in the block.
 
-    By itself the system names none if a disk is full, and names a draft if none can be made.
+    The system's own errors name no file if the disk is full, and name a temporary file if it cannot be created.
     """
     try:
         yield
@@ -157,7 +158,7 @@ def naming(path: Path) -> Iterator[None]:
 
 def _write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # A name of its own: the owner may keep a file under any name that could be guessed here.
+    # A random name, because the owner may keep a file under any predictable one.
     descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
     draft = Path(name)
     try:
@@ -172,24 +173,24 @@ def _write_whole(path: Path, data: bytes) -> None:
 
 
 def is_full(folder: Path) -> bool:
-    """Tell whether the disk of a folder has too little room for a file to get longer.
+    """Return whether the disk of ``folder`` has too little space for a file to grow.
 
-    :raises OSError: if the folder cannot be looked at.
+    :raises OSError: if the folder cannot be inspected.
     """
     return shutil.disk_usage(folder).free < _LITTLE
 
 
 def probe_openness(folder: Path) -> bool:
-    """Make a file in a folder, as :func:`probe_modes` does, and tell whether it is open to other accounts even so."""
+    """Create a file in ``folder`` as :func:`probe_modes` does, and return whether it is open to other accounts."""
     made = probe_modes(folder) if sys.platform != "win32" else None
     return made is not None and bool(made.st_mode & OTHERS)
 
 
 def probe_modes(folder: Path) -> os.stat_result | None:
-    """Make a file in a folder, and return its owner and mode as the disk keeps them; None if none can be made there.
+    """Create a file in ``folder`` and return its owner and mode as the disk records them, or None if that fails.
 
-    Some disks keep neither: exFAT, those of Windows below Linux, some of other machines. All files look alike there.
-    The file is gone at once.
+    Some disks record neither: exFAT, Windows disks under WSL, some network shares. There all files have the same owner
+    and mode. The file is deleted at once.
     """
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
@@ -199,8 +200,8 @@ def probe_modes(folder: Path) -> os.stat_result | None:
 
 
 def _open_own(path: Path, flags: int, *, is_secret: bool = False) -> int:
-    # Looked at before it is opened, since Windows has no way to open a link itself; and again afterwards, since it may
-    # be another file by now. It is emptied only after that.
+    # The path is checked before it is opened, because Windows cannot open a link itself; and again afterwards, because
+    # it may lead to another file by then. Truncation comes last.
     check_own(path, is_secret=is_secret)
     descriptor = os.open(path, flags & ~os.O_TRUNC | _AS_IT_IS, 0o600)
     try:
@@ -229,7 +230,7 @@ def _check(path: Path, found: os.stat_result, *, is_secret: bool) -> None:
 
 
 def _is_read_only(path: Path) -> bool:
-    """Tell whether the disk of a file is read-only, so that nothing can be found out about its modes, nor mended."""
+    """Return whether a file's disk is read-only, so that its modes can be neither probed nor changed."""
     return sys.platform != "win32" and bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 

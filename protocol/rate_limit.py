@@ -9,11 +9,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Bucket:
-    """A token bucket: time fills it at a rate up to a burst, and each event empties it.
+    """A token bucket. Time fills it at a constant rate up to a maximum, and events empty it.
 
-    :param rate: units a second.
-    :param burst: units that it holds, and begins with.
-    :param now: monotonic time in seconds, of the clock that :meth:`wait` is called with.
+    :param rate: units per second.
+    :param burst: the maximum, which is also the initial number of units.
+    :param now: the current time in seconds, on the same monotonic clock as in calls of :meth:`wait`.
     """
 
     __slots__ = ("_burst", "_level", "_rate", "_since")
@@ -25,7 +25,7 @@ class Bucket:
         self._since = now
 
     def wait(self, now: float) -> float:
-        """Return the seconds until something may happen: 0 if it may now.
+        """Return the seconds until an event may happen; 0 if one may happen now.
 
         >>> bucket = Bucket(rate=2, burst=1, now=0)
         >>> bucket.take()
@@ -36,25 +36,25 @@ class Bucket:
         return max(0.0, (1 - self._level) / self._rate)
 
     def is_full(self, now: float) -> bool:
-        """Tell whether nothing is left of all that was counted."""
+        """Return whether the bucket is full, so that no past event matters any more."""
         self._fill(now)
         return self._level >= self._burst
 
     def _fill(self, now: float) -> None:
-        # Only time that passes counts: the clock of some machines begins below 0.
+        # Ignore a first reading below the initial time: on some machines the clock starts below 0.
         self._level = min(self._burst, self._level + max(0.0, now - self._since) * self._rate)
         self._since = now
 
     def take(self, units: float = 1) -> None:
-        """Count an event. A cost above the units left becomes a debt, which delays the next event."""
+        """Count an event. A cost above the units left becomes a debt that delays the next event."""
         self._level -= units
 
     def put_back(self, units: float = 1) -> None:
-        """Count an event no longer."""
+        """Cancel the count of an event."""
         self._level += units
 
     def admits(self, now: float) -> bool:
-        """Tell whether something may happen now, and count it if so.
+        """Return whether an event may happen now, and count it if so.
 
         >>> bucket = Bucket(rate=1, burst=1, now=0)
         >>> bucket.admits(0), bucket.admits(0), bucket.admits(1)
@@ -69,11 +69,11 @@ class Bucket:
 
 
 class Buckets(Generic[Key]):
-    """One bucket for each peer, so that a peer that comes too often holds up only itself.
+    """One bucket per peer, so that a peer with too many events holds up only itself.
 
-    :param rate: units a second, for each.
-    :param burst: units that each bucket holds, and begins with.
-    :param most: how many buckets are kept. Only a full one is forgotten, as a new one would be the same. If none is
+    :param rate: units per second and bucket.
+    :param burst: maximum and initial units of each bucket.
+    :param most: the number of buckets kept. Only a full bucket is discarded, since a new one would equal it. If none is
         full, newcomers share one bucket.
     """
 
@@ -88,7 +88,7 @@ class Buckets(Generic[Key]):
         return len(self._buckets)
 
     def bucket(self, key: Key, now: float) -> Bucket:
-        """Return the bucket of one of them.
+        """Return the bucket of the peer ``key``.
 
         >>> buckets = Buckets(rate=1, burst=1, most=10)
         >>> [buckets.bucket(name, now).admits(now) for name, now in (("Ada", 0), ("Ada", 0), ("Ben", 0), ("Ada", 1))]
@@ -101,5 +101,5 @@ class Buckets(Generic[Key]):
                     return self._shared
                 del self._buckets[full]
             bucket = Bucket(self._rate, self._burst, now)
-        self._buckets[key] = bucket  # the last: the search for a full one begins with those that rested longest
+        self._buckets[key] = bucket  # moved to the end, so the search above starts with the longest unused
         return bucket

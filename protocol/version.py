@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 PROTOCOL_VERSION: Final = 3
-"""A node of another version is only told that the versions differ; its files are refused, too."""
+"""Nodes of other versions receive only the message that the versions differ, and their files are refused."""
 
 
 def tag(name: str, version: int = PROTOCOL_VERSION) -> str:
-    """Return the prefix of everything that is hashed or signed for one purpose, so that it serves no other.
+    """Return a prefix that separates data hashed or signed for one purpose from data for any other.
 
     >>> tag("genesis")
     'p2pdice/3/genesis'
@@ -18,7 +18,7 @@ def tag(name: str, version: int = PROTOCOL_VERSION) -> str:
 
 
 def versions_differ(there: int, here: int = PROTOCOL_VERSION) -> str:
-    """Return why two nodes cannot talk, in the words of the node ``here``.
+    """Return why two nodes cannot talk, from the viewpoint of the node with version ``here``.
 
     >>> versions_differ(1)
     'the program there speaks version 1 of the protocol, this one version 3: update the older one'
@@ -27,7 +27,7 @@ def versions_differ(there: int, here: int = PROTOCOL_VERSION) -> str:
 
 
 def written_by(version: int) -> str:
-    """Return why a match of another version of the protocol can be neither read nor continued here.
+    """Return why this program can neither read nor continue a match of another version of the protocol.
 
     >>> written_by(1)
     'played by version 1 of the protocol, and this program speaks version 3'
