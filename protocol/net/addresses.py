@@ -1,8 +1,8 @@
-"""Addresses: hosts and ports as people type them and as sockets name them, and the join line that holds some.
+"""Addresses as people type them and as sockets name them, and the join line, which contains some.
 
 A join line is one word, short enough to type, that leads another laptop to a table:
-``HOST:PORT[,HOST:PORT…]/FINGERPRINT[/TOKEN]``. It has the addresses of the host, the fingerprint of the key that must
-answer there, and for a private table the secret that admits.
+``HOST:PORT[,HOST:PORT…]/FINGERPRINT[/TOKEN]``. It contains the host's addresses, the fingerprint of the key that must
+answer there and, for a private table, the secret that admits guests.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class PortError(LocalError, ValueError):
 
 
 Address = tuple[str, int]
-"""Host (a name, IPv4, or IPv6 with its zone as ``fe80::1%2``) and port."""
+"""Host (a name, IPv4, or IPv6 with a zone such as ``fe80::1%2``) and port."""
 
 _FORM: Final = re.compile(r"(?:\[(?P<bracketed>[^\[\]\s]{1,253})\]|(?P<plain>[^\[\]:\s]{1,253})):(?P<port>[0-9]{1,9})")
 
 
 def parse_address(text: str) -> Address:
-    """Read ``HOST:PORT``; an IPv6 address stands in brackets.
+    """Parse ``HOST:PORT``, with an IPv6 address in brackets.
 
     :raises ValueError: if the text has another form.
-    :raises PortError: if the port is not within 1–65535.
+    :raises PortError: if the port is not 1 to 65535.
 
     >>> parse_address("[fe80::1%eth0]:7000")
     ('fe80::1%eth0', 7000)
@@ -47,7 +47,7 @@ def parse_address(text: str) -> Address:
 
 
 def format_address(address: Address) -> str:
-    """Write an address so that :func:`parse_address` reads it back.
+    """Format an address such that :func:`parse_address` can parse it.
 
     >>> format_address(("::1", 7000)), format_address(("192.0.2.7", 7000))
     ('[::1]:7000', '192.0.2.7:7000')
@@ -57,8 +57,8 @@ def format_address(address: Address) -> str:
 
 
 def from_socket_name(name: Any) -> Address:
-    """Turn the result of ``getpeername`` into an address, with the zone where an IPv6 address means nothing without it.
-    An IPv4 address that is mapped into IPv6 is the IPv4 address: packets go to the same machine.
+    """Return a socket name, such as the result of ``getpeername``, as an address. An IPv6 address that needs a zone
+    gets one, and an IPv4-mapped address becomes the IPv4 address, because both lead to the same machine.
 
     >>> from_socket_name(("fe80::1", 7000, 0, 2)), from_socket_name(("::ffff:192.0.2.7", 7000, 0, 0))
     (('fe80::1%2', 7000), ('192.0.2.7', 7000))
@@ -73,7 +73,7 @@ def from_socket_name(name: Any) -> Address:
 
 
 def is_own_machine(remote: Address, local: Address) -> bool:
-    """Tell whether a connection comes from this machine: from loopback, or from the very address that it reached.
+    """Return whether a connection comes from this machine: from loopback, or from the address that it reached.
 
     >>> is_own_machine(("127.0.0.1", 5), ("127.0.0.1", 7)), is_own_machine(("192.0.2.1", 5), ("192.0.2.2", 7))
     (True, False)
@@ -82,8 +82,8 @@ def is_own_machine(remote: Address, local: Address) -> bool:
 
 
 def origin(host: str) -> str:
-    """Return what one machine cannot change about the address that it comes from: all of an IPv4 address, the first 64
-    bits of an IPv6 address. All machines of one network may have these bits in common.
+    """Return the part of an address that its machine cannot change: a whole IPv4 address, or the first 64 bits of an
+    IPv6 address, which all machines of a network may share.
 
     >>> origin("192.0.2.7"), origin("2001:db8::7:7"), origin("fe80::1%2")
     ('192.0.2.7', '2001:db8::/64', 'fe80::/64')
@@ -93,7 +93,7 @@ def origin(host: str) -> str:
 
 
 _TOKEN_BYTES: Final = 10
-"""80 bits: each guess costs a TLS handshake."""
+"""80 bits, given that each guess costs a TLS handshake."""
 
 
 class JoinLine(NamedTuple):
@@ -107,7 +107,7 @@ class JoinLine(NamedTuple):
 
 
 def new_token() -> str:
-    """Return a fresh secret for a private table: 16 letters and digits."""
+    """Return a random token for a private table: 16 letters and digits."""
     return b32encode(secrets.token_bytes(_TOKEN_BYTES)).decode("ascii")
 
 
@@ -118,7 +118,7 @@ def parse_join_line(text: str) -> JoinLine:
     >>> str(line)
     '192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P'
 
-    :raises ValueError: naming the part that is wrong.
+    :raises ValueError: if the text is not a join line; the message names the faulty part.
     """
     where, *rest = text.strip().split("/")
     if not 1 <= len(rest) <= 2:

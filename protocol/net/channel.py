@@ -1,12 +1,12 @@
 """One TLS connection in the event loop: its handshake, and the channel that it becomes.
 
-A stranger can make a node compute a handshake before it knows anything about the stranger. OpenSSL accepts a hundred
-kilobytes of certificates in it, and decodes keys on curves of the stranger's own making. That can take half a minute,
-as OpenSSL bounds neither their bytes nor their kinds. So the bytes are bounded here. The work is done outside the event
-loop, by one thread for all incoming connections, and the listener is told how long it took.
+A stranger can make a node compute a handshake before the node knows anything about the stranger. OpenSSL then accepts
+100 KiB of certificates, and decodes keys on curves of the stranger's own making. This can take half a minute, because
+OpenSSL limits neither the bytes nor the kinds of keys. So this module limits the bytes. One thread for all incoming
+connections does the work outside the event loop, and the listener receives the computing time.
 
-Afterwards a peer may go on with messages that belong to TLS alone, such as new keys, and with records of one byte. The
-messages are bounded, too. The records are counted, and the link slows the peer down.
+After the handshake, a peer may keep sending messages of TLS itself, such as key updates, and records of one byte. The
+messages are limited, too. The records are counted, and the link slows the peer down.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from protocol.limits import (
 
 _ANSWERING: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="p2pdice-answers")
 _DIALLING: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="p2pdice-dials")
-"""OpenSSL lets go of the interpreter while it computes, so the event loop goes on. Dialling has its own threads: no
-incoming connection delays it."""
+"""OpenSSL releases the GIL while it computes, so the event loop continues. Dialling has separate threads, so that
+incoming connections cannot delay it."""
 _RECORD_HEADER: Final = 5
-"""Bytes: the last two are the length of what follows."""
+"""Bytes of a record's header. The last two give the length of the rest."""
 _RECORD_OVERHEAD: Final = 22
-"""Bytes of a TLS 1.3 record besides what it carries: header, type of content, tag (RFC 8446, §5.2)."""
+"""Bytes of a TLS 1.3 record in addition to its content: header, content type and tag (RFC 8446, §5.2)."""
 
 
 class Secured(NamedTuple):
-    """A connection whose handshake is done."""
+    """A connection with a completed handshake."""
 
     connection: socket.socket
     peer: Peer
     tls: ssl.SSLObject
     incoming: ssl.MemoryBIO
-    """Bytes that have arrived and are not read yet."""
+    """Bytes that have arrived but have not been read."""
     outgoing: ssl.MemoryBIO
 
 
 async def shake_hands(
     connection: socket.socket, context: ssl.SSLContext, charge: Callable[[float], None], *, is_server: bool
 ) -> Secured:
-    """Do the handshake on a connected socket that does not block.
+    """Complete the handshake on a connected, non-blocking socket.
 
-    :param charge: called for each piece with the seconds of computing that it took, also when the handshake fails.
+    :param charge: called for each piece with the computing time in seconds, even if the handshake fails.
     :raises OSError: if the peer does not do its part, proves no admissible key, or sends more than a node does.
     """
     loop = asyncio.get_running_loop()
@@ -72,7 +72,7 @@ async def shake_hands(
             return None
         finally:
             spent = time.thread_time() - began
-            with suppress(RuntimeError):  # the loop is closed, and with it the listener that would be charged
+            with suppress(RuntimeError):  # the loop is closed, and so is the listener to be charged
                 loop.call_soon_threadsafe(charge, spent)
 
     async def compute() -> Peer | None:
@@ -99,9 +99,9 @@ class _Pieces:
         self._remaining = HANDSHAKE_PIECES
 
     async def take(self, most: int) -> bytes:
-        """Wait for some bytes.
+        """Wait for up to ``most`` bytes.
 
-        :raises OSError: if the peer ends the connection or sends more than it may.
+        :raises OSError: if the peer ends the connection or exceeds its bytes or pieces.
         """
         if not most or not self._remaining:
             raise ssl.SSLError("the peer sends more for the handshake than a node does, or in smaller pieces")
@@ -114,7 +114,7 @@ class _Pieces:
     async def take_hello(self) -> bytes:
         """Wait for the first record.
 
-        :raises OSError: as :meth:`take`.
+        :raises OSError: as in :meth:`take`, or if it is too long for a ClientHello.
         """
         record = await self.take(_RECORD_HEADER)
         while missing := self._missing(record):
@@ -131,22 +131,22 @@ class _Pieces:
 
 
 class ChannelUser(Protocol):
-    """The user of a channel. It is called in the event loop."""
+    """The user of a channel. Its methods are called in the event loop."""
 
     def connected(self, channel: Channel) -> None:
-        """The channel stands. It reads nothing before :meth:`Channel.resume_reading`."""
+        """Receive the channel, which reads nothing until :meth:`Channel.resume_reading` is called."""
 
     def data_received(self, data: bytes, records: int) -> None:
-        """Take the content of some records, in their order."""
+        """Receive the content of consecutive TLS records, and their number."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The channel is gone: because of an error, or with None because a side ended it."""
+        """Note that the channel is gone: after an error, or with None if a side ended it."""
 
 
 class Channel(asyncio.BufferedProtocol):
-    """TLS after the handshake. Made by :func:`open_channel`.
+    """TLS after the handshake; :func:`open_channel` creates it.
 
-    :param shutdown: seconds that the peer has, after :meth:`close`, to read the rest.
+    :param shutdown: time in seconds for the peer, after :meth:`close`, to read what remains.
     """
 
     def __init__(self, secured: Secured, user: ChannelUser, shutdown: float) -> None:
@@ -154,7 +154,7 @@ class Channel(asyncio.BufferedProtocol):
         self._tls, self._incoming, self._outgoing = secured.tls, secured.incoming, secured.outgoing
         self._user = user
         self._piece = memoryview(bytearray(TLS_PIECE))
-        """The system puts arriving bytes here: memory of its own for each piece would cost more than the piece."""
+        """The buffer for arriving bytes. Allocating one per piece would cost more than reading the piece."""
         self._shutdown = shutdown
         self._transport: asyncio.Transport
         self._waste = 0
@@ -166,7 +166,7 @@ class Channel(asyncio.BufferedProtocol):
     # Called by the user
 
     def write(self, data: bytes) -> None:
-        """Send ``data``; dropped once the channel is closed."""
+        """Send ``data``, or drop it if the channel is closed."""
         if not self._is_ending:
             self._tls.write(data)
             self._flush()
@@ -175,27 +175,27 @@ class Channel(asyncio.BufferedProtocol):
         return self._transport.get_write_buffer_size()
 
     def pause_reading(self) -> None:
-        """Read no more; TCP tells the peer to wait."""
+        """Stop reading, which makes TCP hold the peer back."""
         if not self._is_ending:
             self._is_paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again, beginning with the bytes that have arrived already."""
+        """Read again, starting with bytes that have already arrived."""
         if not self._is_ending:
             self._is_paused = False
             self._transport.resume_reading()
             asyncio.get_running_loop().call_soon(self._read)
 
     def close(self) -> None:
-        """End the channel once the peer has read everything, or its time is up."""
+        """End the channel once the peer has read everything or :attr:`_shutdown` seconds have passed."""
         if self._is_ending:
             return
-        with suppress(ssl.SSLError):  # it sends its goodbye, and then wants to read the peer's
+        with suppress(ssl.SSLError):  # it sends close_notify and then waits for the peer's
             self._tls.unwrap()
         self._flush()
         self._timer = asyncio.get_running_loop().call_later(self._shutdown, self._transport.abort)
-        # If it were closed now with unread bytes of the peer, the system would throw away the written ones.
+        # Closing with unread bytes from the peer would make the system discard bytes not sent yet.
         self.resume_reading()
         self._is_ending = True
 
@@ -207,7 +207,7 @@ class Channel(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.pause_reading()  # until the user listens
+        self._transport.pause_reading()  # until the user calls resume_reading
         self._user.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -219,7 +219,7 @@ class Channel(asyncio.BufferedProtocol):
             self._read()
 
     def eof_received(self) -> None:
-        self.close()  # and asyncio does, too, when this returns
+        self.close()  # asyncio closes the transport, too, when this returns None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_ending = True
@@ -230,7 +230,7 @@ class Channel(asyncio.BufferedProtocol):
     # Reading
 
     def _read(self) -> None:
-        """Take arrived content out of TLS. End the channel if the peer has ended it or broken a limit."""
+        """Decrypt bytes that have arrived. End the channel if the peer has ended it or exceeded a limit."""
         if self._is_paused or self._transport.is_closing():
             return
         self._waste += self._incoming.pending
@@ -240,7 +240,7 @@ class Channel(asyncio.BufferedProtocol):
             while data := self._tls.read(TLS_PIECE):
                 carried.append(data)
                 if not self._incoming.pending and not self._tls.pending():
-                    break  # as a rule; another read that finds nothing takes longer than this one
+                    break  # usually all is read, and another read that finds nothing costs more than this test
             else:
                 is_over = True
         except ssl.SSLWantReadError:
@@ -250,11 +250,11 @@ class Channel(asyncio.BufferedProtocol):
         except ssl.SSLError as error:
             self._error = error
         if self._is_ending:
-            # Only the peer's goodbye still matters, not its data.
+            # Data no longer matters, only the peer's close_notify.
             if is_over:
                 self._transport.close()
             return
-        self._flush()  # TLS may owe an answer
+        self._flush()  # TLS may have produced an answer
         data = b"".join(carried)
         self._waste = max(0, self._waste - len(data) - len(carried) * _RECORD_OVERHEAD)
         if self._waste > TLS_WASTE:
@@ -273,6 +273,6 @@ class Channel(asyncio.BufferedProtocol):
 
 
 async def open_channel(secured: Secured, user: ChannelUser, shutdown: float) -> None:
-    """Make a channel of a connection, for ``user``. From now on the socket is the channel's."""
+    """Turn a connection into a channel for ``user``. From now on the channel owns the socket."""
     loop = asyncio.get_running_loop()
     await loop.connect_accepted_socket(lambda: Channel(secured, user, shutdown), secured.connection)

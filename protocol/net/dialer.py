@@ -30,7 +30,7 @@ from protocol.net.link import Allowances, Link, LinkHandler, secure
 from protocol.rate_limit import Bucket, Buckets
 
 Accept = Callable[[bytes], bool]
-"""Tells whether the peer with this identity is wanted."""
+"""Returns whether a peer with this identity is wanted."""
 
 
 def anybody(_: bytes) -> bool:
@@ -38,9 +38,9 @@ def anybody(_: bytes) -> bool:
 
 
 class DialError(PeerError):
-    """No link could be made. The text is one sentence for a person; it may contain text that a peer advertised.
+    """No link could be established. The message is one sentence, which may contain text that a peer advertised.
 
-    :param is_other: a player answers, but not the wanted one.
+    :param is_other: whether a player answered who was not the wanted one.
     """
 
     code = ErrorCode.UNREACHABLE
@@ -51,16 +51,16 @@ class DialError(PeerError):
 
 
 class Dialer:
-    """Opens all links that one node begins, whatever for.
+    """Opens all outgoing links of one node.
 
-    Addresses are hints, and anybody may have given them: a proposal, a join record, an advertisement. So connections
-    are begun at a bounded rate, together and to each address, and few are under way at once
-    (:mod:`protocol.limits`, *Dialling*). Above the rate of all, and with too many under way, an attempt waits for its
-    turn. Only one attempt of each :meth:`dial` is in that queue, so a peer with many addresses delays no other. An
-    attempt to an address that was dialled too often fails.
+    Addresses are hints that anybody may have supplied: in a proposal, a join record or an advertisement. So the rate of
+    attempts is limited, in total and per address, and so is the number of concurrent attempts (:mod:`protocol.limits`,
+    *Dialling*). Above the total rate or that number, attempts wait for their turn. Each :meth:`dial` has only one
+    attempt in this queue, so a peer with many addresses does not delay others. An attempt fails if its address was
+    dialled too often.
 
     :param credentials: this node's identity for TLS.
-    :param allowances: what peers may send, if the node counts that over other links, too.
+    :param allowances: what peers may still send, if the node shares these counts with other links.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class Dialer:
         self._each: Buckets[str] = Buckets(DIAL_RATE_PER_ADDRESS, DIAL_BURST_PER_ADDRESS, ADDRESSES_WATCHED)
 
     async def dial(self, addresses: Iterable[Address], handler: LinkHandler, accept: Accept = anybody) -> Link:
-        """Dial all addresses side by side, of very many the first few. The first good connection becomes the link.
+        """Dial the addresses in parallel, at most :data:`~protocol.limits.ADDRESSES_PER_PEER` of them.
 
-        ``link_up`` is called for that one only, before this returns. A peer can refuse us only after our side of TLS is
-        done. Then the link comes up and goes down again: only the exchange of HELLO and WELCOME shows that a link is
-        good.
+        The first good connection becomes the link, and ``link_up`` is called for it before this returns. A peer can
+        refuse the link only after TLS is established on this side. The link then goes up and down again, so only the
+        exchange of HELLO and WELCOME shows that a link is good.
 
-        :param accept: decides by the identity that TLS proved. Other peers that answer at an address are passed over.
-        :raises DialError: if no address answers in time with a node that is accepted and is not this one.
+        :param accept: decides by the identity proved by TLS. Other peers that answer at an address are ignored.
+        :raises DialError: if no address answers in time with an accepted node other than this one.
         """
         dialled = ((each, port) for host, port in addresses for each in hosts_to_dial(host))
         chosen = list(dict.fromkeys(dialled))[:ADDRESSES_PER_PEER]
@@ -117,7 +117,7 @@ class Dialer:
         async with AsyncExitStack() as held:
             async with queue:
                 await held.enter_async_context(self._under_way)
-                async with self._turn:  # those who wait keep their order
+                async with self._turn:  # first come, first served
                     await asyncio.sleep(self._all.wait(loop.time()))
                     self._all.take()
             try:
@@ -147,7 +147,7 @@ class Dialer:
             raise DialError(f"{where} broke off the connection") from error
         except OSError as error:
             _check_own_network(where, from_socket_name(name)[0])
-            is_asyncio = "Connect call failed" in str(error)  # asyncio's text gives no reason
+            is_asyncio = "Connect call failed" in str(error)  # asyncio's own text, which has no reason
             reason = os.strerror(error.errno) if is_asyncio and error.errno else error.strerror or error
             raise DialError(f"{where} cannot be reached: {reason}") from error
         if link.peer_key == self.credentials.public_key:
@@ -161,7 +161,7 @@ class Dialer:
 
 
 def _check_own_network(where: str, host: str) -> None:
-    """Blame nobody else for a failed dial if this machine is in no network.
+    """Raise an error that blames this machine if it has no network, unless ``host`` is loopback.
 
     :raises DialError: in that case.
     """
@@ -173,7 +173,7 @@ def _check_own_network(where: str, host: str) -> None:
 
 
 async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
-    """Run attempts side by side; return the first link and undo all others."""
+    """Run attempts in parallel; return the first link and undo all others."""
     tasks = [asyncio.create_task(attempt) for attempt in attempts]
     winner: asyncio.Task[Link] | None = None
     failures: list[DialError] = []
@@ -193,7 +193,7 @@ async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
         reasons = dict.fromkeys(map(str, failures))
         raise DialError("; ".join(reasons), is_other=any(failure.is_other for failure in failures))
     finally:
-        # Nothing is awaited here: being cancelled now would lose the winner.
+        # Nothing is awaited here, because a cancellation now would lose the winner.
         for task in tasks:
             if task is not winner:
                 task.cancel()

@@ -1,9 +1,9 @@
-"""The tables that multicast DNS advertises, from records that anybody on the LAN can forge. No I/O, no clock.
+"""The tables advertised by multicast DNS, from records that anybody on the LAN can forge. No I/O, no clock.
 
-An advertisement is the entries of a TXT record (RFC 6763, §6). Memory is bounded, and so is the work for a packet:
-records are only noted as they are heard, and :meth:`Sightings.look` makes tables of them when its owner asks. A record
-that contradicts an earlier one is believed, as RFC 6762 (§10.2) has it. The earlier one is kept for a while, as nobody
-can tell which of the two is true.
+An advertisement consists of the entries of a TXT record (RFC 6763, §6). Memory and work per packet are bounded:
+incoming records are only stored, and :meth:`Sightings.look` derives tables from them on request. A record replaces an
+earlier one that it contradicts, as in RFC 6762 (§10.2). The earlier one is kept for a while, because nobody can tell
+which of the two is true.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ SERVICE_TYPE: Final = "_p2pdice._tcp.local."
 LOBBY: Final = "lobby"
 PLAYING: Final = "playing"
 PRIVATE: Final = "private"
-"""An open table that is not told: only its number is, for those who have its short code."""
+"""An open table that is not listed. Only its number is advertised, for people with its short code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """A table's description of itself. Anybody can forge it: escape its texts for a terminal."""
+    """A table's description of itself. It may be forged, so its texts must be escaped for a terminal."""
 
     id: str
-    """The table's or the running match's id, 8 to 64 hexadecimal digits."""
+    """The id of the table or of the running match: 8 to 64 hexadecimal digits."""
     name: str
     """1 to 40 characters."""
     rules: str
-    """Name of the ruleset or the start of its hash, 1 to 40 characters."""
+    """Name of the ruleset or start of its hash, 1 to 40 characters."""
     seats_taken: int
     seats: int
     status: str
     """:data:`LOBBY`, :data:`PLAYING` or :data:`PRIVATE`."""
     version: int
-    """Version of the protocol. A table of another version is listed, though it cannot be joined."""
+    """The protocol version. A table of another version is listed, although it cannot be joined."""
     number: int = 0
-    """The number of its short code, 1 to 999; 0 if it has none."""
+    """The number in its short code, 1 to 999; 0 if it has none."""
 
     def to_txt(self) -> dict[str, str]:
-        """Return the TXT entries; :meth:`from_txt` reads them.
+        """Return the TXT entries, which :meth:`from_txt` can read.
 
-        :raises ValueError: if a field is not one that :meth:`from_txt` would accept.
+        :raises ValueError: if :meth:`from_txt` would not accept a field.
         """
         txt = {
             "v": str(self.version),
@@ -82,9 +82,9 @@ class Advertisement:
 
     @classmethod
     def from_txt(cls, txt: Mapping[bytes, bytes | None]) -> Advertisement | None:
-        """Read TXT entries, or return None unless every entry is there and has the one form that is written.
+        """Read TXT entries; return None unless all are present in the form that :meth:`to_txt` writes.
 
-        The number may be missing. Entries with other keys are passed over.
+        The number is optional. Entries with other keys are ignored.
 
         >>> Advertisement.from_txt({b"v": b"1", b"id": b"00c0ffee", b"n": b"Friday", b"rules": b"classic",
         ...                         b"seats": b"2/4", b"st": b"lobby"}).name
@@ -115,9 +115,9 @@ class Advertisement:
 
     @classmethod
     def from_record(cls, data: bytes) -> Advertisement | None:
-        """Read the data of a TXT record: entries of a length and as many bytes, ``key`` or ``key=value``.
+        """Read the data of a TXT record: length-prefixed entries, each ``key`` or ``key=value``.
 
-        Of entries with one key the first counts (RFC 6763, §6.4).
+        Among entries with the same key, the first counts (RFC 6763, §6.4).
 
         >>> Advertisement.from_record(b"\\x03v=1\\x05n=Eve") is None
         True
@@ -137,38 +137,38 @@ _SEATS: Final = re.compile("(0|[1-9][0-9]?)/([1-9][0-9]?)")
 
 
 POINTER, TEXT, SERVICE, IPV4, IPV6 = 12, 16, 33, 1, 28
-"""Types of records."""
+"""DNS record types."""
 ASKING: Final = 1.0
 """Seconds between two questions for the details of tables."""
 _SMALL: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _LABEL: Final = 63
-"""Bytes of a label of a DNS name."""
+"""The maximum length of a label in a DNS name, in bytes."""
 _NAME: Final = 253
-"""Bytes of a DNS name."""
+"""The maximum length of a DNS name, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A table as it was advertised, and where."""
+    """An advertised table and its addresses."""
 
     advertisement: Advertisement
     addresses: tuple[Address, ...]
-    """Where to dial, link-local IPv6 with its zone."""
+    """The addresses to dial; link-local IPv6 addresses have their zone."""
     instance: str
-    """Name of the advertising node's service: random if the node is honest."""
+    """The instance name of the advertising node's service, which is random if the node is honest."""
 
     @property
     def key(self) -> tuple[str, str, tuple[Address, ...]]:
-        """Its id, name and addresses: they change when a table becomes a match, its machine moves, or by forgery."""
+        """Its id, name and addresses. They change when a table starts a match, its machine moves, or by forgery."""
         return self.advertisement.id, self.advertisement.name, self.addresses
 
 
 class _Host:
-    """The target of services."""
+    """A host that services name as their target."""
 
     def __init__(self) -> None:
         self.zones: dict[int, dict[bytes, int | None]] = {IPV4: {}, IPV6: {}}
-        """The zone of each address, by the type of its record."""
+        """The zone of each address, by record type."""
         self.former: dict[bytes, int | None] = {}
         """The zones of earlier addresses."""
         self.former_until = -inf
@@ -183,10 +183,10 @@ class _Host:
         return self._spelled
 
     def hear(self, kind: int, zones: dict[bytes, int | None], now: float) -> None:
-        """Take in all addresses of one kind from one packet."""
+        """Replace all addresses of one record type by those in one packet."""
         before = self.zones[kind]
         if before.keys() == zones.keys():
-            # One address is heard with its zone by IPv6 and without by IPv4.
+            # An address has a zone if it was received over IPv6, and none if over IPv4. Keep known zones.
             zones = {packed: zone or before[packed] for packed, zone in zones.items()}
         for packed, zone in before.items():
             if packed not in zones:
@@ -207,13 +207,13 @@ class _Host:
 
 
 class _Service:
-    """One instance of the service, as far as it is known."""
+    """One instance of the service, with the details known so far."""
 
     def __init__(self, name: str, now: float) -> None:
         self.name = name
         self.expires = inf
         self.vague_since = now
-        """Time since which this has been no table, or no table yet."""
+        """Time since when its records have not made up a table."""
         self.ask_at = now
         self.target = ""
         self.port = 0
@@ -227,7 +227,7 @@ class _Service:
             self.text, self.advertisement = text, Advertisement.from_record(text)
 
     def look(self, host: _Host | None) -> Sighting | None:
-        """Return the table that the records make, with that host as target; None if they make none."""
+        """Return the table that the records make up with ``host`` as target, or None if they make up none."""
         dialled = host.dialled()[0] if host is not None else ()
         if self.advertisement is None or not dialled or not self.port:
             return None
@@ -235,14 +235,14 @@ class _Service:
         return Sighting(self.advertisement, addresses, self.name[: -len(SERVICE_TYPE) - 1])
 
     def former(self) -> Sighting | None:
-        """Return the same table at the earlier addresses of its host."""
+        """Return the current table at earlier addresses of its host, or None if there are none."""
         if self.sighting is None or self.host is None or not (hosts := self.host.dialled()[1]):
             return None
         return replace(self.sighting, addresses=tuple(zip(hosts, repeat(self.sighting.addresses[0][1]))))
 
 
 class Sightings:
-    """The tables that were advertised.
+    """The advertised tables.
 
     :param own: the name of this node's own instance, which is ignored.
     """
@@ -251,7 +251,7 @@ class Sightings:
         self._own = _key(own)
         self._services: dict[str, _Service] = {}
         self._vague: dict[str, None] = {}
-        """Services that are not tables: not yet, or never."""
+        """Keys of services that are not tables, or not yet."""
         self._hosts: dict[str, _Host] = {}
         self._changed_hosts: set[str] = set()
         self._former: dict[object, tuple[Sighting, float]] = {}
@@ -260,7 +260,7 @@ class Sightings:
         self._ask_from = -inf
 
     def hear(self, records: Iterable[DNSRecord], now: float) -> None:
-        """Take in the records of one packet. Addresses count only for services that are known or in the packet."""
+        """Store the records of one packet. Addresses count only for services that are known or in the packet."""
         told: dict[tuple[str, int], dict[bytes, int | None]] = {}
         touched: dict[str, _Service] = {}
         records = tuple(records)
@@ -298,7 +298,7 @@ class Sightings:
             return
         if key not in self._services:
             if len(self._services) >= TABLES:
-                # A service that is no table yet makes room; a list that is full of tables stays as it is.
+                # A service that is not a table makes room. A list full of tables stays as it is.
                 if not self._vague:
                     return
                 self._drop(next(iter(self._vague)), now)
@@ -312,7 +312,7 @@ class Sightings:
             self._remember(service, now)
 
     def _judge(self, key: str, service: _Service, now: float) -> None:
-        """Work out which table a service is by now."""
+        """Determine which table, if any, the records of a service make up now."""
         after = service.look(host := self._hosts.get(service.target))
         if after is None or (service.sighting is not None and after.key != service.sighting.key):
             self._remember(service, now)
@@ -324,7 +324,7 @@ class Sightings:
             service.vague_since = service.ask_at = now
 
     def _remember(self, service: _Service, now: float) -> None:
-        """Keep the advertisements of a service until now among the earlier ones."""
+        """Keep a service's advertisements so far among the earlier ones."""
         for each in (service.sighting, service.former()):
             if each is None:
                 continue
@@ -334,7 +334,7 @@ class Sightings:
                 self._more_former_until = now + FORMER_LIFE
 
     def look(self, now: float) -> tuple[Sighting, ...]:
-        """Return the current tables, by name, and drop expired ones."""
+        """Return the current tables by name, and drop expired ones."""
         for key, service in tuple(self._services.items()):
             if service.target in self._changed_hosts:
                 self._judge(key, service, now)
@@ -346,9 +346,9 @@ class Sightings:
         return tuple(sorted(found, key=lambda each: (each.advertisement.name, each.instance)))
 
     def told(self, now: float) -> tuple[Sighting, ...]:
-        """Return the current tables, and recent advertisements that have changed since.
+        """Return the current tables and recent advertisements that have changed since.
 
-        :raises ValueError: if there were more than are kept.
+        :raises ValueError: if there were more of these than are kept.
         """
         tables = self.look(now)
         self._former = {key: kept for key, kept in self._former.items() if kept[1] > now}
@@ -365,7 +365,7 @@ class Sightings:
         self._hosts = {name: host for name, host in self._hosts.items() if name in targets}
 
     def questions(self, now: float) -> tuple[tuple[str, int], ...]:
-        """Return the questions that are due about services without details, as names and types of records."""
+        """Return the due questions about services without details, as pairs of name and record type."""
         if now < self._ask_from:
             return ()
         asked = list(islice((key for key in self._vague if self._services[key].ask_at <= now), TABLES_ASKED_FOR))
@@ -373,14 +373,14 @@ class Sightings:
         for key in asked:
             service = self._services[key]
             service.ask_at = self._ask_from = now + ASKING
-            self._vague[key] = self._vague.pop(key)  # to the end: the others have their turn first
+            self._vague[key] = self._vague.pop(key)  # to the end of the queue
             found += ((service.name, SERVICE), (service.name, TEXT))
             if service.target:
                 found += ((service.target, IPV4), (service.target, IPV6))
         return tuple(found)
 
     def known(self, now: float) -> Iterator[tuple[str, int]]:
-        """Yield known services that need not answer, each with the seconds left to it: one packet full at most."""
+        """Yield known services that need not answer with their remaining seconds, at most one packet full."""
         fresh = (
             (service.name, int(service.expires - now))
             for service in self._services.values()
@@ -389,7 +389,7 @@ class Sightings:
         return islice(fresh, KNOWN_ANSWERS)
 
     def due(self, now: float) -> float:
-        """Return when to look or to ask again if nothing is heard until then."""
+        """Return the next time to look or ask, if no packet arrives before then."""
         times = [inf, *(service.expires for service in self._services.values())]
         for key in self._vague:
             service = self._services[key]
@@ -398,33 +398,33 @@ class Sightings:
 
 
 def _key(name: str) -> str:
-    """Return one key for all spellings of a DNS name: they differ in the case of ASCII letters only (RFC 6762, §16).
+    """Return the same key for all spellings of a DNS name, which ignore the case of ASCII letters (RFC 6762, §16).
 
-    Only those are changed, so a name keeps its length. Other letters can take more bytes in lower case.
+    Other letters stay unchanged, because their lowercase forms can take more bytes.
     """
     return name.translate(_SMALL)
 
 
 def _is_instance(key: str) -> bool:
-    """Tell whether this is the name of an instance of the service, and of one that can be shown."""
+    """Return whether this is the name of an instance of the service and can be displayed."""
     label = key.removesuffix(f".{SERVICE_TYPE}")
     return label != key and label.isprintable() and _can_be_spelled(key)
 
 
 def _can_be_spelled(name: str) -> bool:
-    """Tell whether a name that was read from a packet can be written into one: bytes that were no UTF-8 have grown."""
+    """Return whether a name read from a packet can be written to one. Bytes that were not UTF-8 may have grown."""
     labels = name.removesuffix(".").split(".")
     return all(1 <= len(label.encode()) <= _LABEL for label in labels) and len(name.encode()) <= _NAME
 
 
 def _hosts(zones: Mapping[bytes, int | None]) -> tuple[str, ...]:
-    """Spell as many addresses as are dialled for one peer."""
+    """Format as many addresses as are dialled for one peer."""
     spelled = (_host(packed, zone) for packed, zone in zones.items())
     return tuple(islice((each for each in spelled if each is not None), ADDRESSES_PER_PEER))
 
 
 def _host(packed: bytes, zone: int | None) -> str | None:
-    """Spell an address as it can be dialled, or return None if it cannot."""
+    """Format an address for dialling, or return None if it cannot be dialled."""
     address = ip_address(packed)
     if isinstance(address, IPv6Address) and address.is_link_local:
         return f"{address}%{zone}" if zone else None

@@ -1,4 +1,4 @@
-"""The network interfaces of this machine: where it can be reached, what others are told, and changes."""
+"""The network interfaces of this machine: its addresses, those that others should dial, and changes."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ _BESIDE_THE_LAN: Final = re.compile(
     r"|veth|virbr|vmnet|wg|zt)|.*(hyper-v|virtual|vmware|vpn|wireguard|wsl)",
     re.I,
 )
-"""Names that containers, virtual machines, VPNs and Apple's AirDrop give their interfaces. People in one room rarely
-meet there."""
+"""Interface names of containers, virtual machines, VPNs and Apple's AirDrop, through which people in one room rarely
+reach each other."""
 _FAR: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
-"""Addresses that no network has (RFC 5737, RFC 3849), so that the way there is the way out."""
+"""Addresses reserved for documentation (RFC 5737, RFC 3849). The route to them is the default route."""
 _SIOCGIFFLAGS: Final = 0x8913
 _IFF_RUNNING: Final = 0x40
-"""Of Linux; see netdevice(7)."""
+"""Linux constants; see netdevice(7)."""
 
 
 class Interface(NamedTuple):
-    """A network interface that has an address."""
+    """A network interface with at least one address."""
 
     name: str
     number: int
-    """By which the system knows it, as the zone of a link-local address; 0 if it gives none."""
+    """The system's index of the interface, which is also the zone of link-local addresses; 0 if there is none."""
     addresses: tuple[IpAddress, ...]
-    """Without the zones of IPv6, which mean nothing to other machines."""
+    """Addresses without IPv6 zones, which are meaningless to other machines."""
     is_connected: bool
-    """False if it is switched off or has no cable, as far as Linux tells. Elsewhere it has no addresses then."""
+    """Whether Linux reports it as running. Always True elsewhere, where an interface without a cable has no address."""
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine is reached by it. That of macOS has a link-local address, too."""
+        """Whether it reaches only this machine. On macOS, such an interface has a link-local address, too."""
         return any(each.is_loopback for each in self.addresses)
 
     @property
     def is_beside_the_lan(self) -> bool:
-        """Whether it looks like one of a container, a virtual machine or a VPN."""
+        """Whether its name suggests a container, a virtual machine or a VPN."""
         return _BESIDE_THE_LAN.match(self.name) is not None
 
 
 def interfaces(meant: str | None = None) -> tuple[Interface, ...]:
-    """Return the interfaces of this machine, or the one with this name or address.
+    """Return the interfaces of this machine, or only the one with this name or address.
 
-    They are in the order in which people probably play on them: the one that leads out of the network comes before
-    others, those of containers and VPNs come late, and loopback comes last.
+    The order reflects how likely people play on them: interfaces with a default route first, then others, then those of
+    containers, virtual machines and VPNs, then disconnected ones, and loopback last.
 
-    :raises OSError: while the system is busy changing them.
+    :raises OSError: if the system is busy changing them.
     """
     ways_out = _ways_out()
 
@@ -86,10 +86,10 @@ def interfaces(meant: str | None = None) -> tuple[Interface, ...]:
 
 
 def is_cut_off(meant: str | None = None) -> bool:
-    """Tell whether this machine, or the interface with this name or address, is in no network.
+    """Return whether this machine, or the interface with this name or address, has no network.
 
-    Loopback, containers, virtual machines and VPNs are no network, unless their interface is meant. While the system is
-    busy changing the interfaces, nothing is known, and the answer is no.
+    Unless their interface is named, loopback, containers, virtual machines and VPNs do not count as networks. While the
+    system is busy changing the interfaces, the result is False.
     """
     try:
         return not any(_leads_to_others(each, is_meant=meant is not None) for each in interfaces(meant))
@@ -100,21 +100,21 @@ def is_cut_off(meant: str | None = None) -> bool:
 def _leads_to_others(interface: Interface, *, is_meant: bool) -> bool:
     if not interface.is_connected or (not is_meant and (interface.is_loopback or interface.is_beside_the_lan)):
         return False
-    # Windows gives an interface without a cable a link-local address. Elsewhere two machines on one cable have those.
+    # Windows gives link-local addresses to interfaces without a cable. Elsewhere, two machines on one cable use them.
     return sys.platform != "win32" or not all(each.is_link_local for each in interface.addresses)
 
 
 def interface_addresses(meant: str | None = None) -> tuple[IpAddress, ...]:
-    """Return the addresses of this machine, or of the interface with this name or address; the most useful first.
+    """Return the addresses of this machine, or of the interface with this name or address, most useful first.
 
-    Link-local IPv6 addresses come without their zone and after the others; loopback comes last.
+    Link-local IPv6 addresses have no zone and come after the others; loopback comes last.
     """
     own = dict.fromkeys(address for each in interfaces(meant) for address in each.addresses)
     return tuple(sorted(own, key=lambda each: (each.is_loopback, _needs_zone(each))))
 
 
 def hosts_to_listen_at(interface: str) -> tuple[str, ...]:
-    """Return the addresses of an interface as a socket is bound to them: link-local IPv6 with its zone."""
+    """Return the addresses of an interface for binding sockets: link-local IPv6 addresses have their zone."""
     return tuple(
         f"{address}%{each.number}" if each.number and _needs_zone(address) else str(address)
         for each in interfaces(interface)
@@ -123,13 +123,13 @@ def hosts_to_listen_at(interface: str) -> tuple[str, ...]:
 
 
 def hosts_to_tell(bound: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts that others can dial, out of those that this machine listens at, the most useful first.
+    """Return the hosts that other machines should dial, given the hosts on which this one listens, most useful first.
 
-    ``0.0.0.0`` and ``::`` stand for all addresses of this machine. A link-local IPv6 address is told only if there is
-    no better one, and without its zone, as every machine has its own names for zones: a dialler tries all of theirs
-    (:func:`hosts_to_dial`). Loopback addresses come last: nobody else reaches them.
+    ``0.0.0.0`` and ``::`` stand for all addresses of this machine. Link-local IPv6 addresses are returned only if there
+    is no better one, and without a zone, since each machine names its zones differently: a dialler tries all its own
+    (:func:`hosts_to_dial`). Loopback addresses come last, because no other machine can reach them.
 
-    :returns: one at least; loopback if this machine has no address at all.
+    :returns: at least one host; loopback if this machine has no address at all.
     """
     listening = set(bound)
     named = {_without_zone(each) for each in listening}
@@ -141,7 +141,7 @@ def hosts_to_tell(bound: Iterable[str]) -> tuple[str, ...]:
 
 
 def hosts_to_dial(host: str) -> tuple[str, ...]:
-    """Return the hosts to dial for one host: link-local IPv6 without a zone gives one for each zone of this machine.
+    """Return the hosts to dial for one host: one per local zone if it is link-local IPv6 without a zone, else itself.
 
     >>> hosts_to_dial("fe80::1%2"), hosts_to_dial("fd00::1"), hosts_to_dial("ada.local")
     (('fe80::1%2',), ('fd00::1',), ('ada.local',))
@@ -153,13 +153,13 @@ def hosts_to_dial(host: str) -> tuple[str, ...]:
     if not _needs_zone(address) or "%" in host:
         return (host,)
     zones: list[int] = []
-    with suppress(OSError):  # the system is busy changing them: without a zone the dial fails
+    with suppress(OSError):  # the system is busy changing them, and a dial without zone will fail
         zones += (each.number for each in interfaces() if each.number and any(map(_needs_zone, each.addresses)))
     return tuple(f"{host}%{zone}" for zone in zones) or (host,)
 
 
 def _ways_out() -> frozenset[IpAddress]:
-    """Return the addresses from which this machine would send to a far one. Nothing is sent."""
+    """Return the local addresses of the default routes. No packet is sent."""
     found = set()
     for family, far in _FAR:
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
@@ -196,23 +196,22 @@ def _needs_zone(address: IpAddress) -> bool:
 
 
 POLL: Final = 2.0
-"""Seconds between two looks at the interfaces. One look takes less than a millisecond."""
+"""Seconds between two checks of the interfaces. A check takes less than a millisecond."""
 
 
 def watch_network(interface: str | None, changed: Callable[[], Awaitable[None]]) -> Coroutine[None, None, None]:
-    """Return a coroutine that calls ``changed`` whenever this machine has slept or its interfaces have changed, until
-    cancelled.
+    """Return a coroutine that calls ``changed`` after each sleep of this machine and each change of its interfaces.
 
-    The first look is taken at once, so a change before the coroutine begins counts. If ``changed`` raises OSError, it
-    is called again after the next look.
+    The first check is made at once, so changes before the coroutine starts are noticed. It runs until cancelled. If
+    ``changed`` raises OSError, it is called again after the next check.
 
-    :param interface: name or address of the only interface that matters, None for all.
+    :param interface: name or address of the only relevant interface, or None for all.
     """
     return _mind(interface, changed, _look(interface))
 
 
 def _look(interface: str | None) -> tuple[object, ...] | None:
-    """Return the interfaces of this machine; None while the system is busy changing them."""
+    """Return the interfaces of this machine, or None while the system is busy changing them."""
     try:
         return interfaces(interface)
     except OSError:
@@ -225,15 +224,15 @@ async def _mind(
     loop = asyncio.get_running_loop()
     has_slept = False
     while True:
-        # Monotonic clocks stand still in sleep on some systems and go on on others; the wall clock never stands still.
-        # If a person sets it, that costs a needless call.
+        # During sleep, monotonic clocks stop on some systems and continue on others, but the wall clock always
+        # continues. If a person sets it, that costs one needless call.
         began, began_on_the_wall = loop.time(), time.time()
         await asyncio.sleep(POLL)
         passed = max(loop.time() - began, time.time() - began_on_the_wall)
         has_slept = has_slept or passed > POLL + OVERSLEPT
         if (found := _look(interface)) is None:
             continue
-        with contextlib.suppress(OSError):  # it came too early: they are still changing
+        with contextlib.suppress(OSError):  # too early: the interfaces are still changing
             if has_slept or found != before:
                 await changed()
             before, has_slept = found, False

@@ -1,14 +1,14 @@
-"""A link: one authenticated connection between two nodes, carrying messages as frames.
+"""A link: one authenticated connection between two nodes that carries messages in frames.
 
-A link comes up when TLS has proved the peer's key (see :mod:`protocol.net.channel`). Its owner must widen it before the
-handshake deadline, once HELLO and WELCOME have been exchanged. Whatever a peer does costs a bounded amount of memory
-and time, and never more than its own link.
+A link comes up once TLS has proved the peer's key (see :mod:`protocol.net.channel`). Its owner must widen it before the
+handshake deadline, after HELLO and WELCOME. Whatever a peer does costs a bounded amount of memory and time, and at most
+its own link.
 
-What a peer sends is counted for the peer, not for its links: another link brings no new allowance. A player of the
-table or match is known by the key. A stranger can have any number of keys, so strangers are counted by the place that
-they come from, see :func:`~protocol.net.addresses.origin`.
+What a peer sends is counted per peer rather than per link, so another link brings no new allowance. A player of the
+table or match is identified by key. A stranger can have any number of keys, so strangers are counted by their place of
+origin: see :func:`~protocol.net.addresses.origin`.
 
-Everything runs in one event loop. Handlers are called in it, and never from within a call that they made themselves.
+Everything runs in one event loop. Handlers are called there, and never during a call that they make themselves.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ ENDED: Final = "this program ended the connection"
 
 
 class LinkHandler(Protocol):
-    """The owner of links. It is called in the event loop."""
+    """The owner of links. Its methods are called in the event loop."""
 
     def link_up(self, link: Link) -> None:
-        """TLS is done and the peer's key is proved; nothing else is known about the peer yet."""
+        """Receive a link after TLS has proved the peer's key. Nothing else is known about the peer yet."""
 
     def frame_received(self, link: Link, frame: bytes) -> None:
-        """Take a message, never empty and within the limit of the link. Its content is unchecked."""
+        """Receive a message, non-empty and within the link's limit, with unchecked content."""
 
     def link_down(self, link: Link, reason: str) -> None:
-        """The link is down for good. Called once for every ``link_up``, as the last call about the link.
+        """Note that the link is down for good. Called once per ``link_up``, as the last call about the link.
 
-        :param reason: a clause for a person, as "the other program ended the connection".
+        :param reason: a clause for people, such as "the other program ended the connection".
         """
 
 
 class LinkUse(IntEnum):
-    """What a stranger's link is there for, the least first. Where places are short, it says who makes room."""
+    """The purpose of a stranger's link, in ascending priority. If places run out, links of low priority make room."""
 
     IDLE = 0
-    """Nothing was asked for over it."""
+    """Nothing has been requested over the link."""
     TRYING = 1
-    """The peer proves that it knows a short code."""
+    """The peer is proving that it knows a short code."""
     ENGAGED = 2
-    """The peer waits for a seat, plays, or watches: the link is not given up for another."""
+    """The peer waits for a seat, plays or watches. The link is not given up for another."""
 
 
 class Allowances:
-    """What the peers of one node have left to send."""
+    """What the peers of one node may still send."""
 
     def __init__(self, limits: Limits) -> None:
         self.roster: Collection[bytes] = frozenset()
-        """Identities that are no strangers: the players at the table. The owner replaces it as they change."""
+        """Identities that are not strangers: the players at the table. The owner replaces the set when they change."""
         self._long = limits.frame_before_welcome
         rates = {False: limits.rate, True: limits.own_machine_rate}
         self._messages: dict[bool, Buckets[bytes | str]] = {
@@ -77,17 +77,17 @@ class Allowances:
         self._bytes: Buckets[bytes | str] = Buckets(limits.catch_up_rate, limits.catch_up_burst, PEERS_PACED)
 
     def of(self, key: bytes, host: str, *, is_own_machine: bool) -> Allowance | None:
-        """Return the allowance for a new link to the peer with this key; None if nothing of it is counted."""
+        """Return the allowance of a new link to the peer with this key, or None if its messages are not counted."""
         if is_own_machine not in self._messages:
             return None
         return Allowance(self, self._messages[is_own_machine], self._bytes, key, origin(host), self._long)
 
 
 class Allowance:
-    """Counts what comes over one link to what its peer has left.
+    """Counts the frames of one link towards the allowance of its peer.
 
-    :param place: where the peer comes from; a stranger is known by it.
-    :param long: longer frames are counted by their bytes. Only pages are.
+    :param place: the peer's place of origin, by which strangers are counted.
+    :param long: length above which frames are counted by bytes. Only pages are as long.
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class Allowance:
         return self._messages.bucket(known_by, now), self._bytes.bucket(known_by, now)
 
     def must_wait(self, now: float) -> bool:
-        """Tell whether nothing more may be read for now."""
+        """Return whether reading must pause for now."""
         return not self._first and any(bucket.wait(now) for bucket in self._buckets(now))
 
     def count(self, frame: bytes, now: float) -> None:
-        """Count a frame: a long one by its bytes, others as one."""
+        """Count a frame: a long one by its bytes, any other as one message."""
         self._first = max(0, self._first - 1)
         messages, long_bytes = self._buckets(now)
         if len(frame) > self._long:
@@ -121,22 +121,22 @@ class Allowance:
             messages.take()
 
     def excuse(self, now: float) -> None:
-        """Count one message less."""
+        """Cancel the count of one message."""
         self._buckets(now)[0].put_back()
 
     def count_records(self, number: int, now: float) -> None:
-        """Count records of TLS that carry next to nothing as messages."""
+        """Count TLS records with hardly any content as messages."""
         self._first = 0
         self._buckets(now)[0].take(number)
 
 
 class Link:
-    """One authenticated connection, made by :mod:`protocol.net.listener` or :mod:`protocol.net.dialer`."""
+    """One authenticated connection, created by :mod:`protocol.net.listener` or :mod:`protocol.net.dialer`."""
 
     peer_key: bytes
-    """The identity of the other side, 32 bytes, proved by TLS."""
+    """The identity of the other side: 32 bytes, proved by TLS."""
     version: int
-    """Version of the protocol: the highest that both sides speak or know of. If it is not this program's, the link can
+    """The highest protocol version that both sides speak or know of. If it is not this program's version, the link can
     only be refused."""
 
     def __init__(self, limits: Limits, *, remote: Address, local: Address, outbound: bool) -> None:
@@ -145,7 +145,7 @@ class Link:
         self.outbound = outbound
         """Whether this node dialled."""
         self.use = LinkUse.IDLE
-        """Set by the owner, as it learns what the link is for."""
+        """Set by the owner as it learns the purpose of the link."""
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._handler: LinkHandler | None = None
@@ -167,9 +167,9 @@ class Link:
     # Called by the owner
 
     def send(self, frame: bytes) -> None:
-        """Queue a message. All messages of one pass of the event loop leave together. A link that is down drops them.
+        """Queue a message, or drop it if the link is down. One pass of the event loop sends all its messages together.
 
-        A peer that lets the queue grow above its limit loses the link.
+        If the queue exceeds its limit because the peer does not read, the link goes down.
 
         :raises ValueError: if the message is empty or longer than a frame may be.
         """
@@ -177,7 +177,7 @@ class Link:
         self.queue(frame)
 
     def queue(self, frame: bytes) -> None:
-        """Queue a message as :meth:`send` does, to leave with the next :meth:`flush`.
+        """Queue a message like :meth:`send`, to be sent by the next :meth:`flush`.
 
         :raises ValueError: if the message is empty or longer than a frame may be.
         """
@@ -186,35 +186,35 @@ class Link:
         self._queue(frame)
 
     def excuse(self) -> None:
-        """Do not count the frame that is being delivered against the peer's rate."""
+        """Do not count the frame being delivered against the peer's rate."""
         if self._allowance is not None:
             self._allowance.excuse(self._last_arrival)
 
     def widen(self) -> None:
-        """Declare HELLO and WELCOME exchanged: frames may have full length, and the handshake deadline is met."""
+        """Declare HELLO and WELCOME exchanged: allow frames of full length, and drop the handshake deadline."""
         self._splitter.limit = self._limits.frame
         self._deadline = None
 
     def close(self, reason: str = ENDED) -> None:
-        """Send the queue, as far as the peer takes it in time, and end the link.
+        """Send the queue, as far as the peer reads it in time, and end the link.
 
         :param reason: passed on to ``link_down``.
         """
         self._end(reason, abort=False)
 
     def drop(self, reason: str) -> None:
-        """End the link at once. ``link_down`` gets the reason."""
+        """End the link at once, and pass ``reason`` to ``link_down``."""
         self._end(reason, abort=True)
 
     def cut(self, reason: str) -> None:
-        """End the link at once, even if it is closed and still waits for the peer to take the queue."""
+        """End the link at once, even if it is closed and still waits for the peer to read the queue."""
         if self.is_up:
             self.drop(reason)
         elif self._channel is not None:
             self._channel.abort()
 
     async def wait_closed(self) -> None:
-        """Wait until the connection is gone: the peer has taken the queue, or its time is up."""
+        """Wait until the connection is gone: the peer has read the queue, or its time is up."""
         await self._closed.wait()
 
     @property
@@ -230,9 +230,9 @@ class Link:
     def start(
         self, handler: LinkHandler, allowances: Allowances, on_closed: Callable[[Link], None] | None = None
     ) -> None:
-        """Announce the link and begin to read.
+        """Announce the link to its owner and start reading.
 
-        :param on_closed: called when the connection is gone altogether.
+        :param on_closed: called when the connection is completely gone.
         """
         self._handler, self._on_closed = handler, on_closed
         self._allowance = allowances.of(self.peer_key, self.remote[0], is_own_machine=self.is_on_own_machine)
@@ -244,11 +244,11 @@ class Link:
 
     @property
     def is_connected(self) -> bool:
-        """Whether TLS is done and the connection still stands."""
+        """Whether TLS is established and the connection still exists."""
         return self._channel is not None
 
     def refuse(self) -> None:
-        """End a connection that becomes no link. The owner is not told."""
+        """End a connection that does not become a link. The owner is not notified."""
         self._is_over = True
         if self._channel is not None:
             self._channel.abort()
@@ -256,14 +256,14 @@ class Link:
     # Called by the channel
 
     def connected(self, channel: Channel) -> None:
-        """Take the channel, which does not read before the link is started."""
+        """Receive the channel, which does not read before :meth:`start`."""
         self._channel = channel
         self.peer_key, self.version = channel.peer
         if self._is_over:
             channel.abort()
 
     def data_received(self, data: bytes, records: int) -> None:
-        """Take a piece of the stream of frames, and the number of TLS records that it came in."""
+        """Receive a piece of the stream of frames, and the number of TLS records in which it came."""
         if not self._is_over:
             self._last_arrival = self._loop.time()
             self._loose_records += records
@@ -271,7 +271,7 @@ class Link:
             self._deliver()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the handler of the end, unless it knows already."""
+        """Notify the handler of the end, unless that has been done."""
         if self._handler is not None and not self._is_over:
             self._is_over = True
             self._stop_watching()
@@ -325,8 +325,7 @@ class Link:
             self._loose_records = LOOSE_RECORDS
 
     def _throttle(self, seconds: float) -> None:
-        """Stop reading for a while, 0 for one pass of the event loop. TCP tells the peer to wait, and nothing is
-        lost."""
+        """Pause reading; 0 seconds is one pass of the event loop. TCP holds the peer back, so no data are lost."""
         if not self._is_throttled:
             self._is_throttled = True
             self._connected().pause_reading()
@@ -336,7 +335,7 @@ class Link:
     def _go_on(self) -> None:
         if self._is_over:
             return
-        self._last_arrival = self._loop.time()  # nothing could arrive in between, so the peer was not silent
+        self._last_arrival = self._loop.time()  # reading was paused, so this was no silence of the peer
         self._is_throttled = False
         self._deliver()
         if not self._is_throttled and not self._is_over:
@@ -357,7 +356,7 @@ class Link:
             self.drop("the other program does not read fast enough")
 
     def flush(self) -> None:
-        """Send the queue now instead of in the next pass of the event loop."""
+        """Send the queue now rather than in the next pass of the event loop."""
         if self._outgoing and self._channel is not None:
             self._last_sending = self._loop.time()
             self._channel.write(b"".join(self._outgoing))
@@ -367,7 +366,7 @@ class Link:
     # Time
 
     def _watch(self) -> None:
-        """End the link if a deadline has passed, send a keepalive if one is due, and schedule the next look."""
+        """End the link if a deadline has passed, send a keepalive if one is due, and schedule the next check."""
         now, limits = self._loop.time(), self._limits
         if self._deadline is not None and now >= self._deadline:
             self.drop("the other program said nothing in time")
@@ -401,7 +400,7 @@ class Link:
         if self.is_up:
             self._is_over = True
             self._stop_watching()
-            # Never at once: a handler must not be told of the end in the middle of its own call.
+            # Later, because a handler must not be notified of the end during its own call.
             self._loop.call_soon(self._finish, reason, abort)
 
     def _finish(self, reason: str, abort: bool) -> None:
@@ -422,7 +421,7 @@ def _how_it_ended(problem: Exception | None) -> str:
     if problem is None:
         return "the other program ended the connection"
     if isinstance(problem, ssl.SSLError):
-        # The library's own texts have numbers and are not meant for people.
+        # The library's own texts contain numbers and are not meant for people.
         return "the connection broke" if problem.errno else f"{BREACH}: {problem.args[0]}"
     if isinstance(problem, OSError) and problem.strerror:
         return f"the connection broke: {problem.strerror}"
@@ -432,13 +431,13 @@ def _how_it_ended(problem: Exception | None) -> str:
 async def secure(
     link: Link, connection: socket.socket, context: ssl.SSLContext, limits: Limits, charge: Callable[[float], None]
 ) -> None:
-    """Do the TLS handshake and hand the connection to ``link``, which does not read before it is started.
+    """Perform the TLS handshake and pass the connection to ``link``, which does not read before it is started.
 
-    :param charge: called with the seconds of computing that each piece of the handshake took.
-    :raises OSError: if the peer does not complete it, in time and with an admissible key.
+    :param charge: called with the computing time, in seconds, of each piece of the handshake.
+    :raises OSError: if the peer does not complete it in time and with an admissible key.
     """
     try:
-        # Small messages that wait for an acknowledgement cost 40 ms each.
+        # Without this, small messages that wait for an acknowledgement would be delayed by 40 ms each.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         async with asyncio.timeout(limits.handshake):
             secured = await shake_hands(connection, context, charge, is_server=not link.outbound)

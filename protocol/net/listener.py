@@ -1,8 +1,8 @@
-"""The listener: it accepts links, within the caps of :mod:`protocol.limits`.
+"""The listener: it accepts links within the limits of :mod:`protocol.limits`.
 
-Strangers, peers outside the roster, hold a capped number of links in all and per address. A roster member is never
-refused for the sake of strangers. A peer is known only when its TLS handshake is done, so handshakes under way have a
-cap of their own. Each of them takes computing time, so their number a second has a cap, too.
+Strangers, which are peers outside the roster, may hold a limited number of links per address and in total. A roster
+member is never refused in favour of strangers. A peer is known only after its TLS handshake, so concurrent handshakes
+have a separate limit. Each takes computing time, so their rate is limited, too.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from protocol.net.link import Allowances, Link, LinkHandler, LinkUse, secure
 from protocol.rate_limit import Bucket, Buckets
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104
-"""Hosts to listen at for every interface, IPv4 and IPv6: a table is there to be reached from the LAN."""
+"""Hosts for listening on every interface, IPv4 and IPv6, so that the table can be reached from the LAN."""
 
 
 _PORT_ATTEMPTS: Final = 16
 
 
 class _Door(socket.socket):
-    """A listening socket that holds on to an accepted connection until the listener takes it.
+    """A listening socket that holds an accepted connection until the listener takes it.
 
-    ``sock_accept`` loses a connection that arrives in the instant of its cancellation, and fails in the event loop if
-    one arrives right after that.
+    ``sock_accept`` loses a connection that arrives at the moment of its cancellation, and fails in the event loop if
+    one arrives immediately afterwards.
     """
 
     let_in: socket.socket | None = None
     is_shut = False
-    """Nothing is accepted any more."""
+    """Whether no more connections are accepted."""
 
     def accept(self) -> tuple[socket.socket, Any]:
         if self.is_shut:
@@ -61,7 +61,7 @@ class _Door(socket.socket):
 
 
 class Listener:
-    """Accepts links. Made by :func:`listen`."""
+    """Accepts links; :func:`listen` creates it."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Listener:
         allowances: Allowances,
     ) -> None:
         self.allowances = allowances
-        """What peers may send, and who of them is no stranger."""
+        """What peers may still send, and which of them are not strangers."""
         self._bound = [from_socket_name(each.getsockname()) for each in sockets]
         self.port: int = self._bound[0][1]
         self._credentials = credentials
@@ -87,11 +87,11 @@ class Listener:
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where this node can be reached now. Addresses that work from other machines come first."""
+        """The addresses at which this node can be reached now. Those that work from other machines come first."""
         return tuple((host, self.port) for host in hosts_to_tell(host for host, _ in self._bound))
 
     def close(self) -> None:
-        """Accept no more. Links that are up stay up."""
+        """Stop accepting. Established links stay up."""
         for door in self._doors:
             door.is_shut = True
         for task in (*self._accepting, *self._handshakes):
@@ -99,7 +99,7 @@ class Listener:
 
     def _accept_at(self, listening: _Door) -> asyncio.Task[None]:
         task = asyncio.create_task(self._accept(listening))
-        # Not left to the task itself: it may be cancelled before it has begun.
+        # A callback rather than code in the task, which may be cancelled before it starts.
         task.add_done_callback(lambda _: listening.close())
         return task
 
@@ -112,11 +112,11 @@ class Listener:
             except OSError:
                 await asyncio.sleep(ACCEPT_PAUSE)
             else:
-                # One in a pass of the event loop: otherwise asyncio accepts for as long as anybody knocks.
+                # One per pass of the event loop: asyncio itself would accept for as long as connections arrive.
                 await asyncio.sleep(self._receive(connection))
 
     def _receive(self, connection: socket.socket) -> float:
-        """Begin the handshake or refuse it; return the seconds to wait before the next connection is accepted."""
+        """Start a handshake or refuse the connection; return the seconds to wait before accepting the next one."""
         try:
             remote = from_socket_name(connection.getpeername())
             local = from_socket_name(connection.getsockname())
@@ -145,10 +145,10 @@ class Listener:
 
         def end(task: asyncio.Task[None]) -> None:
             self._handshakes.pop(task, None)
-            for each in waiting:  # not taken: the task was cancelled before it began
+            for each in waiting:  # non-empty if the task was cancelled before it started
                 each.close()
             if task.cancelled():
-                link.refuse()  # the channel may have come just before the cancellation, or come yet: it is aborted
+                link.refuse()  # abort the channel, whether it exists already or is still being created
 
         task = asyncio.create_task(self._admit(link, waiting, bill))
         self._handshakes[task] = origin(link.remote[0])
@@ -165,8 +165,8 @@ class Listener:
         try:
             await secure(link, waiting.pop(), self._credentials.server, self._limits, bill.charge)
         except OSError as error:
-            # The peer is no node and has been cut off. The frames of the traceback hold the whole connection in a cycle
-            # until the garbage collector runs, and a crowd of strangers would fill the memory with them.
+            # The peer is not a node and has been cut off. The frames of the traceback keep the whole connection in a
+            # reference cycle until garbage collection, so many strangers would fill the memory.
             traceback.clear_frames(error.__traceback__)
             return
         if self._may_stay(link):
@@ -176,10 +176,10 @@ class Listener:
             link.refuse()
 
     def _may_stay(self, link: Link) -> bool:
-        """Tell whether a new link may stay; if there is no place, it may take that of another one.
+        """Return whether a new link may stay. If all places are taken, it may displace another link.
 
-        A stranger is a peer outside the roster: a node puts the players of its table or match there, and after a match
-        also those who have just played it.
+        A stranger is a peer outside the roster. A node puts the players of its table or match on the roster and, after
+        a match, also those who played it.
         """
         limits = self._limits
         if link.peer_key == self._credentials.public_key:
@@ -197,10 +197,10 @@ class Listener:
         return len(strangers) < limits.links_outside_roster or self._displace_one_of(strangers)
 
     def _displace_one_of(self, links: Sequence[Link]) -> bool:
-        """End a link whose peer is not engaged here, and tell whether there was one.
+        """End one of ``links`` whose peer is not engaged here, and return whether there was one.
 
-        A peer with business here says so at once, and one without must not keep the place until some deadline. The link
-        goes from where most of them come from: there it is the one of the least use, and of these the oldest.
+        A peer with business here shows it at once, and one without must not occupy the place until a deadline. The
+        link comes from the place with the most such links; among these it has the lowest use, and then is the oldest.
         """
         places = {each: origin(each.remote[0]) for each in links if _use(each) is not LinkUse.ENGAGED}
         if not places:
@@ -211,7 +211,7 @@ class Listener:
         return True
 
     def _displace(self, link: Link, reason: str) -> None:
-        self._links.remove(link)  # now: ending takes some turns of the event loop, and the next link may come sooner
+        self._links.remove(link)  # at once: the link ends later, and another may come before
         link.cut(reason)
 
     def _closed(self, link: Link) -> None:
@@ -220,12 +220,12 @@ class Listener:
 
 
 def _use(link: Link) -> LinkUse:
-    """Return the use of a link; one that waits for its refusal to be read is idle."""
+    """Return the use of a link. One that only waits for the peer to read a refusal is idle."""
     return link.use if link.is_up else LinkUse.IDLE
 
 
 class _Bill:
-    """The cost of one handshake, charged to buckets that have been charged for a usual one already."""
+    """The cost of one handshake, for buckets that have already been charged for a normal one."""
 
     def __init__(self, buckets: Sequence[Bucket]) -> None:
         self._buckets = buckets
@@ -233,7 +233,7 @@ class _Bill:
         self._paid = HANDSHAKE_COST
 
     def charge(self, seconds: float) -> None:
-        """Add computing time; any excess over the usual is charged at once."""
+        """Add computing time in seconds, and charge the buckets at once for any excess over a normal handshake."""
         self._cost += seconds
         if self._cost > self._paid:
             for bucket in self._buckets:
@@ -249,18 +249,18 @@ async def listen(
     limits: Limits | None = None,
     allowances: Allowances | None = None,
 ) -> Listener:
-    """Accept links at every one of ``hosts`` (see :data:`EVERYWHERE`), all on one port; 0 takes any free one.
+    """Accept links on each of ``hosts`` (see :data:`EVERYWHERE`), all on one port; 0 selects any free port.
 
-    A host is left out if this machine has no address of its kind, as long as one host remains.
+    A host is skipped if this machine has no such address, as long as one host remains.
 
-    :param allowances: what peers may send, if the node counts that over other links, too.
-    :raises OSError: if the port is taken, or no host is one of this machine's.
+    :param allowances: what peers may still send, if the node shares these counts with other links.
+    :raises OSError: if the port is taken, or no host belongs to this machine.
     """
     for attempt in range(_PORT_ATTEMPTS):
         try:
             sockets = _bind(hosts, port)
         except _PortTaken as error:
-            # A port that is free for IPv4 may be taken for IPv6. A caller that leaves the choice open gets another one.
+            # A port that is free for IPv4 may be taken for IPv6. With port 0, another one is tried.
             if port or attempt == _PORT_ATTEMPTS - 1:
                 raise OSError(f"port {error.port} is taken by another program") from error
         else:
@@ -285,7 +285,7 @@ def _bind(hosts: Sequence[str], port: int) -> list[_Door]:
                 listening = _Door(family, socket.SOCK_STREAM)
                 listening.setblocking(False)
                 if sys.platform == "win32":
-                    # SO_REUSEADDR would let any other process of this machine take the port over.
+                    # SO_REUSEADDR would let any other process on this machine take over the port.
                     listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
                 else:
                     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

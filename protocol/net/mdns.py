@@ -1,11 +1,11 @@
 """Discovery: tables on the LAN are found by multicast DNS (RFC 6762, RFC 6763), as hints that anybody there can forge.
 
-A hint only says where to dial: the link proves the identity of the peer that answers there. A node that was killed
-stays advertised until its records run out, so an advertisement is no sign of life.
+A hint only names an address to dial; the link proves the identity of the peer that answers. A killed node stays
+advertised until its records expire, so an advertisement is no sign of life.
 
-Packets are read and written by zeroconf's parser. Its cache, its browser and its responder are not used,
-as their work for a packet grows with everything that was heard before. Memory and work here are bounded by
-:mod:`protocol.limits`, and the sockets are read no faster than a node can afford, so that no flood delays a match.
+zeroconf's parser reads and writes the packets. Its cache, browser and responder are not used, because their work per
+packet grows with everything received before. :mod:`protocol.limits` bounds memory and work here, and the sockets are
+read no faster than a node can afford, so that no flood delays a match.
 """
 
 from __future__ import annotations
@@ -58,25 +58,25 @@ from protocol.rate_limit import Bucket, Buckets
 log = logging.getLogger(__name__)
 
 ENUMERATION: Final = "_services._dns-sd._udp.local."
-"""The name to ask for to learn which kinds of services there are (RFC 6763, §9)."""
+"""The name to query for the kinds of services on the network (RFC 6763, §9)."""
 ANNOUNCEMENTS: Final = (0.25, 1.0)
-"""Seconds before each repetition of an announcement: a packet may be lost."""
+"""Seconds before each repetition of an announcement, since a packet may be lost."""
 GOODBYES: Final = (0.05, 0.05)
 JITTER: Final = (0.02, 0.12)
-"""Seconds before an answer, at random, so that not all nodes answer at once (RFC 6762, §6)."""
+"""Range of random delays in seconds before an answer, so that nodes do not answer all at once (RFC 6762, §6)."""
 FIRST_QUESTIONS: Final = 1.0
-"""Seconds between the first two questions for all tables; from then on each pause is three times as long."""
+"""Seconds between the first two questions for all tables. Each further pause is three times as long."""
 LAST_QUESTIONS: Final = 900.0
-"""The longest of these pauses: tables that open announce themselves."""
+"""The longest such pause. New tables announce themselves in any case."""
 AFTER_FLOOD: Final = 5.0
-"""Seconds until all tables are asked for again when packets had to be thrown away."""
+"""Seconds until all tables are asked for again after packets had to be dropped."""
 
 _IN, _UNIQUE = 1, 0x8000
 _ANSWER, _QUESTION = 0x8400, 0
 
 
 class DiscoveryUnavailable(LocalError):
-    """Multicast discovery cannot be used here; the text says why. Direct addresses still work."""
+    """Multicast discovery does not work here, for the reason in the message. Direct addresses still work."""
 
     code = ErrorCode.UNREACHABLE
 
@@ -88,8 +88,8 @@ class Discovery:
         self._multicast: Multicast | None = None
         self._interface: str | None = None
         self._advertised: tuple[Advertisement, int] | None = None
-        # 128 random bits cannot be in use by anybody else. RFC 6762, §8.1 says to skip probing then, which would take
-        # more than a second.
+        # 128 random bits are unique. RFC 6762, §8.1 allows skipping the probing then, which would take more than a
+        # second.
         self._token = secrets.token_hex(16)
         self._instance = f"{self._token}.{SERVICE_TYPE}"
         self._server = f"{self._token}.local."
@@ -110,11 +110,11 @@ class Discovery:
         self._pace_of_each: Buckets[str] = Buckets(HEARD_RATE_PER_ADDRESS, HEARD_BURST_PER_ADDRESS, ADDRESSES_WATCHED)
 
     async def start(self, interface: str | None = None) -> None:
-        """Begin to look for tables, on all interfaces or on the one with this name or address.
+        """Start looking for tables, on all interfaces or on the one with this name or address.
 
-        After a failure it can be tried again; a table advertised in the meantime is announced then.
+        After a failure, this can be called again; a table advertised in the meantime is then announced.
 
-        :raises DiscoveryUnavailable: if no interface takes multicast.
+        :raises DiscoveryUnavailable: if no interface supports multicast.
         """
         self._interface = interface
         self._multicast = self._open()
@@ -132,7 +132,7 @@ class Discovery:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Names of interfaces by which no table is found, as they take no multicast."""
+        """Names of interfaces that do not support multicast, so that no table is found through them."""
         return self._multicast.left_out if self._multicast is not None else ()
 
     async def close(self) -> None:
@@ -148,10 +148,10 @@ class Discovery:
             await multicast.close()
 
     async def interfaces_changed(self) -> None:
-        """Look at the interfaces anew, after sleep or a change of network, and ask for all tables again."""
+        """Reopen the interfaces after sleep or a change of network, and ask for all tables again."""
         if self._multicast is None:
             return
-        # If nothing can be opened now, nothing changes: the next change of the network is the next chance.
+        # If no socket can be opened now, keep the old ones. The next change of the network is the next chance.
         with contextlib.suppress(DiscoveryUnavailable):
             former, self._multicast = self._multicast, self._open()
             await former.close()
@@ -160,12 +160,12 @@ class Discovery:
         if self._advertised is not None:
             await self.advertise(*self._advertised)
 
-    # The own table
+    # This node's table
 
     async def advertise(self, advertisement: Advertisement, port: int) -> None:
-        """Advertise a table reachable at ``port``, or change its advertisement. Without discovery this does nothing.
+        """Advertise a table reachable at ``port``, or change its advertisement; before :meth:`start`, only store it.
 
-        :raises ValueError: if the advertisement has a field that others would not accept.
+        :raises ValueError: if other nodes would not accept a field of the advertisement.
         """
         info = self._service(advertisement, port)
         self._advertised = advertisement, port
@@ -184,7 +184,7 @@ class Discovery:
 
     def _service(self, advertisement: Advertisement, port: int) -> ServiceInfo:
         own = interface_addresses(self._interface)
-        # To another machine a loopback address means that machine itself: only a machine without any other gives it.
+        # On another machine, a loopback address leads to that machine itself, so it is only a last resort.
         reachable = [each for each in own if not each.is_loopback] or own
         return ServiceInfo(
             SERVICE_TYPE,
@@ -218,7 +218,7 @@ class Discovery:
         self._say(self._own)
 
     def _say(self, records: Iterable[DNSRecord]) -> None:
-        """Send all given records in one packet, so that nobody has to put parts together."""
+        """Send all records in one packet, so that receivers need not combine packets."""
         packet = DNSOutgoing(_ANSWER)
         for record in records:
             packet.add_answer_at_time(record, 0)
@@ -229,24 +229,24 @@ class Discovery:
         if self._multicast is not None:
             self._multicast.send(packet.packets())
 
-    # The tables of others
+    # Tables of other nodes
 
     def tables(self) -> tuple[Sighting, ...]:
-        """Return the tables known now, by name. Private ones are not among them."""
+        """Return the current tables by name, except private ones."""
         return _told_to_all(self._tables)
 
     def told(self) -> tuple[Sighting, ...]:
-        """Return the tables known now, and recent advertisements that have changed: anybody can take a name over.
+        """Return the current tables and recent advertisements that have changed: anybody can take over a name.
 
         :raises DiscoveryUnavailable: if there were more than are kept.
         """
         return _told_to_all(self._ever_told())
 
     def numbered(self, number: int) -> tuple[Sighting, ...]:
-        """Return the tables whose short code has this number, private or not, open or with a match; also recent
-        advertisements.
+        """Return the tables whose short code has this number, private or not, open or playing, and recent
+        advertisements with this number.
 
-        :raises DiscoveryUnavailable: as for :meth:`told`.
+        :raises DiscoveryUnavailable: as in :meth:`told`.
         """
         return tuple(each for each in self._ever_told() if each.advertisement.number == number)
 
@@ -264,7 +264,7 @@ class Discovery:
         await self._change.wait()
 
     async def _keep(self) -> None:
-        """Ask, and update the tables by the packets heard: at once, but at most once in :data:`LOOK` seconds."""
+        """Ask questions, and update the tables after each packet, but at most once in :data:`LOOK` seconds."""
         loop = asyncio.get_running_loop()
         while True:
             self._stirred.clear()
@@ -281,14 +281,14 @@ class Discovery:
             await asyncio.sleep(now + LOOK - loop.time())
 
     def _ask(self, now: float) -> float:
-        """Send the questions that are due; return when the next ones are."""
+        """Send the questions that are due, and return when all tables are to be asked for next."""
         packet = DNSOutgoing(_QUESTION)
         if self._ask_at <= now:
-            # Answers must come by multicast: a unicast one reaches only one of several nodes on a machine, as they
-            # share the port.
+            # Ask for multicast answers. A unicast answer would reach only one of several nodes on a machine, because
+            # they share the port.
             packet.add_question(DNSQuestion(SERVICE_TYPE, POINTER, _IN))
             known = [DNSPointer(SERVICE_TYPE, POINTER, _IN, ttl, name) for name, ttl in self._sightings.known(now)]
-            for record in (*self._own[:1], *known):  # with its own pointer a node does not answer itself
+            for record in (*self._own[:1], *known):  # with its own pointer, a node does not answer itself
                 packet.add_answer_at_time(record, 0)
             self._ask_at = now + self._pause
             self._pause = min(3 * self._pause, LAST_QUESTIONS)
@@ -297,14 +297,14 @@ class Discovery:
         if packet.questions:
             try:
                 self._send(packet)
-            except Error as error:  # because of a peer's name that should have been passed over
+            except Error as error:  # a peer's name that should have been ignored
                 log.warning("not asked by multicast: %s", error)
         return self._ask_at
 
-    # Hearing
+    # Receiving
 
     def _heard(self, datagram: Datagram) -> None:
-        """Take in a packet if it is about this service and there are not too many of them."""
+        """Process a packet if it concerns this service and the rate allows it."""
         said = datagram.data.lower()
         if not any(part in said for part in (b"_p2pdice", b"_dns-sd", self._token.encode())):
             return
@@ -326,14 +326,14 @@ class Discovery:
             self._answer_soon()
 
     def _is_known(self, answers: Iterable[DNSRecord]) -> bool:
-        """Tell whether the answers named as known include this node's table, with enough time left."""
+        """Return whether the listed known answers include this node's table with enough time left."""
         return any(
             isinstance(each, DNSPointer) and each.alias.lower() == self._instance and each.ttl >= TABLE_LIFE / 2
             for each in answers
         )
 
     def _told(self, records: list[DNSRecord], now: float) -> None:
-        # Records that contradict this node's own are answered, so that everybody sees both.
+        # Answer records that contradict this node's own, so that everybody sees both.
         if self._own and any(self._contradicts(each) for each in records):
             self._answer_soon()
         self._sightings.hear(records, now)
@@ -351,7 +351,7 @@ def _told_to_all(sightings: Iterable[Sighting]) -> tuple[Sighting, ...]:
 
 
 def _records(info: ServiceInfo, ttl: int | None = None) -> tuple[DNSRecord, ...]:
-    """Return the records of a service; with a ``ttl`` of 0 they say that it is gone."""
+    """Return the records of a service. A ``ttl`` of 0 announces that it is gone."""
     life = TABLE_LIFE if ttl is None else ttl
     return (
         info.dns_pointer(override_ttl=ttl),
@@ -363,7 +363,7 @@ def _records(info: ServiceInfo, ttl: int | None = None) -> tuple[DNSRecord, ...]
 
 
 def _content(record: DNSRecord) -> tuple[object, ...]:
-    """Return the content of a record, without its lifetime and the interface that it was heard on."""
+    """Return the content of a record without its lifetime and the interface on which it arrived."""
     said: tuple[object, ...] = ()
     match record:
         case DNSPointer():
@@ -379,13 +379,13 @@ def _content(record: DNSRecord) -> tuple[object, ...]:
 
 PORT: Final = 5353
 _HOPS: Final = 255
-"""RFC 6762, §11."""
+"""Hop limit required by RFC 6762, §11."""
 _FULL: Final = (errno.ENOBUFS, errno.ENOMEM)
-"""Errors of a socket that is a member on as many interfaces as it may be."""
+"""Errors when a socket has joined the group on the maximum number of interfaces."""
 
 
 class _Version(NamedTuple):
-    """A version of IP, and its options of sockets."""
+    """A version of IP and its socket options."""
 
     family: socket.AddressFamily
     number: int
@@ -406,11 +406,11 @@ class Datagram(NamedTuple):
     host: str
     """Address of the sender, which anybody can forge."""
     zone: int
-    """Number of the interface that it arrived at; 0 for IPv4."""
+    """Number of the interface on which it arrived; 0 for IPv4."""
 
 
 def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-    """Begin work that goes on until it is cancelled. Nobody waits for it, so an error that ends it is logged."""
+    """Start a task that runs until it is cancelled. Nobody awaits it, so an error that ends it is logged."""
 
     def ended(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -422,9 +422,9 @@ def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
 
 
 class _Group:
-    """The group of multicast DNS in one version of IP.
+    """The multicast DNS group in one version of IP.
 
-    :raises OSError: if this machine lacks that version, or the port is taken by a program that does not share it.
+    :raises OSError: if this machine lacks that version, or a program that does not share the port has taken it.
     """
 
     def __init__(self, version: _Version) -> None:
@@ -432,7 +432,7 @@ class _Group:
         self.ears = socket.socket(version.family, socket.SOCK_DGRAM)
         self._members = [self.ears]
         self._ways: list[tuple[bytes, tuple[str | int, ...]]] = []
-        """What chooses an interface, and where to send then."""
+        """Pairs of a socket option's value, which selects an interface, and the destination."""
         try:
             self._prepare()
         except BaseException:
@@ -445,7 +445,7 @@ class _Group:
         if hasattr(socket, "SO_REUSEPORT"):
             self.ears.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if self._version.number == 4:
-            # Some systems take these as one byte only.
+            # Some systems accept these only as a single byte.
             self.ears.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, bytes([_HOPS]))
             self.ears.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, bytes([1]))
         else:
@@ -455,9 +455,9 @@ class _Group:
         self.ears.bind(("", PORT))
 
     def join(self, interface: Interface) -> bool:
-        """Hear and send on an interface from now on; tell whether it has an address of this version.
+        """Start receiving and sending on an interface; return whether it has an address of this version.
 
-        :raises OSError: if it takes no multicast.
+        :raises OSError: if it does not support multicast.
         """
         version, zone = self._version, interface.number
         own = [each.packed for each in interface.addresses if each.version == version.number]
@@ -477,8 +477,8 @@ class _Group:
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-            # On Linux a socket is a member on 20 interfaces at most. But where any socket of the machine is a member,
-            # all sockets at the port hear the group, so another one makes the ears hear more (ip(7), IP_MULTICAST_ALL).
+            # On Linux, a socket can join on at most 20 interfaces. But all sockets on the port receive a group that any
+            # socket of the machine has joined, so another socket extends what ears receives (ip(7), IP_MULTICAST_ALL).
             another = socket.socket(self._version.family, socket.SOCK_DGRAM)
             try:
                 another.setsockopt(self._version.level, self._version.join, membership)
@@ -488,7 +488,7 @@ class _Group:
             self._members.append(another)
 
     def send(self, packet: bytes) -> None:
-        """Send a packet by every interface. Where it cannot be sent now it is lost, as any datagram may be."""
+        """Send a packet on every interface. If sending fails it is lost, as any datagram may be."""
         for interface, address in self._ways:
             with contextlib.suppress(OSError):
                 self.ears.setsockopt(self._version.level, self._version.send_by, interface)
@@ -500,9 +500,9 @@ class _Group:
 
 
 async def receive_from(listening: socket.socket, most: int) -> tuple[bytes, Any]:
-    """Wait for a packet; return its content and the address of its sender. uvloop has no call for it.
+    """Wait for a packet; return its content and its sender's address. uvloop does not implement ``sock_recvfrom``.
 
-    :raises OSError: if the system cannot give it.
+    :raises OSError: if receiving fails.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -510,10 +510,10 @@ async def receive_from(listening: socket.socket, most: int) -> tuple[bytes, Any]
     except NotImplementedError:
         arrived = asyncio.Event()
     while True:
-        # At once if one is there, as by the call: a receiver that was cancelled may still have to take its reader back.
+        # Try first, as sock_recvfrom does: a cancelled receiver may still have to remove its reader.
         try:
             return listening.recvfrom(most)
-        except BlockingIOError:  # none is there, another program on the port took it, or its checksum was wrong
+        except BlockingIOError:  # no packet, or another program on the port took it, or its checksum was wrong
             arrived.clear()
         loop.add_reader(listening, arrived.set)
         try:
@@ -523,16 +523,16 @@ async def receive_from(listening: socket.socket, most: int) -> tuple[bytes, Any]
 
 
 class NoInterfaceError(LocalError, OSError):
-    """This machine has no interface with the name or address that was given."""
+    """This machine has no interface with the given name or address."""
 
 
 class Multicast:
-    """Hears and sends on some interfaces, beside other programs of this machine on the same port.
+    """Receives and sends on one or all interfaces, and shares the port with other programs on this machine.
 
-    :param interface: name or address of the only interface to use, None for all.
-    :param hear: called with each packet of a usable length, a limited number of times a second.
-    :raises OSError: if no interface takes multicast, or the port is taken by a program that does not share it; the text
-        says why.
+    :param interface: name or address of the only interface to use, or None for all.
+    :param hear: called with each packet of a valid length, at a limited rate.
+    :raises OSError: if no interface supports multicast, or a program that does not share the port has taken it; the
+        message states the reason.
     """
 
     def __init__(self, interface: str | None, hear: Callable[[Datagram], None]) -> None:
@@ -559,7 +559,7 @@ class Multicast:
             self._close_sockets()
             raise OSError(reason)
         self.left_out = tuple(each.name for each in meant if each not in joined and not each.is_loopback)
-        """Names of interfaces that take no multicast: nobody finds tables by them."""
+        """Names of interfaces that do not support multicast, so that nobody finds tables through them."""
         log.debug("multicast by %s", ", ".join(each.name for each in meant if each in joined))
         self._pace = Bucket(DATAGRAM_RATE, DATAGRAM_BURST, asyncio.get_running_loop().time())
         self._listening = [kept_up(self._listen(group.ears)) for group in self._groups]
@@ -569,22 +569,22 @@ class Multicast:
         while True:
             try:
                 data, source = await receive_from(ears, DATAGRAM + 1)
-            except OSError:  # too long for Windows, or an interface that is gone
+            except OSError:  # a packet too long for Windows, or an interface that is gone
                 data = b""
             if 0 < len(data) <= DATAGRAM:
                 self._hear(Datagram(data, source[0], source[3] if len(source) == 4 else 0))
             self._pace.take()
-            # In a flood there is always something to read. Without a pause, reading would never let go of the loop.
+            # In a flood there is always something to read, so without a pause this task would never yield.
             await asyncio.sleep(DATAGRAM_REST if self._pace.wait(loop.time()) else 0)
 
     def send(self, packets: Iterable[bytes]) -> None:
-        """Send packets by every interface. A packet that cannot be sent now is lost, as any datagram may be."""
+        """Send packets on every interface. A packet that cannot be sent is lost, as any datagram may be."""
         for packet in packets:
             for group in self._groups:
                 group.send(packet)
 
     async def close(self) -> None:
-        """Neither hear nor send any more."""
+        """Stop receiving and sending."""
         for task in self._listening:
             task.cancel()
         await asyncio.wait(self._listening)

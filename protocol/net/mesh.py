@@ -1,8 +1,8 @@
-"""The mesh: one welcomed link per peer, dialled again for as long as the peer is wanted.
+"""The mesh: one welcomed link per peer, redialled for as long as the peer is wanted.
 
-After TLS come HELLO and WELCOME: the dialler states its aim, and the dialled node accepts or refuses. Only then does a
-peer exist for the rest of the node. A node of another version of the protocol is never greeted: TLS has told its
-version, and it is refused.
+After TLS come HELLO and WELCOME: the dialler states its aim, and the dialled node accepts or refuses. Only then does
+the rest of the node learn of the peer. Nodes of other protocol versions are refused without a greeting, since TLS has
+negotiated the version.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from protocol.wire.frames import (
 )
 
 REPLACED: Final = Refuse(RefuseCode.REFUSED, "another program with your key has taken your place")
-"""Last frame on a displaced link."""
+"""The last frame on a displaced link."""
 
 
 class RefusedError(PeerError):
-    """The other node refused. ``code`` comes from its REFUSE frame, so it may be no :class:`RefuseCode`."""
+    """The other node refused. ``code`` comes from its REFUSE frame, and need not be a :class:`RefuseCode`."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -48,42 +48,42 @@ class RefusedError(PeerError):
 
 
 def check_version(link: Link) -> None:
-    """Refuse to greet a dialled peer that speaks an older version of the protocol.
+    """Check that a dialled peer speaks this program's version of the protocol, before greeting it.
 
-    :raises RefusedError: if the peer does.
+    :raises RefusedError: if it does not.
     """
     if link.version != PROTOCOL_VERSION:
         raise RefusedError(RefuseCode.VERSION, versions_differ(link.version))
 
 
 class MeshOwner(Protocol):
-    """The owner of a mesh: it decides about links and takes their frames. It is called in the event loop."""
+    """The owner of a mesh, which admits peers and receives their frames. Its methods are called in the event loop."""
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        """Answer a HELLO: return the aim of this node's WELCOME, or a refusal."""
+        """Answer a HELLO: return the aim for this node's WELCOME, or a refusal."""
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        """A link is up, also when it replaces an older one to the same peer.
+        """Note that a link is up, which may replace an older link to the same peer.
 
-        :param aim: of the peer's HELLO or WELCOME.
-        :param at: where the peer listens.
+        :param aim: the aim in the peer's HELLO or WELCOME.
+        :param at: the address at which the peer listens.
         """
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        """A frame arrived; its shape is right, its contents are unchecked."""
+        """Receive a frame with a valid form and unchecked content."""
 
     def peer_down(self, identity: bytes, reason: str) -> None:
-        """The peer's link is down and was not replaced."""
+        """Note that the peer's link is down and was not replaced."""
 
 
 class _Wish:
-    """A peer that the node wants a link to."""
+    """A peer to which the node wants a link."""
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()
-        """Its link is down, or may be dead."""
+        """Set when its link is down, or may be dead."""
         self.prompt = asyncio.Event()
-        """Dial it now, linked or not."""
+        """Set to dial it now, linked or not."""
 
 
 class _PeerLink(NamedTuple):
@@ -106,10 +106,10 @@ class Mesh:
         self._bounds = bounds or Limits()
         self._allowances = Allowances(self._bounds)
         self.dialer = Dialer(credentials, self._bounds, self._allowances)
-        """What opens all links of this node, also those that are none of the mesh."""
+        """Opens all outgoing links of this node, including those outside the mesh."""
         self._listener: Listener | None = None
         self._links: set[Link] = set()
-        """Every link whose connection may still stand."""
+        """Every link whose connection may still exist."""
         self._peers: dict[bytes, _PeerLink] = {}
         self._answers: dict[Link, asyncio.Future[Welcome]] = {}
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
@@ -118,17 +118,17 @@ class Mesh:
     # The node's side
 
     async def listen(self, port: int, hosts: Iterable[str] = EVERYWHERE) -> None:
-        """Accept links from now on. :raises OSError: if the port is taken."""
+        """Start accepting links. :raises OSError: if the port is taken."""
         self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds, self._allowances)
 
     @property
     def port(self) -> int:
-        """Where this node listens; 0 if it does not."""
+        """The port on which this node listens; 0 if it does not listen."""
         return self._listener.port if self._listener else 0
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where this node can be reached, best first."""
+        """The addresses at which this node can be reached, best first."""
         return self._listener.addresses if self._listener else ()
 
     def set_roster(self, identities: Iterable[bytes]) -> None:
@@ -136,7 +136,7 @@ class Mesh:
         self._allowances.roster = frozenset(identities)
 
     def set_use(self, identity: bytes, use: LinkUse) -> None:
-        """Note what a peer's link is there for. That of a player in a match, or of a spectator, is known by its aim."""
+        """Set the purpose of a peer's link. The aims of players in a match and of spectators set it automatically."""
         if (peer := self._peers.get(identity)) is not None:
             peer.link.use = use
 
@@ -144,7 +144,7 @@ class Mesh:
         return identity in self._peers
 
     def aim(self, identity: bytes) -> Aim | None:
-        """Return the aim of a linked peer, as its HELLO or WELCOME gave it."""
+        """Return the aim in a linked peer's HELLO or WELCOME; None if the peer is not linked."""
         peer = self._peers.get(identity)
         return peer.aim if peer is not None else None
 
@@ -153,12 +153,12 @@ class Mesh:
         return tuple(sorted(self._peers))
 
     def send(self, identity: bytes, frame: bytes) -> None:
-        """Queue an encoded frame until :meth:`flush`; without a link it is dropped, and catch-up repairs that."""
+        """Queue an encoded frame until :meth:`flush`. Without a link it is dropped, and catch-up makes up for it."""
         if (peer := self._peers.get(identity)) is not None:
             peer.link.queue(frame)
 
     def excuse(self, identity: bytes) -> None:
-        """Do not count the frame that the owner is being told of against its sender's rate."""
+        """Do not count the frame that the owner is receiving against its sender's rate."""
         if (peer := self._peers.get(identity)) is not None:
             peer.link.excuse()
 
@@ -176,12 +176,12 @@ class Mesh:
             peer.link.close(reason)
 
     async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Accept = anybody) -> bytes:
-        """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.
+        """Dial a peer at all its addresses, exchange HELLO and WELCOME, and return its identity.
 
-        :param accept: decides by the identity that TLS proved, before anything is said. Other peers that answer at an
-            address are passed over.
+        :param accept: decides by the identity proved by TLS, before HELLO. Other peers that answer at an address are
+            ignored.
         :raises DialError: if no accepted peer answers.
-        :raises RefusedError: if the peer says no.
+        :raises RefusedError: if the peer refuses.
         """
         link = await self.dialer.dial(addresses, self, accept)
         answer = self._answers[link]
@@ -195,7 +195,7 @@ class Mesh:
         finally:
             self._answers.pop(link, None)
             if not answer.cancel() and not answer.cancelled():
-                answer.exception()  # our caller has it already, or raises a better reason
+                answer.exception()  # mark it as retrieved: the caller gets it already, or a better reason
         return link.peer_key
 
     def keep(
@@ -203,22 +203,22 @@ class Mesh:
     ) -> None:
         """Dial a peer whenever it is not linked, until :meth:`stop_dialling`.
 
-        :param patience: seconds in which the peer may dial first, so that two peers do not dial each other at once.
+        :param patience: seconds to let the peer dial first, so that two peers do not dial each other at once.
         """
         self.stop_dialling(identity)
         self._wishes[identity] = _Wish()
         self._wanted[identity] = asyncio.create_task(self._keep(identity, addresses, aim, patience))
 
     def stop_dialling(self, identity: bytes) -> None:
-        """Dial a peer no more. A link that is up stays."""
+        """Stop dialling a peer. An established link stays up."""
         if (task := self._wanted.pop(identity, None)) is not None:
             task.cancel()
         self._wishes.pop(identity, None)
 
     def dial_anew(self) -> None:
-        """Dial all wanted peers now: this machine slept or has other addresses, and links that are up may be dead.
+        """Dial all wanted peers now, because this machine slept or changed addresses, so that its links may be dead.
 
-        A link that still stands is replaced by the new one.
+        A link that still works is replaced by the new one.
         """
         for wish in self._wishes.values():
             wish.prompt.set()
@@ -229,7 +229,7 @@ class Mesh:
             self.stop_dialling(identity)
 
     async def close(self) -> None:
-        """End everything. Queues are still sent, as far as peers take them in time."""
+        """End everything. Queues are still sent, as far as peers read them in time."""
         dialling = tuple(self._wanted.values())
         self.stop_dialling_all()
         if self._listener is not None:
@@ -283,7 +283,7 @@ class Mesh:
             self._owner.peer_down(link.peer_key, reason)
 
     def frame_received(self, link: Link, data: bytes) -> None:
-        if link.version != PROTOCOL_VERSION:  # its frames have another form
+        if link.version != PROTOCOL_VERSION:  # its frames have a different format
             reason = versions_differ(PROTOCOL_VERSION, link.version)
             link.send(encode_frame(Refuse(RefuseCode.VERSION, reason)))
             link.close()
@@ -298,7 +298,7 @@ class Mesh:
             if isinstance(frame, (Hello, Welcome)):
                 link.drop(f"{BREACH}: it greeted twice")
             elif isinstance(frame, Refuse) and self._is_dialling(link):
-                pass  # the link that replaces this one: the answer on it is under way
+                pass  # a new link to this peer is being established, and the peer is displacing this one
             elif not isinstance(frame, Unknown):
                 self._owner.peer_frame(link.peer_key, frame)
         elif link.outbound:
@@ -347,16 +347,16 @@ class Mesh:
         self._owner.peer_up(link.peer_key, aim, at)
 
     def _is_dialling(self, old: Link) -> bool:
-        """Tell whether this node dials a peer to which it has a link."""
+        """Return whether this node is dialling a peer to which it already has a link."""
         return any(each.peer_key == old.peer_key and each is not old for each in self._answers)
 
     def _may_replace(self, link: Link) -> bool:
-        """Tell whether a new link to a peer takes the place of the one that is up."""
+        """Return whether a new link to a peer takes the place of the current one."""
         old = self._peers.get(link.peer_key)
         if old is None or asyncio.get_running_loop().time() - old.since >= limits.REPLACEMENT:
             return True
         if old.link.outbound != link.outbound:
-            # Both dialled at once: both keep the link that the lower identity dialled, or each would close the other's.
+            # Both sides dialled at once. Both keep the link dialled by the lower identity, or they would close both.
             own_is_lower = self._credentials.public_key < link.peer_key
             return link.outbound == own_is_lower
         return not old.is_replacement

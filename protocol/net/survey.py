@@ -1,7 +1,7 @@
-"""A survey of the network around this machine, without a table or a match: which machines are heard and can be reached.
+"""A survey of the network around this machine, without a table or a match: which machines can be heard and reached.
 
-Two machines that survey at the same time meet: each asks by multicast for a name that has its own token in it. A
-machine that hears a token asks for it, too, and so tells the other that its packets arrive.
+Two machines that survey at the same time detect each other: each asks by multicast for a name that contains its own
+token. A machine that hears a token asks for it, too, which tells the other that its packets arrive.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from protocol.net.mdns import ENUMERATION, Datagram, Multicast
 QUESTIONS: Final = 0.5
 """Seconds between two questions."""
 REACH: Final = 3.0
-"""Seconds until an address that does not answer counts as out of reach."""
+"""Seconds after which an address that does not answer counts as unreachable."""
 _TOKEN_BYTES: Final = 8
 _MET: Final = 16
-"""Other surveys that are answered."""
+"""The maximum number of other surveys to answer."""
 _QUESTION: Final = re.compile(rf"([0-9a-f]{{16}})(?:-([0-9a-f]{{16}}))?\.survey\.{re.escape(SERVICE_TYPE)}")
 
 
@@ -36,15 +36,15 @@ class Heard(NamedTuple):
     """The result of listening to multicast DNS for a while."""
 
     itself: bool
-    """The packets of this machine come back to it."""
+    """Whether this machine's packets come back to it."""
     hosts: tuple[str, ...]
-    """Addresses of other machines from which any packet came."""
+    """Addresses of other machines that sent any packet."""
     met: tuple[str, ...]
-    """Of these, the ones that survey, too, and hear this machine."""
+    """Those among the hosts that survey, too, and hear this machine."""
     one_way: tuple[str, ...]
-    """Those that survey, too, but have not heard this machine."""
+    """Those among the hosts that survey, too, but have not heard this machine."""
     left_out: tuple[str, ...] = ()
-    """Names of interfaces of this machine that take no multicast."""
+    """Names of this machine's interfaces that do not support multicast."""
 
 
 class _Survey:
@@ -54,9 +54,9 @@ class _Survey:
         self.itself = False
         self.hosts: dict[str, None] = {}
         self.tokens: dict[str, str] = {}
-        """Address of each other survey by its token."""
+        """Addresses of other surveys by token."""
         self.hears_us: set[str] = set()
-        """Tokens of those that have asked for this one's."""
+        """Tokens of surveys that have asked for this one's token."""
 
     def hear(self, datagram: Datagram) -> None:
         host = _plain(datagram.host)
@@ -76,7 +76,7 @@ class _Survey:
         if token == self.token:
             self.itself = True
         elif is_own:
-            pass  # another program of this machine
+            pass  # another program on this machine
         elif token in self.tokens or len(self.tokens) < _MET:
             self.tokens.setdefault(token, host)
             if heard == self.token:
@@ -92,17 +92,17 @@ class _Survey:
 
 
 def _plain(host: str) -> str:
-    """Return the sender's address without zone; IPv4 as such, though the socket may be one for IPv6."""
+    """Return the sender's address without zone, with an IPv4-mapped address as IPv4."""
     address = ip_address(host.partition("%")[0])
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 async def listen_around(seconds: float, interface: str | None = None) -> Heard:
-    """Ask by multicast DNS for tables and services, and return the machines that were heard.
+    """Ask for tables and services by multicast DNS, and return the machines that were heard.
 
-    :param seconds: how long to listen. It ends earlier when another survey was met in both directions.
-    :param interface: name or address of the only interface to use.
-    :raises OSError: if no interface takes multicast; the text says why.
+    :param seconds: how long to listen. It ends sooner once another survey was met in both directions.
+    :param interface: name or address of the only interface to use, or None for all.
+    :raises OSError: if no interface supports multicast; the message states the reason.
     """
     survey = _Survey()
     multicast = Multicast(interface, survey.hear)
@@ -114,7 +114,7 @@ async def listen_around(seconds: float, interface: str | None = None) -> Heard:
                 multicast.send(survey.question())
             await asyncio.sleep(min(QUESTIONS, left))
             if survey.hears_us:
-                multicast.send(survey.question())  # so that the other, too, learns that it was heard
+                multicast.send(survey.question())  # so the other survey learns that it was heard, too
                 break
     finally:
         await multicast.close()
@@ -125,7 +125,7 @@ async def listen_around(seconds: float, interface: str | None = None) -> Heard:
 
 
 def check_port(port: int) -> None:
-    """See whether this machine can listen at a TCP port; 0 stands for any.
+    """Check that this machine can listen on a TCP port; 0 stands for any port.
 
     :raises OSError: if it cannot.
     """
@@ -140,13 +140,13 @@ class Reached(NamedTuple):
     problem: str
     """Why it cannot be reached; empty if something accepted the connection."""
     is_refused: bool = False
-    """The machine answers, but no program listens there."""
+    """Whether the machine answers but no program listens there."""
 
 
 def addresses_in(text: str) -> tuple[Address, ...]:
-    """Return the addresses in a join line, or the one in ``HOST:PORT``.
+    """Return the addresses in a join line, or the single address in ``HOST:PORT``.
 
-    :raises ValueError: if it is neither; the text says why.
+    :raises ValueError: if the text is neither; the message states the fault.
     """
     return parse_join_line(text).addresses if "/" in text else (parse_address(text),)
 
@@ -165,7 +165,7 @@ async def reach_host(address: Address) -> Reached:
         except OSError as error:
             found = Reached(address, error.strerror or str(error))
         except UnicodeError:
-            pass  # a name with a part that is empty or too long, which no host has
+            pass  # an empty or overlong label, which no host name has
         else:
             writer.close()
             with suppress(OSError):
