@@ -378,8 +378,8 @@ TABLE_LIFE: Final = 4500
 LOOK: Final = 0.1
 """Seconds between two updates of the list of tables, however many there are."""
 ADDRESSES_PER_NAME: Final = 4 * ADDRESSES_PER_PEER
-"""Addresses advertised for tables of one name, each of which is asked. One or two honest tables have fewer. With more,
-none is asked, as nobody knows which are forged: a forger must not make other nodes dial indefinitely."""
+"""Addresses advertised for tables of one name that are all asked. One or two honest tables have fewer. If there are
+more, none is asked, since nobody knows which are forged, and a forger must not make other nodes dial indefinitely."""
 FORMER_TABLES: Final = 256
 """Former advertisements kept, for names that change hands while a node looks for them. Honest tables change a few times
 per hour. When this number is exceeded, no name is trusted."""
