@@ -1,1 +1,1 @@
-"""Hashes, keys and their words, short codes, dice that nobody can choose, and certificates that carry keys."""
+"""Hashes, joint randomness, keys and their words, short codes, and the certificates that carry keys."""

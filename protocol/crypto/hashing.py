@@ -1,17 +1,17 @@
-"""The one hash construction of the protocol, and the dice that nobody can choose, which are made of hashes.
+"""The only hash construction of the protocol, and dice that nobody can choose, which are derived from hashes.
 
-``H(tag, x1…xn) = SHA-256(u8 |tag| ‖ tag ‖ u8 n ‖ u32be |x1| ‖ x1 ‖ … ‖ u32be |xn| ‖ xn)``, integers as u64be, tags
-``p2pdice/3/…``, one per use. Lengths in front of every part make the input injective: no two lists of parts hash the
-same bytes, so no value can be read in two contexts.
+``H(tag, x1…xn) = SHA-256(u8 |tag| ‖ tag ‖ u8 n ‖ u32be |x1| ‖ x1 ‖ … ‖ u32be |xn| ‖ xn)``, with integers as u64be and
+tags ``p2pdice/3/…``, one per use. The length before every part makes the input injective: no two lists of parts hash
+the same bytes, so no value can be read in two contexts.
 
 A *joint roll* is Blum's coin flipping among n players: each commits to a random share, all lock the list of
-commitments, all reveal; the *beacon* is the hash of all shares. One honest share makes it unpredictable. A *deal* adds
-a private hand key per player: a hand follows from its owner's key and the beacon. The key was fixed before the beacon
-was known, so the owner cannot choose the dice; nobody else has the key, so nobody else can see them; opening the key
-lets everybody check.
+commitments, and all reveal. The *beacon* is the hash of all shares. One honest share makes it unpredictable. A *deal*
+adds a private hand key per player: a hand follows from its owner's key and the beacon. The key is fixed before the
+beacon is known, so its owner cannot choose the dice. Only the owner has the key, so nobody else can see the dice.
+Opening the key lets everybody check the hand.
 
-Every hash of a roll names its :class:`Context`: match, step and tip of the step in which the commitments were made, and
-the author. A commitment that is copied, or replayed from elsewhere, cannot be opened by the player who copied it.
+Every hash of a roll includes its :class:`Context` (match, step and tip of the step with the commitments) and the
+author. A commitment that is copied, or replayed from elsewhere, cannot be opened by the player who copied it.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from protocol.version import PROTOCOL_VERSION
 from protocol.version import tag as written_out
 
 HASH_BYTES: Final = 32
-"""Size of every hash, and so of match ids, message ids, commitments and seeds."""
+"""The size of every hash, and so of match ids, message ids, commitments and seeds."""
 
 _SIZES: Final = tuple(size.to_bytes(4, "big") for size in range(256))
-"""The sizes below 256, spelled out: nearly all parts of a hash have one of these."""
+"""Encodings of the sizes below 256, which nearly all parts of a hash have."""
 _EIGHT: Final = _SIZES[8]
 
 
-@lru_cache(maxsize=64)  # there are some twenty tags
+@lru_cache(maxsize=64)  # there are about twenty tags
 def _head(tag: str, count: int, version: int) -> bytes:
     name = written_out(tag, version).encode("ascii")
     return bytes((len(name),)) + name + bytes((count,))
 
 
 def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) -> bytes:
-    """Return H(``p2pdice/3/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
+    """Return H(``p2pdice/3/`` + tag, parts): 32 bytes. Integers are 0…2^64-1.
 
-    :param version: version of the protocol, for data that outlives one.
+    :param version: the protocol version in the tag, for data that outlive a version.
 
     >>> tagged_hash("example", b"a", 1).hex()
     '765858bd612cedf5f59d568ab4bb2dfad99a4af30ae5ebfe02e5220344652268'
     """
     spelled = _head(tag, len(parts), version)
-    for part in parts:  # so few and short that adding them up is faster than joining them
+    for part in parts:  # parts are so few and short that concatenation is faster than join
         if isinstance(part, bytes):
             size = len(part)
             spelled += (_SIZES[size] if size < 256 else size.to_bytes(4, "big")) + part
@@ -57,7 +57,7 @@ def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) 
 
 
 def hash_stream(tag: str, *parts: bytes | int) -> Iterator[int]:
-    """Yield the bytes of H(tag, parts, 0), H(tag, parts, 1), … without end, each 0…255."""
+    """Yield the bytes of H(tag, parts, 0), H(tag, parts, 1), … indefinitely, each 0…255."""
     counter = 0
     while True:
         yield from tagged_hash(tag, *parts, counter)
@@ -65,10 +65,10 @@ def hash_stream(tag: str, *parts: bytes | int) -> Iterator[int]:
 
 
 def uniform(stream: Iterator[int], bound: int) -> int:
-    """Draw 0…bound-1 from a byte stream, 1 ≤ bound ≤ 256, every value equally likely.
+    """Draw a uniform integer from 0…bound-1 from a byte stream, for 1 ≤ bound ≤ 256.
 
-    A byte at or above the largest multiple of ``bound`` is thrown away: taking it modulo ``bound`` would favour low
-    values. For a die (bound 6) the bytes 252…255 are thrown away.
+    Bytes at or above the largest multiple of ``bound`` are rejected, because a modulo would favour low values. For a
+    die (bound 6), the bytes 252…255 are rejected.
     """
     limit = 256 - 256 % bound
     for byte in stream:
@@ -78,7 +78,7 @@ def uniform(stream: Iterator[int], bound: int) -> int:
 
 
 class Context(NamedTuple):
-    """Where commitments were made: the step that carried them."""
+    """The step in which commitments were made."""
 
     match: bytes
     step: int
@@ -86,7 +86,7 @@ class Context(NamedTuple):
 
 
 def derive_secret(seed: bytes, context: Context, purpose: str) -> bytes:
-    """Return this node's secret for one purpose in one context; the same after a restart, another in any other step."""
+    """Return this node's secret for one purpose in one context. It survives restarts and differs in every step."""
     return tagged_hash("secret", seed, context.match, context.step, context.tip, purpose.encode("ascii"))
 
 
@@ -101,7 +101,7 @@ def hand_commitment(context: Context, author: int, hand_key: bytes) -> bytes:
 
 
 def beacon(context: Context, shares: Mapping[int, bytes]) -> bytes:
-    """Return the joint random value of all shares, given by author."""
+    """Return the joint random value of all shares, keyed by author."""
     parts: list[bytes | int] = []
     for author in sorted(shares):
         parts += (author, shares[author])
@@ -109,23 +109,23 @@ def beacon(context: Context, shares: Mapping[int, bytes]) -> bytes:
 
 
 def hand(context: Context, author: int, hand_key: bytes, joint: bytes, dice: int) -> tuple[int, ...]:
-    """Return the faces of a hand of ``dice`` dice, 1–6, ascending; ``joint`` is the beacon."""
+    """Return the faces, 1–6 in ascending order, of a hand of ``dice`` dice; ``joint`` is the beacon."""
     stream = hash_stream("hand", *context, author, hand_key, joint)
     return tuple(sorted([uniform(stream, 6) + 1 for _ in range(dice)]))
 
 
 def stake_commitment(context: Context, author: int, bet: int, tickets: int, salt: bytes) -> bytes:
-    """Return the commitment to a stake; the salt keeps the few possible bets from being tried out."""
+    """Return the commitment to a stake. The salt prevents others from trying out the few possible bets."""
     return tagged_hash("stake-commitment", *context, author, bet, tickets, salt)
 
 
 def public_die(joint: bytes) -> int:
-    """Return the face, 1–6, of a die that everybody sees, drawn from the beacon."""
+    """Return the face, 1–6, of a public die drawn from the beacon."""
     return uniform(hash_stream("public-die", joint), 6) + 1
 
 
 def seating(joint: bytes, players: int) -> tuple[int, ...]:
-    """Return the roster index by seat: a uniformly random permutation (Fisher–Yates) drawn from the beacon."""
+    """Return the roster index of each seat: a uniform random permutation (Fisher–Yates) drawn from the beacon."""
     stream = hash_stream("seats", joint)
     order = list(range(players))
     for last in range(players - 1, 0, -1):

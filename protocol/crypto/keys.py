@@ -1,9 +1,10 @@
-"""Ed25519 keys: strict verification, the long-lived identity of a home, the key of one match.
+"""Ed25519 keys: strict verification, the long-lived identity of a home, and the key of one match.
 
-A lenient verification accepts public keys of small order, for which one signature fits many messages. A signature by
-such a key would prove nothing, so every key is checked once, before its first use, to be the canonical encoding of a
-point of the prime-order subgroup, and a signature whose R has small order is refused. With R recomputed and compared as
-bytes, and s below the group order (RFC 8032, §5.1.7), one message then has no signature that its signer did not make.
+Lenient verification accepts public keys of small order, for which one signature fits many messages. A signature by such
+a key would prove nothing. So every key is checked once, before its first use, to be the canonical encoding of a point
+in the prime-order subgroup, and signatures whose R has small order are refused. In addition, R is recomputed and
+compared as bytes, and s must be below the group order (RFC 8032, §5.1.7). Then only the signer can make a valid
+signature of a message.
 
 libsodium signs and verifies in half the time that OpenSSL takes. Not every version of it compares R as bytes. So it is
 first tested with signatures that only a lenient verifier accepts; if it accepts one, OpenSSL verifies instead.
@@ -46,15 +47,15 @@ IDENTITY_FILE: Final = "identity.key"
 FINGERPRINT_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _VALUES: Final = {character: value for value, character in enumerate(FINGERPRINT_ALPHABET)}
 _FINGERPRINT_DATA: Final = 19
-"""Characters of five bits: 95 bits, far beyond a search for a second key with the same fingerprint."""
+"""Characters of five bits each: 95 bits make it infeasible to find a second key with the same fingerprint."""
 FINGERPRINT_CHARACTERS: Final = _FINGERPRINT_DATA + 1
-"""With the check character, and without dashes."""
+"""The length with the check character but without dashes."""
 _LOOKALIKES: Final = str.maketrans("018", "OIB", "- \t:")
 
 
 def _small_order_encodings() -> frozenset[bytes]:
-    # The y coordinates of the eight points of small order, 0 and 1 also as p and p + 1, each with either sign bit:
-    # all fourteen byte strings that a lenient decoder takes for such a point.
+    # The y coordinates of the eight points of small order, each with either sign bit; 0 and 1 also as p and p + 1.
+    # These are all fourteen byte strings that a lenient decoder accepts for such a point.
     prime = 2**255 - 19
     order_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
     coordinates = (0, 1, prime - 1, prime, prime + 1, order_8, prime - order_8)
@@ -66,7 +67,7 @@ SMALL_ORDER: Final = _small_order_encodings()
 
 @lru_cache(maxsize=KEYS_REMEMBERED)
 def is_strict_public_key(raw: bytes) -> bool:
-    """Tell whether ``raw`` is the canonical encoding of a point in the prime-order subgroup, other than the identity.
+    """Return whether ``raw`` is the canonical encoding of a point in the prime-order subgroup, except the identity.
 
     >>> is_strict_public_key(bytes(32)), is_strict_public_key(b"short")
     (False, False)
@@ -79,20 +80,20 @@ def is_strict_public_key(raw: bytes) -> bool:
 TRIAL_KEY: Final = bytes.fromhex("b3e651c66debe10733cc0e60890edaa945fa070df2332de6b15781ba47bf2b0e")
 TRIAL_MESSAGE: Final = b"p2pdice"
 TRIALS: Final = {
-    # the one that the signer made
+    # the signer's own signature
     "e5e924499725159b7cbda96d8a967f495046ff1e0b5fd26d2b707cf09a24f231"
     "2a17d26caa91e20ca95d07487af50cbb83b94c71678f001cec1e7f76c040810c": True,
-    # its s made greater by the group order
+    # the same with the group order added to s
     "e5e924499725159b7cbda96d8a967f495046ff1e0b5fd26d2b707cf09a24f231"
     "17ebc7c9c4f4f4647ffafeea58efebcf83b94c71678f001cec1e7f76c040811c": False,
-    # its R moved by a point of order 8: right only if both sides of the equation are multiplied by the cofactor
+    # the same with R moved by a point of order 8, valid only if the equation is multiplied by the cofactor
     "bc3b3ceb64229d6ee990f67d87e4942761112e0288b94994de178a5135ef399a"
     "beaf35b271d4f7dfa97440221339c312c15ecb831704ef21a4d6e8a86a4d060d": False,
 }
-"""Signatures, and whether a strict verification accepts them."""
+"""Test signatures, and whether strict verification accepts each."""
 
 _Verify = Callable[[bytes, bytes, bytes], bool]
-"""Takes a signature, the signed bytes, and the key."""
+"""Verifies a signature of some bytes under a public key, given in this order."""
 
 
 def _openssl_verifies(signature: bytes, data: bytes, raw: bytes) -> bool:
@@ -105,7 +106,7 @@ def _openssl_verifies(signature: bytes, data: bytes, raw: bytes) -> bool:
 
 @cache
 def _verification() -> _Verify:
-    """Return libsodium's verification if it is strict, else OpenSSL's."""
+    """Return libsodium's verification if it is strict, otherwise OpenSSL's."""
     from nacl.bindings import crypto_sign_open
     from nacl.exceptions import BadSignatureError
 
@@ -126,7 +127,7 @@ def _verification() -> _Verify:
 class PublicKey:
     """A key that passed :func:`is_strict_public_key`.
 
-    :raises ValueError: for any other bytes.
+    :raises ValueError: if ``raw`` is not such a key.
     """
 
     __slots__ = ("_verify", "raw")
@@ -138,14 +139,14 @@ class PublicKey:
         self._verify = _verification()
 
     def verifies(self, signature: bytes, data: bytes) -> bool:
-        """Tell whether ``signature`` (64 bytes) is this key's over ``data``, by the strict rule of this module."""
+        """Return whether the 64-byte ``signature`` over ``data`` is valid under this key, verified strictly."""
         if len(signature) != SIGNATURE_BYTES or signature[:32] in SMALL_ORDER:
             return False
         return self._verify(signature, data, self.raw)
 
 
 class MatchKey:
-    """The signing key of one match, derived from the match seed; lost with it."""
+    """The signing key of one match. It is derived from the match seed, and lost with it."""
 
     __slots__ = ("_secret", "_sign", "public")
 
@@ -161,7 +162,7 @@ class MatchKey:
 
 
 def _check_character(text: str) -> str:
-    # Luhn's algorithm in base 32: it catches every single wrong character and every swap of neighbours but one pair.
+    # Luhn's algorithm in base 32. It detects every single error, and every swap of neighbours except for one pair.
     total = 0
     for position, character in enumerate(reversed(text)):
         value = _VALUES[character] * (2 - position % 2)
@@ -170,9 +171,9 @@ def _check_character(text: str) -> str:
 
 
 def fingerprint(identity: bytes) -> str:
-    """Return the fingerprint for people: 95 bits of the key's hash and a check character, in five groups of four.
+    """Return an identity's fingerprint: 95 bits of the key's hash and a check character, in five groups of four.
 
-    An identity outlives versions of the protocol; so does its fingerprint, which people may have written down.
+    Identities outlive protocol versions. So do their fingerprints, which people may have written down.
 
     >>> fingerprint(bytes(32))
     'T4Z5-WFHY-2XDW-PX45-WP3P'
@@ -183,9 +184,9 @@ def fingerprint(identity: bytes) -> str:
 
 
 def parse_fingerprint(text: str) -> str:
-    """Return a typed fingerprint in its printed form: case, dashes and spaces do not matter, 0 1 8 are read as O I B.
+    """Return a typed fingerprint in its printed form. Case, dashes and spaces are ignored; 0, 1, 8 mean O, I, B.
 
-    :raises ValueError: if it has another length, a foreign character, or a wrong check character.
+    :raises ValueError: if it has another length, an invalid character or a wrong check character.
     """
     compact = text.upper().translate(_LOOKALIKES)
     if len(compact) != FINGERPRINT_CHARACTERS or not _VALUES.keys() >= set(compact):
@@ -196,32 +197,32 @@ def parse_fingerprint(text: str) -> str:
 
 
 class KeyFileError(LocalError):
-    """The identity key file cannot be read, written or trusted. The text names the reason and the remedy."""
+    """The identity key file cannot be read, written or trusted. The message states the reason and the remedy."""
 
     outcome = "your identity cannot be used"
 
 
 class WrongPassphraseError(KeyFileError):
-    """The key file is protected by another passphrase, or by one where none was given."""
+    """The key file needs another passphrase, or has none although one was given."""
 
 
 _ENCRYPTED: Final = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
 _SALT: Final = re.compile(rb"\Ap2pdice argon2id ([0-9a-f]{32})\n")
-"""The first line of a protected key file. PEM stretches a passphrase by 2,048 rounds of PBKDF2, which a thief with a
-graphics card tries by the million a second. So PEM is given what Argon2id makes of the passphrase and this salt."""
+"""The first line of a protected key file. PEM derives its key by 2,048 rounds of PBKDF2, which a thief with a graphics
+card can try millions of times per second. So the PEM password is derived from passphrase and salt by Argon2id."""
 
 
 def is_protected(data: bytes) -> bool:
-    """Tell whether the content of a key file is protected by a passphrase."""
+    """Return whether the content of a key file is protected by a passphrase."""
     return _ENCRYPTED in data
 
 
 def _stretch(passphrase: str, salt: bytes) -> bytes:
-    """Make the secret that encrypts a key file: 64 MiB and some tenth of a second for each guess."""
+    """Derive the secret that encrypts a key file. Each guess costs 64 MiB and a few tenths of a second."""
     from nacl.pwhash import argon2id
 
     limits = argon2id.OPSLIMIT_INTERACTIVE, argon2id.MEMLIMIT_INTERACTIVE
-    # Keyboards write some letters in two ways, and a terminal may pass on bytes that are no text.
+    # Keyboards encode some letters in two ways, and a terminal may pass on bytes that are not text.
     typed = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogateescape")
     return argon2id.kdf(32, typed, salt, *limits).hex().encode()
 
@@ -230,9 +231,9 @@ def read_key(data: bytes, passphrase: str | None, path: Path) -> Identity:
     """Return the identity in a key file.
 
     :param data: the content of the file.
-    :param path: its path, for messages.
-    :raises WrongPassphraseError: if it needs another passphrase.
-    :raises KeyFileError: if it is no usable key.
+    :param path: its path, for error messages.
+    :raises WrongPassphraseError: if it needs another passphrase, or none although one is given.
+    :raises KeyFileError: if it is not a usable key.
     """
     key: object
     is_locked = is_protected(data)
@@ -248,7 +249,7 @@ def read_key(data: bytes, passphrase: str | None, path: Path) -> Identity:
     )
     try:
         key = load_pem_private_key(data, secret or None)
-    except (TypeError, ValueError, InternalError):  # the last: it decrypts well, but to a key of a wrong length
+    except (TypeError, ValueError, InternalError):  # InternalError: a decrypted key of the wrong length
         if is_locked:
             raise WrongPassphraseError("that is not the passphrase of ", path, ", or the file is damaged") from None
         raise KeyFileError(
@@ -262,11 +263,11 @@ def read_key(data: bytes, passphrase: str | None, path: Path) -> Identity:
 
 
 def replace_key_file(path: Path, data: bytes) -> Path | None:
-    """Put a key file in its place, whole or not at all; return where the one before is kept, if there was one.
+    """Install a key file atomically; return the path under which its predecessor is kept, or None.
 
     :param data: the new content.
-    :raises KeyFileError: if there is one that cannot be trusted.
-    :raises OSError: if it cannot be written. Then the one before is in its place.
+    :raises KeyFileError: if an existing file cannot be trusted.
+    :raises OSError: if the file cannot be written; an existing one is then left in place.
     """
     kept = None
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -279,7 +280,7 @@ def replace_key_file(path: Path, data: bytes) -> Path | None:
 
 
 def _keep(path: Path, data: bytes) -> Path:
-    """Write the content of a key file to a new file beside it."""
+    """Write the content of a key file to a new file beside it, and return its path."""
     number = 1
     while True:
         kept = path.with_name(f"{path.name}.old-{number}")
@@ -298,9 +299,9 @@ def _create(path: Path, data: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """Return the content of a key file, if it is one and no other account can read it.
+    """Return the content of a key file that no other account can read.
 
-    :raises KeyFileError: if it is not.
+    :raises KeyFileError: if others can read it, or it is not the owner's own file.
     :raises OSError: if it cannot be read.
     """
     try:
@@ -312,7 +313,7 @@ def read_private(path: Path) -> bytes:
 
 
 class Identity:
-    """The long-lived key of one home: it names the player, certifies match keys and authenticates links."""
+    """The long-lived key of a home. It identifies the player, certifies match keys and authenticates links."""
 
     __slots__ = ("fingerprint", "private_key", "public")
 
@@ -323,16 +324,16 @@ class Identity:
 
     @classmethod
     def generate(cls) -> Identity:
-        """Return a new random identity, stored nowhere."""
+        """Return a new random identity without storing it."""
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
     def load_or_create(cls, home: Path, passphrase: str | None = None) -> tuple[Identity, bool]:
-        """Return the identity of ``home``, made at the first call; the second value tells whether it was made now.
+        """Return the identity of ``home`` and whether it was created by this call.
 
         The folder gets mode 0700 and the file 0600. The file is created exclusively and never overwritten.
 
-        :raises KeyFileError: if the file is no usable key, is open to others, or needs another passphrase.
+        :raises KeyFileError: if the file is not a usable key, is open to others, or needs another passphrase.
         """
         path = home / IDENTITY_FILE
         try:
@@ -349,13 +350,13 @@ class Identity:
     def save(self, path: Path, passphrase: str | None = None) -> None:
         """Write the key to a new file.
 
-        :raises FileExistsError: if there is one already; it stays as it is.
+        :raises FileExistsError: if the file exists; it is left unchanged.
         :raises OSError: if it cannot be written.
         """
         _create(path, self.encoded(passphrase))
 
     def encoded(self, passphrase: str | None = None) -> bytes:
-        """Return the content of a key file with this key."""
+        """Return the content of a key file for this key."""
         salt = secrets.token_bytes(16)
         encryption: KeySerializationEncryption = (
             BestAvailableEncryption(_stretch(passphrase, salt)) if passphrase else NoEncryption()
@@ -367,8 +368,8 @@ class Identity:
     def load(cls, path: Path, passphrase: str | None = None) -> Identity:
         """Return the identity in a key file.
 
-        :raises WrongPassphraseError: if it needs another passphrase.
-        :raises KeyFileError: if the file is no usable key, or is open to others.
+        :raises WrongPassphraseError: if it needs another passphrase, or none although one is given.
+        :raises KeyFileError: if the file is not a usable key, or is open to others.
         :raises OSError: if it cannot be read.
         """
         return read_key(read_private(path), passphrase, path)

@@ -1,13 +1,12 @@
-"""Short codes: a number and two words that a host says aloud, a guest types, and both programs prove to each other.
+"""Short codes: a number and two words that a host reads out, a guest types, and both programs prove to each other.
 
 The number finds the table and is not secret. The two words are the secret: 22 bits. That is too little against a
 program that may guess freely, so each :class:`CodeExchange` allows one guess, and the host three in all.
 
 The exchange is SPAKE2 over the Ed25519 group, with confirmation. A side that knows the code learns whether the other
-knows it too. A side that does not can check one guess in each exchange, and an eavesdropper none. Both identity keys
-and the table are confirmed with the code, so somebody who relays an exchange between two links under a key of their own
-fails on both. The guest confirms first: a host that counts wrong tries knows then whether there was one, before it says
-anything that depends on the code.
+knows it, too. A side that does not can test one guess per exchange, and an eavesdropper none. The confirmation covers
+the table and both identity keys, so a relay between two links under its own key fails on both. The guest confirms
+first. So a host that counts wrong tries recognizes one before it sends anything that depends on the code.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from protocol.crypto.words import spelling_hint, word_list
 from protocol.errors import LocalError, PeerError
 
 NUMBERS: Final = range(1, 1000)
-"""Enough that two tables of one evening hardly ever draw the same, and easy to say."""
+"""Enough numbers that tables on one evening rarely draw the same one, and still easy to say."""
 _FORM: Final = re.compile(r"([1-9][0-9]{0,2})[-\s]+([a-z]+)[-\s]+([a-z]+)")
 _PART: Final = re.compile(r"[1-9][0-9]{0,2}[-\s]*(?:[a-z]+[-\s]*[a-z]*)?")
-"""The beginning of a code, or one with a dash left out."""
+"""The start of a code, or a code that lacks a dash."""
 
 
 class UnknownWordError(LocalError, ValueError):
-    """A typed code has a word that is in no code. The text says which, and which one may be meant."""
+    """A typed code has a word that is not in the list. The message names it and similar words."""
 
 
 class ShortCode(NamedTuple):
@@ -44,16 +43,16 @@ class ShortCode(NamedTuple):
 
 
 def new_short_code(taken: Collection[int] = ()) -> ShortCode:
-    """Return a fresh code.
+    """Return a random code.
 
-    :param taken: numbers to avoid, unless no others are left.
+    :param taken: numbers to avoid as long as others are free.
     """
     free = [each for each in NUMBERS if each not in taken] or NUMBERS
     return ShortCode(secrets.choice(free), secrets.choice(word_list()), secrets.choice(word_list()))
 
 
 def parse_short_code(text: str) -> ShortCode | None:
-    """Return a code that was typed, or None if the text does not look like one. Spaces count like dashes.
+    """Return a typed code, or None if the text does not look like one. Spaces are accepted for dashes.
 
     >>> str(parse_short_code("417 Tiger olive")), parse_short_code("Friday")
     ('417-tiger-olive', None)
@@ -70,12 +69,12 @@ def parse_short_code(text: str) -> ShortCode | None:
 
 
 def looks_like_a_code(text: str) -> bool:
-    """Tell whether a text has the form of a code, whatever its words are."""
+    """Return whether a text has the form of a code, even with words that are not in the list."""
     return _FORM.fullmatch(text.strip().lower()) is not None
 
 
 def looks_like_a_part_of_a_code(text: str) -> bool:
-    """Tell whether a text can be a code with something left out.
+    """Return whether a text can be an incomplete code.
 
     >>> [looks_like_a_part_of_a_code(each) for each in ("792", "792-tiger", "792tiger-olive", "Friday")]
     [True, True, True, False]
@@ -85,21 +84,21 @@ def looks_like_a_part_of_a_code(text: str) -> bool:
 
 ELEMENT_BYTES: Final = 32
 _GUEST, _HOST = b"A", b"B"
-"""The sides of SPAKE2. The library marks its messages with them; frames have no need of it."""
+"""The sides of SPAKE2, with which the library prefixes its messages. Frames omit this prefix."""
 
 
 class CodeExchangeError(PeerError, ValueError):
-    """The peer sent no element of the group, or our own."""
+    """The peer did not send an element of the group, or it returned this side's own element."""
 
 
 class CodeExchange:
-    """One side of one exchange.
+    """One side of a SPAKE2 exchange.
 
-    :param guest: identity key of the guest.
-    :param host: identity key of the host.
-    :param table: id of the table.
-    :param is_host: which side this is.
-    :param randomness: returns this many random bytes.
+    :param guest: the guest's identity key.
+    :param host: the host's identity key.
+    :param table: the table id.
+    :param is_host: whether this is the host's side.
+    :param randomness: returns the given number of random bytes.
     """
 
     def __init__(
@@ -112,19 +111,19 @@ class CodeExchange:
         is_host: bool,
         randomness: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        from spake2 import SPAKE2_A, SPAKE2_B  # late: hardly any command needs it
+        from spake2 import SPAKE2_A, SPAKE2_B  # imported late, because hardly any command needs it
 
         self._context = guest, host, table
         self._is_host = is_host
         self._side = (SPAKE2_B if is_host else SPAKE2_A)(str(code).encode(), guest, host, entropy_f=randomness)
         self._key = b""
         self.element: bytes = self._side.start()[1:]
-        """To be sent to the other side."""
+        """The element to send to the other side."""
 
     def take(self, element: bytes) -> None:
-        """Take the element of the other side, once.
+        """Process the element of the other side. To be called once.
 
-        :raises CodeExchangeError: if it is none.
+        :raises CodeExchangeError: if it is not a valid element.
         """
         from spake2 import SPAKEError
         from spake2.ed25519_basic import NotOnCurve
@@ -136,11 +135,11 @@ class CodeExchange:
 
     @property
     def proof(self) -> bytes:
-        """Shows the other side that this one knows the code."""
+        """The proof to the other side that this one knows the code."""
         return self._proof(is_host=self._is_host)
 
     def is_proven_by(self, proof: bytes) -> bool:
-        """Tell whether the other side knows the code."""
+        """Return whether ``proof`` shows that the other side knows the code."""
         return hmac.compare_digest(proof, self._proof(is_host=not self._is_host))
 
     def _proof(self, *, is_host: bool) -> bytes:

@@ -1,9 +1,9 @@
-"""TLS as a container for identity keys: both sides show a certificate, and only the key in it counts.
+"""TLS as a container for identity keys: both sides present a certificate, and only its key matters.
 
 Every node issues its own leaf certificate under a certificate authority whose private key is derived from a public
-constant. The authority therefore vouches for nothing, and anybody can issue anything under it; it exists because the
-standard library verifies a client's certificate only against an issuer. What is authenticated is the possession of the
-Ed25519 key inside, which TLS 1.3 proves by a signature over the handshake (RFC 8446, §4.4.3).
+constant. So the authority vouches for nothing, and anybody can issue anything under it. It exists because the standard
+library can verify a client's certificate only against an issuer. TLS authenticates possession of the Ed25519 key in the
+certificate by a signature over the handshake (RFC 8446, §4.4.3).
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from protocol.crypto.keys import is_strict_public_key
 from protocol.version import PROTOCOL_VERSION
 
 ALPN: Final = {f"p2pdice/{version}": version for version in range(PROTOCOL_VERSION, 0, -1)}
-"""Versions of the protocol by their names in TLS, this program's first. The highest that both sides name is chosen.
-That is the version of the older one, so that the newer one can say that they differ."""
+"""Protocol versions by their names in TLS, this program's first. TLS selects the highest that both sides offer, which
+is the version of the older program, so that the newer one can report the difference."""
 
 _AUTHORITY_SEED: Final = sha256(b"p2pdice: a public authority that vouches for nothing").digest()
 _AUTHORITY_NAME: Final = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "p2pdice (vouches for nothing)")])
 _LEAF_NAME: Final = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "p2pdice node")])
-# The first and the last moment that a certificate can name (RFC 5280, §4.1.2.5). A node with a wrong clock must be
-# neither refused nor refuse others, and some boards begin at 1970 with each start.
+# The first and last times that a certificate can express (RFC 5280, §4.1.2.5). A node with a wrong clock must neither
+# be refused nor refuse others, and some boards start in 1970 after each boot.
 _NOT_BEFORE: Final = datetime(1950, 1, 1, tzinfo=UTC)
 _NOT_AFTER: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 def authority_key() -> Ed25519PrivateKey:
-    """Return the private key of the public authority: the same everywhere and known to everybody."""
+    """Return the private key of the public authority, which is the same everywhere and known to everybody."""
     return Ed25519PrivateKey.from_private_bytes(_AUTHORITY_SEED)
 
 
 @cache
 def authority_certificate() -> x509.Certificate:
-    """Return the self-signed certificate of the public authority, byte for byte the same on every node."""
+    """Return the self-signed certificate of the public authority, which is identical on every node."""
     key = authority_key()
     return (
         _unsigned(_AUTHORITY_NAME, key.public_key())
@@ -58,7 +58,7 @@ def authority_certificate() -> x509.Certificate:
 
 
 def issue(public_key: Ed25519PublicKey) -> x509.Certificate:
-    """Return the certificate of an identity; equal keys get equal bytes."""
+    """Return the certificate of an identity; equal keys get identical bytes."""
     return (
         _unsigned(_LEAF_NAME, public_key)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -81,7 +81,7 @@ def _unsigned(subject: x509.Name, public_key: Ed25519PublicKey) -> x509.Certific
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The TLS contexts with which a node opens and accepts links under its identity."""
+    """The TLS contexts with which a node dials and accepts links under its identity."""
 
     public_key: bytes
     """The identity: 32 bytes."""
@@ -90,19 +90,19 @@ class Credentials:
 
 
 def credentials(identity: Ed25519PrivateKey) -> Credentials:
-    """Issue a certificate, and load it for both directions."""
+    """Issue a certificate for an identity and load it for both directions."""
     return Credentials(identity.public_key().public_bytes_raw(), server_context(identity), client_context(identity))
 
 
 def server_context(identity: Ed25519PrivateKey) -> ssl.SSLContext:
-    """Return the context that accepts links: TLS 1.3 with a certificate from both sides, without session tickets."""
+    """Return the context for accepting links: TLS 1.3, certificates from both sides, no session tickets."""
     context = _context(ssl.PROTOCOL_TLS_SERVER, identity)
     context.num_tickets = 0
     return context
 
 
 def client_context(identity: Ed25519PrivateKey) -> ssl.SSLContext:
-    """Return the context that dials: TLS 1.3 with a certificate from both sides; names mean nothing here."""
+    """Return the context for dialling: TLS 1.3, certificates from both sides, no host names."""
     return _context(ssl.PROTOCOL_TLS_CLIENT, identity)
 
 
@@ -119,8 +119,8 @@ def _context(protocol: int, identity: Ed25519PrivateKey) -> ssl.SSLContext:
 
 
 def _load_identity(context: ssl.SSLContext, identity: Ed25519PrivateKey) -> None:
-    # The standard library takes a private key only from a file. It is encrypted under a password that never leaves
-    # memory, so that a file left behind by a crash is worthless.
+    # The standard library loads private keys only from files. The file is encrypted under a password that never leaves
+    # memory, so a file left behind by a crash is worthless.
     password = secrets.token_hex(32).encode()
     pem = identity.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
     pem += issue(identity.public_key()).public_bytes(Encoding.PEM)
@@ -128,29 +128,29 @@ def _load_identity(context: ssl.SSLContext, identity: Ed25519PrivateKey) -> None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(pem)
-        # Windows neither reads nor deletes a file that is still open for writing: it is closed by now.
+        # The file is closed by now, because Windows can neither read nor delete a file still open for writing.
         context.load_cert_chain(name, password=password)
     finally:
         Path(name).unlink(missing_ok=True)
 
 
 class Peer(NamedTuple):
-    """The other side of a connection whose handshake is done."""
+    """The other side of a connection with a completed handshake."""
 
     key: bytes
     """The identity that it has proved."""
     version: int
-    """Version of the protocol: the highest that both sides speak or know of."""
+    """The highest protocol version that both sides speak or know of."""
 
 
 def authenticate(connection: ssl.SSLObject) -> Peer:
-    """Return the identity and version of the other side of a connection whose handshake is done.
+    """Return the identity and version of the other side of a connection with a completed handshake.
 
-    :raises ssl.SSLError: if it shows no admissible key, or does not speak this protocol in any version.
+    :raises ssl.SSLError: if it presents no admissible key, or speaks no version of this protocol.
     """
     version = ALPN.get(connection.selected_alpn_protocol() or "")
     if version is None:
-        # A peer that offers no common protocol passes the handshake of OpenSSL all the same.
+        # OpenSSL completes the handshake even with a peer that offers no common protocol.
         raise ssl.SSLError("the peer does not speak p2pdice")
     return Peer(peer_key(connection), version)
 
@@ -158,7 +158,7 @@ def authenticate(connection: ssl.SSLObject) -> Peer:
 def peer_key(connection: ssl.SSLObject | ssl.SSLSocket) -> bytes:
     """Return the identity of the other side: the 32 bytes of the Ed25519 key in its certificate.
 
-    :raises ssl.SSLError: if there is no certificate, it cannot be read, or its key is not one of the prime-order group.
+    :raises ssl.SSLError: if the certificate is missing or unreadable, or its key is not in the prime-order subgroup.
     """
     der = connection.getpeercert(binary_form=True)
     if der is None:

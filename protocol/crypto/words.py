@@ -1,7 +1,7 @@
-"""Words of the English list of BIP-39, for short codes, and for fingerprints that are read aloud.
+"""The English BIP-39 words, for short codes and for fingerprints that are read aloud.
 
-The list has 2048 words that are easy to tell apart, written or spoken. Nine of them stand for the 95 bits of a
-fingerprint; four more bits, of its check character, fill the ninth.
+The list has 2048 words that are easy to tell apart, in writing and in speech. Nine words encode the 95 bits of a
+fingerprint and four bits of its check character.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Final
 from protocol.crypto.keys import FINGERPRINT_ALPHABET, FINGERPRINT_CHARACTERS, parse_fingerprint
 
 WORD_BITS: Final = 11
-"""Bits that each word stands for."""
+"""Bits encoded by each word."""
 
 
 @cache
 def word_list() -> tuple[str, ...]:
-    """Return the words in their order, which is that of the alphabet."""
+    """Return the words in alphabetical order."""
     from mnemonic import Mnemonic
 
     return tuple(Mnemonic("english").wordlist)
 
 
 def spelling_hint(word: str) -> str:
-    """Return the end of a sentence on a word that is not in the list: which ones may be meant, or nothing.
+    """Return the end of a sentence that suggests words for one that is not in the list, or an empty string.
 
     >>> spelling_hint("tigger")
     ': did you mean trigger or tiger?'
@@ -38,9 +38,9 @@ def spelling_hint(word: str) -> str:
 COUNT: Final = 9
 _CHECKED_BITS: Final = 5
 _CHECK_BITS: Final = 4
-"""Of the five bits of the check character."""
+"""How many of the five bits of the check character are encoded."""
 _TELLING: Final = 4
-"""No two words of the list have the same first four letters."""
+"""All words of the list differ in their first four letters."""
 
 
 def fingerprint_words(fingerprint: str) -> str:
@@ -49,7 +49,7 @@ def fingerprint_words(fingerprint: str) -> str:
     >>> fingerprint_words("T4Z5-WFHY-2XDW-PX45-WP3P")
     'palace paddle share vast fragile recycle lazy reopen wave'
     """
-    padded = fingerprint.replace("-", "") + "AAAA"  # to whole bytes: 120 bits
+    padded = fingerprint.replace("-", "") + "AAAA"  # padded to 120 bits, which are whole bytes
     number = int.from_bytes(b32decode(padded)) >> 20
     number = number >> _CHECKED_BITS << _CHECK_BITS | number & (1 << _CHECK_BITS) - 1
     places = range((COUNT - 1) * WORD_BITS, -1, -WORD_BITS)
@@ -57,9 +57,9 @@ def fingerprint_words(fingerprint: str) -> str:
 
 
 def parse_words(text: str) -> str:
-    """Return the fingerprint for typed words. Case, dashes and all letters after the fourth of a word do not matter.
+    """Return the fingerprint for typed words. Case, dashes and letters after the fourth of a word are ignored.
 
-    :raises ValueError: if they are not nine, one is not in the list, or they are not the words of a fingerprint.
+    :raises ValueError: if there are not nine words, one is not in the list, or they do not encode a fingerprint.
     """
     words = text.lower().replace("-", " ").split()
     if len(words) != COUNT:
@@ -82,9 +82,9 @@ def parse_words(text: str) -> str:
 
 
 def parse_typed_fingerprint(text: str) -> str:
-    """Return a fingerprint that was typed, in letters or in words.
+    """Return a fingerprint typed as letters or as words.
 
-    :raises ValueError: saying what is wrong with it.
+    :raises ValueError: if it is invalid; the message names the fault.
     """
     parts = text.replace("-", " ").split()
     if len(parts) == COUNT:

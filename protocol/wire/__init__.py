@@ -1,1 +1,1 @@
-"""Everything that is written down or sent: encodings, messages, frames, ids of tables, and the genesis."""
+"""Everything that is stored or sent: encodings, messages, frames, table ids, names, purses and the genesis."""

@@ -1,8 +1,8 @@
-"""Canonical msgpack: one encoding per value, and a decoder that accepts exactly what the encoder emits.
+"""Canonical msgpack: one encoding per value, and a decoder that accepts exactly the encoder's output.
 
-Values are arrays (Python tuples), integers, byte strings and text. No maps, floats, booleans, nil or extension types.
-The ``msgpack`` package by itself accepts long integer forms, booleans, NaN, maps with duplicate keys and a nesting of
-1,024: everything that would let one value travel under two spellings is refused here.
+Values are arrays (Python tuples), integers, byte strings and text. There are no maps, floats, booleans, nil or
+extension types. The ``msgpack`` package alone accepts long forms of integers, booleans, NaN, maps with duplicate keys
+and 1,024 levels of nesting. This module refuses everything by which one value could have two encodings.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class NotCanonicalError(PeerError, ValueError):
 
 
 _pack: Final[Callable[[object], bytes]] = msgpack.Packer().pack
-"""One packer for all: making one costs more than packing a message. All callers are in one thread, the event loop's."""
+"""A shared packer, since creating one costs more than packing a message. Only the event loop's thread uses it."""
 
 
 def _check(value: object, depth: int) -> None:
-    """Refuse any type but the four, and more than ``depth`` arrays in one another."""
+    """Refuse other types than these four, and arrays nested deeper than ``depth``."""
     if type(value) is tuple:
         if not depth:
             raise NotCanonicalError(f"nested deeper than {DEPTH} arrays")
@@ -43,13 +43,13 @@ def _check(value: object, depth: int) -> None:
 
 
 def encode(value: Value) -> bytes:
-    """Return the one encoding of ``value``.
+    """Return the canonical encoding of ``value``.
 
     >>> encode((1, b"\\x00", "a", ())).hex()
     '9401c40100a16190'
 
-    :raises NotCanonicalError: for a type that has no canonical form, an integer outside -2^63…2^64-1, text that is
-        not Unicode (lone surrogates), or nesting deeper than :data:`protocol.limits.DEPTH`.
+    :raises NotCanonicalError: if a type has no canonical form, an integer is outside -2^63…2^64-1, text contains
+        lone surrogates, or the nesting is deeper than :data:`protocol.limits.DEPTH`.
     """
     _check(value, DEPTH)
     try:
@@ -59,14 +59,14 @@ def encode(value: Value) -> bytes:
 
 
 def decode(data: bytes) -> Value:
-    """Return the value that ``data`` encodes; arrays come back as tuples.
+    """Return the value that ``data`` encodes, with arrays as tuples.
 
     >>> decode(bytes.fromhex("9401c40100a16190"))
     (1, b'\\x00', 'a', ())
 
-    The caller bounds ``len(data)``. That bounds the value built here, too, whatever lengths the bytes claim.
+    The caller limits ``len(data)``, which also limits the size of the result, whatever lengths the bytes claim.
 
-    :raises NotCanonicalError: for anything :func:`encode` would not have written, trailing bytes included.
+    :raises NotCanonicalError: if ``data`` is not an output of :func:`encode`, or has trailing bytes.
     """
     try:
         value: Value = msgpack.unpackb(

@@ -11,8 +11,8 @@ kind      :class:`Kind`
 body      depends on the kind, see :mod:`protocol.consensus.kinds`
 ========  ==========================================================================================
 
-Signatures cover the bytes as they were received; nothing is encoded again to be verified. A message's id is the hash of
-the signed bytes *without* the signature, because one key can make two valid signatures of one message.
+Signatures cover the bytes as received; nothing is re-encoded for verification. A message's id is the hash of the signed
+bytes *without* the signature, because one key can make two valid signatures of one message.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MESSAGE_TAG: Final = tag("message")
 
 
 class MalformedMessageError(PeerError, ValueError):
-    """The bytes are not a message of this protocol. They prove nothing about anybody."""
+    """The bytes are not a message of this protocol. They are no proof against anybody."""
 
 
 class Kind(IntEnum):
-    """Names for the numbers of kinds on the wire. :mod:`protocol.consensus.kinds` has a rule for each kind."""
+    """The kinds of messages by their numbers on the wire. :mod:`protocol.consensus.kinds` has a rule for each."""
 
     COMMIT = 1
     LOCK = 2
@@ -58,35 +58,35 @@ class Message(NamedTuple):
     body: Value
 
     def encoded(self) -> bytes:
-        """Return the bytes that are signed."""
+        """Return the bytes to be signed."""
         return encode((MESSAGE_TAG, *self[:4], int(self.kind), self.body))
 
 
 class Signed(NamedTuple):
-    """A message as it travels: the signed bytes, the signature, and their content."""
+    """A signed message: the signed bytes, the signature and the decoded content."""
 
     data: bytes
     signature: bytes
     message: Message
     id: bytes
     checked: bool = False
-    """The signature is known to be right: this process made it or has verified it. Never true of parsed bytes."""
+    """Whether this process has made or verified the signature. Never true for parsed bytes."""
 
     @property
     def wire(self) -> tuple[bytes, bytes]:
-        """The pair that frames, the store and transcripts hold."""
+        """The pair stored in frames, the store and transcripts."""
         return self.data, self.signature
 
 
 VOTES: Final = (Kind.ABSENT, Kind.CLOSE)
-"""The votes on going on without somebody. They are about a root, and not among the messages of a step."""
+"""The votes on continuing without a player. They refer to a root, and are not among the messages of a step."""
 
 
 def read_pair(data: bytes, offset: int) -> tuple[bytes, bytes, int] | None:
-    """Return signed bytes and signature, encoded at ``offset`` one after the other, and the offset after them.
+    """Return the signed bytes and the signature encoded consecutively at ``offset``, and the offset after them.
 
-    This works where the signed bytes are shorter than 256, as they nearly always are; None for anything else. It takes
-    a fraction of the decoder's time.
+    Return None unless the signed bytes are shorter than 256, as they nearly always are, and well-formed. This takes a
+    fraction of the decoder's time.
     """
     if data[offset : offset + 1] == _SHORT and offset + 1 < len(data):
         start = offset + 2
@@ -98,14 +98,14 @@ def read_pair(data: bytes, offset: int) -> tuple[bytes, bytes, int] | None:
 
 
 def spell_pair(data: bytes, signature: bytes) -> bytes | None:
-    """Return a pair as :func:`read_pair` reads it; None for unusual sizes, which need the encoder."""
+    """Return a pair in the form that :func:`read_pair` reads, or None for sizes that need the encoder."""
     if len(data) < 256 and len(signature) == SIGNATURE_BYTES:
         return b"".join((_SHORT, bytes((len(data),)), data, _SIGNATURE, signature))
     return None
 
 
 _SHORT: Final = b"\xc4"
-"""First byte of a byte string whose length takes one byte; that byte follows."""
+"""The first byte of a byte string whose length takes one byte, which follows."""
 _SIGNATURE: Final = _SHORT + bytes((SIGNATURE_BYTES,))
 
 
