@@ -1,4 +1,4 @@
-"""Frames, which two linked nodes send each other: canonical msgpack arrays whose first element is the type.
+"""Frames between two linked nodes: canonical msgpack arrays whose first element is the type.
 
 =====  ========  ======================================================================================
 type   name      fields
@@ -9,29 +9,29 @@ type   name      fields
 4      JOIN      join record
 5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining, name of the
                  rules or empty, customs
-6      PROPOSE   genesis, the host's RESIGN for its former proposal or nothing
+6      PROPOSE   genesis, the host's RESIGN for its previous proposal or nothing
 7      MESSAGE   signed bytes, signature
-8      NEED      match, step, tip, cursor: send me that step's messages and all later ones, skipping the first *cursor*
-9      PAGE      match, cursor to go on from or 0, ((signed bytes, signature)…): the answer, in pages
+8      NEED      match, step, tip, cursor: request for that step's messages and all later ones but the first *cursor*
+9      PAGE      match, cursor to continue from or 0, ((signed bytes, signature)…): the answer, in pages
 10     LEAVE     reason
-11     CUT       match, authors that the sender cannot reach: pass on their messages to it
-12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.match.words`)
+11     CUT       match, authors that the sender cannot reach, whose messages it asks to be relayed
+12     SAY       signed bytes, signature: a chat message (:mod:`protocol.match.words`)
 13     HAVE      match, step, tip, digest of the messages for that step, digest of votes and proofs
 14     LEDGER    join record, ledger, evidence, stake: the purse of its owner, whoever shows it
-15     ELEMENT   element: half of an exchange about a short code (:mod:`protocol.crypto.short_code`)
+15     ELEMENT   element: half of a short-code exchange (:mod:`protocol.crypto.short_code`)
 16     PROOF     proof that the sender knows the short code, token of a private table
-17     SEAT      whether the host's person is asked about a wish for a seat (0), or it is granted (1)
+17     SEAT      whether the host is being asked about a request for a seat (0), or has granted it (1)
 =====  ========  ======================================================================================
 
-The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
-``(match id,)`` between players of a match, ``("watch", table or match id or empty, token)`` of a spectator, or
-``("code", number)`` to prove a short code. The dialler says HELLO first; the answer is WELCOME or REFUSE. The WELCOME
-for a spectator has the aim of a seat or of a match: of the table or the match that the spectator will see. That for a
-short code has the aim of a seat.
+The *aim* of a link is one of these: ``(table id, token)`` for a seat at a table, where an empty id means the open one;
+``(match id,)`` between players of a match; ``("watch", table or match id or empty, token)`` for a spectator; or
+``("code", number)`` to prove a short code. The dialler sends HELLO first, and the answer is WELCOME or REFUSE. To a
+spectator, WELCOME has the aim of a seat or a match, with the id of the table or match to be watched. To the prover of a
+short code, it has the aim of a seat.
 
-A frame of another type counts against the limits and is ignored (:class:`Unknown`), so types can be added.
+Frames of other types count towards the limits but are ignored (:class:`Unknown`), so types can be added.
 
-On a link each frame has its length before it, as a big-endian u32. An empty one only says that its sender lives.
+On a link, each frame is preceded by its length as a big-endian u32. An empty frame only shows that its sender is alive.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ from protocol.wire.messages import read_pair, spell_pair
 
 
 class MalformedFrameError(PeerError, ValueError):
-    """The bytes are not a frame of this protocol; the peer that sent them is cut off."""
+    """The bytes are not a frame of this protocol. The peer that sent them is cut off."""
 
 
 class TableAim(NamedTuple):
     """The dialler wants a seat."""
 
     table: bytes
-    """Id of the table, or empty for the one that is open."""
+    """Id of the table, or empty for the open one."""
     token: str
-    """The token of a private table's join line; empty otherwise."""
+    """The token in a private table's join line; otherwise empty."""
 
 
 class MatchAim(NamedTuple):
-    """The dialler and the dialled play one match."""
+    """The dialler and the dialled node play the same match."""
 
     match: bytes
 
@@ -72,13 +72,13 @@ class WatchAim(NamedTuple):
     """The dialler wants to watch."""
 
     id: bytes
-    """Id of the table or the match, or empty for the one that is there."""
+    """Id of the table or match, or empty for the current one."""
     token: str
-    """The token of a private table's join line; empty otherwise."""
+    """The token in a private table's join line; otherwise empty."""
 
 
 class CodeAim(NamedTuple):
-    """The dialler wants to prove that it knows the short code of the table with this number."""
+    """The dialler wants to prove that it knows the short code with this number."""
 
     number: int
 
@@ -87,44 +87,44 @@ Aim = TableAim | MatchAim | WatchAim | CodeAim
 
 
 class Hello(NamedTuple):
-    """First frame of the dialler."""
+    """The dialler's first frame."""
 
     port: int
-    """Where the dialler listens itself."""
+    """The port on which the dialler listens."""
     aim: Aim
 
 
 class Welcome(NamedTuple):
-    """The dialled node accepts the link."""
+    """The dialled node's acceptance of the link."""
 
     aim: Aim
 
 
 class Refuse(NamedTuple):
-    """The dialled node refuses the link, or the host refuses the player."""
+    """A refusal of the link by the dialled node, or of the player by the host."""
 
     code: str
-    """A :class:`~protocol.errors.RefuseCode`, or any text of a peer."""
+    """A :class:`~protocol.errors.RefuseCode`, or any text from a peer."""
     reason: str
 
 
 class JoinTable(NamedTuple):
-    """A join record, unparsed."""
+    """A request for a seat, with an unparsed join record."""
 
     record: Value
 
 
 class Customs(NamedTuple):
-    """Wishes of the people at a table; unsigned."""
+    """Unsigned agreements among the people at a table."""
 
     odds: int = 2
-    """Whether programs may show the odds of bids: 0 no, 1 yes, 2 each decides."""
+    """Whether programs may show the odds of bids: 0 no, 1 yes, 2 each program decides."""
     talk: int = 0
-    """Those who may speak: 0 players only, 1 spectators as well."""
+    """Participants who may chat: 0 players only, 1 spectators too."""
 
 
 class Table(NamedTuple):
-    """The table as its guests must know it; sent at each change."""
+    """The table as its guests need to know it, sent at each change."""
 
     name: str
     ruleset: Value
@@ -132,73 +132,73 @@ class Table(NamedTuple):
     patience: Value
     players: tuple[tuple[str, bytes], ...]
     rules_name: str = ""
-    """The host's name for house rules, or empty: for people, and unsigned."""
+    """The host's name for house rules, unsigned and for display only; empty if there is none."""
     customs: Customs = Customs()
 
 
 class Propose(NamedTuple):
-    """The host's genesis, unparsed."""
+    """The host's proposal of a match, with an unparsed genesis."""
 
     genesis: bytes
     resignation: tuple[bytes, bytes] | tuple[()] = ()
-    """The host's RESIGN for its former proposal, not parsed yet: signed bytes and signature."""
+    """Signed bytes and signature of the host's RESIGN for its previous proposal, unparsed; otherwise empty."""
 
 
 class Seat(NamedTuple):
-    """The host's answer to a wish for a seat."""
+    """The host's answer to a request for a seat."""
 
     state: int
-    """1: seated. 0: the host's person is asked; SEAT 1 or REFUSE follows."""
+    """1: seated. 0: the host is being asked, and SEAT 1 or REFUSE follows."""
 
 
 class Carried(NamedTuple):
-    """One signed message of a match, not parsed yet."""
+    """One signed message of a match, unparsed."""
 
     data: bytes
     signature: bytes
 
 
 class Need(NamedTuple):
-    """Ask for messages from a step on."""
+    """A request for the messages of a match from a step on."""
 
     match: bytes
     step: int
     tip: bytes
     cursor: int
-    """Number of these messages that earlier pages have shown."""
+    """How many of these messages earlier pages have contained."""
 
 
 class Page(NamedTuple):
-    """Answer to :class:`Need`."""
+    """The answer to :class:`Need`."""
 
     match: bytes
     cursor: int
-    """Number of messages shown up to here; 0 if the sender holds no more."""
+    """How many messages pages have contained so far; 0 if the sender has no more."""
     messages: tuple[tuple[bytes, bytes], ...]
 
 
 class Leave(NamedTuple):
-    """The sender leaves on purpose."""
+    """The sender leaves deliberately."""
 
     reason: str
 
 
 class Cut(NamedTuple):
-    """The sender cannot reach some players of the match."""
+    """A list of players of the match whom the sender cannot reach."""
 
     match: bytes
     authors: tuple[int, ...]
 
 
 class Say(NamedTuple):
-    """A spoken word, unparsed."""
+    """A chat message, unparsed."""
 
     data: bytes
     signature: bytes
 
 
 class Have(NamedTuple):
-    """The sender's part of a match, in digests. The digest of nothing is empty."""
+    """What the sender holds of a match, as digests. The digest of nothing is empty."""
 
     match: bytes
     step: int
@@ -207,25 +207,25 @@ class Have(NamedTuple):
     held: bytes
     """Digest of the messages for the open step."""
     votes: bytes
-    """Digest of the votes, and of the players proven to have broken the rules."""
+    """Digest of the votes and of the players proved to have broken the rules."""
 
 
 class CodeElement(NamedTuple):
-    """Half of an exchange about a short code."""
+    """Half of a short-code exchange."""
 
     element: bytes
 
 
 class CodeProof(NamedTuple):
-    """The sender knows the short code."""
+    """A proof that the sender knows the short code."""
 
     proof: bytes
     token: str
-    """Of the host of a private table: its token. Empty otherwise."""
+    """A private table's token if sent by its host; otherwise empty."""
 
 
 class ShowLedger(NamedTuple):
-    """A purse, not parsed yet: :func:`protocol.consensus.ends.read_shown` reads it."""
+    """A purse, unparsed: see :func:`protocol.consensus.ends.read_shown`."""
 
     record: tuple[Value, ...]
     ledger: tuple[Value, ...]
@@ -234,7 +234,7 @@ class ShowLedger(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A frame of a type that this program does not know: it is ignored."""
+    """A frame of a type unknown to this program, which is ignored."""
 
     type: int
     fields: tuple[Value, ...]
@@ -275,11 +275,11 @@ _CLASSES: Final = (
 )
 _TYPE_OF: Final[dict[type, int]] = dict(zip(_CLASSES, map(int, _Type), strict=True))
 _MESSAGE: Final = bytes((0x93, _Type.MESSAGE))
-"""First bytes of the most frequent frames."""
+"""The first bytes of MESSAGE, the most frequent frame."""
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """Return the bytes of ``frame``.
+    """Return the encoding of ``frame``.
 
     >>> encode_frame(Leave("bye")).hex()
     '920aa3627965'
@@ -299,9 +299,9 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def decode_frame(data: bytes) -> Frame:
-    """Return the frame that ``data`` spells, its shape checked, its contents not.
+    """Return the frame encoded in ``data``. Its form is checked, but not its content.
 
-    :raises MalformedFrameError: for anything else.
+    :raises MalformedFrameError: if the form is not valid.
     """
     if data.startswith(_MESSAGE) and (pair := read_pair(data, len(_MESSAGE))) is not None and pair[2] == len(data):
         return Carried(*pair[:2])
@@ -425,7 +425,7 @@ LENGTH_BYTES: Final = _LENGTH.size
 
 
 def frame_header(message: bytes) -> bytes:
-    """Return the bytes before the message on the wire.
+    """Return the bytes that precede ``message`` on the wire.
 
     >>> frame_header(b"abc")
     b'\\x00\\x00\\x00\\x03'
@@ -434,21 +434,21 @@ def frame_header(message: bytes) -> bytes:
 
 
 class FrameTooLong(PeerError, ValueError):
-    """A peer announced a frame above the limit."""
+    """A peer announced a frame that is longer than the limit."""
 
 
 class FrameSplitter:
-    """Cuts a stream into frames, in time linear in its length, whatever pieces it arrives in.
+    """Splits a stream into frames, in linear time however the stream is divided into pieces.
 
-    It holds one piece from the socket and less than one frame before it. A length is judged as soon as its four bytes
-    are there, before anything of the frame is waited for.
+    It buffers one piece from the socket and less than one frame before it. A length is checked as soon as its four
+    bytes have arrived.
     """
 
     __slots__ = ("_buffer", "_start", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        """The longest frame allowed, in bytes without the length itself."""
+        """The maximum length of a frame in bytes, excluding the length itself."""
         self._buffer = bytearray()
         self._start = 0
 
@@ -459,9 +459,9 @@ class FrameSplitter:
         self._buffer += data
 
     def next_frame(self) -> bytes | None:
-        """Take the message of the next complete frame, or return None until more has arrived.
+        """Consume and return the next complete frame, or return None if it has not fully arrived.
 
-        :raises FrameTooLong: if the next frame is announced with more than ``limit`` bytes.
+        :raises FrameTooLong: if the next frame is announced as longer than ``limit`` bytes.
         """
         body = self._start + LENGTH_BYTES
         if body > len(self._buffer):
@@ -477,5 +477,5 @@ class FrameSplitter:
 
     @property
     def is_mid_frame(self) -> bool:
-        """Whether something is left over: once :meth:`next_frame` has given None, the start of a frame."""
+        """Whether bytes remain in the buffer. After :meth:`next_frame` has returned None, they start a frame."""
         return self._start < len(self._buffer)

@@ -1,12 +1,12 @@
-"""The genesis of a match: its players, its rules and its patience. Its hash is the match id, T_0.
+"""The genesis of a match: its players, rules and patience. Its hash is the match id, T_0.
 
-Each player writes a *join record*: identity, fresh match key, nickname, addresses, a fresh nonce and a pledge. It is
-signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that the
-player holds it. The host puts the records together, sorted by identity; nobody signs the genesis unless their own
-record stands there unaltered. In a match with stakes each record has the head of its player's purse.
+Each player makes a *join record*: identity, fresh match key, nickname, addresses, fresh nonce, pledge and, in a match
+with purses, the head of the player's purse. It has two signatures: the identity key certifies the match key, and the
+match key proves that the player holds it. The host assembles the records, sorted by identity. Players sign a genesis
+only if it contains their own record unaltered.
 
-The id of a private table holds the hash of the secret in its join line. So every player can check a token, also in the
-running match and after a restart, and nobody needs to store it.
+The id of a private table contains the hash of the secret in its join line. So every player can check a token, even
+during a match and after a restart, without storing it.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ from protocol.wire.purses import Head, is_bytes, parse_head
 GENESIS_TAG: Final = tag("genesis")
 JOIN_TAG: Final = tag("join")
 _BEGINNING: Final = re.compile(rb"\x95[\xa0-\xbf]p2pdice/([1-9][0-9]{0,3})/genesis")
-"""An array of five; the first is a short text."""
+"""The start of an array of five elements, the first of them a short text."""
 NONCE_BYTES: Final = 32
 PLEDGES: Final = ("redeemed", "cursed")
 
 
 class MalformedGenesisError(PeerError, ValueError):
-    """The bytes are not a join record or a genesis, or they break one of its rules. The text says which."""
+    """The bytes are not a join record or genesis, or break one of its rules. The message names the fault."""
 
 
 class UnknownRulesError(MalformedGenesisError):
-    """This version cannot play by these rules."""
+    """This version does not support these rules."""
 
 
 class Patience(NamedTuple):
-    """How long a node waits before it calls a player silent, in seconds. Part of the genesis, so the same for all."""
+    """How long a node waits before it counts a player as silent, in seconds. The genesis fixes it for all players."""
 
     human: int = PATIENCE_HUMAN
-    """For a choice that a person makes."""
+    """For a choice by a person."""
     automatic: int = PATIENCE_AUTOMATIC
     """For a message that a program sends by itself."""
 
 
 class Join(NamedTuple):
-    """The statement that a player signs on joining a table."""
+    """The statement that a player signs when joining a table."""
 
     table: bytes
-    """Id of the table (16 bytes), so that the record fits no other."""
+    """Id of the table (16 bytes), so that the record cannot be used at another."""
     identity: bytes
     match_key: bytes
     nickname: str
     addresses: tuple[tuple[str, int], ...]
-    """(host, port) under which this player's node listens."""
+    """(host, port) pairs on which this player's node listens."""
     nonce: bytes
     pledge: str
     head: Head | None = None
-    """Of the purse that is brought to a match with stakes."""
+    """The head of the purse brought to the match; None if the match has no purses."""
 
     def encoded(self) -> bytes:
         """Return the bytes that both keys sign."""
@@ -84,12 +84,12 @@ class JoinRecord(NamedTuple):
 
     @property
     def wire(self) -> tuple[bytes, bytes, bytes]:
-        """The three byte strings that travel."""
+        """The three byte strings as sent and stored."""
         return self.data, self.identity_signature, self.match_signature
 
 
 class Genesis(NamedTuple):
-    """The beginning of a match: every player signs it first."""
+    """The start of a match, which every player signs first."""
 
     table: bytes
     ruleset: Ruleset
@@ -98,11 +98,11 @@ class Genesis(NamedTuple):
 
     @property
     def has_purses(self) -> bool:
-        """The stakes come from purses that are kept from match to match."""
+        """Whether the stakes come from purses, which are kept from match to match."""
         return self.roster[0].join.head is not None
 
     def funds(self, author: int) -> tuple[int, int]:
-        """Return the coins that a player can bet, and the run tickets that they can stake.
+        """Return the coins that a player can bet, and the run tickets that the player can stake.
 
         :param author: roster index.
         """
@@ -110,24 +110,24 @@ class Genesis(NamedTuple):
         return (NEWCOMER_COINS, NEWCOMER_TICKETS) if head is None else (head.balance, head.tickets)
 
     def encoded(self) -> bytes:
-        """Return the canonical bytes; their hash is the match id."""
+        """Return the canonical encoding, whose hash is the match id."""
         roster = tuple(record.wire for record in self.roster)
         return encode((GENESIS_TAG, self.table, self.ruleset.options(), tuple(self.patience), roster))
 
 
 def match_id(genesis_data: bytes) -> bytes:
-    """Return T_0 of the match with this genesis, by the version of the protocol of the genesis."""
+    """Return T_0 of the match with this genesis, hashed by the genesis's own version of the protocol."""
     return tagged_hash("genesis", genesis_data, version=version_of(genesis_data))
 
 
 def version_of(genesis_data: bytes) -> int:
-    """Return the version of the protocol of a genesis, unchecked; this program's if the bytes are no genesis."""
+    """Return the protocol version of a genesis, unverified; this program's version if the bytes are no genesis."""
     found = _BEGINNING.match(genesis_data)
     return int(found[1]) if found is not None else PROTOCOL_VERSION
 
 
 class PlayerEntry(NamedTuple):
-    """A player as a genesis of any version lists them."""
+    """A player's entry in a genesis of any protocol version."""
 
     identity: bytes
     match_key: bytes
@@ -135,9 +135,9 @@ class PlayerEntry(NamedTuple):
 
 
 def players_of(genesis_data: bytes) -> tuple[PlayerEntry, ...]:
-    """Return the players of a stored genesis of any version of the protocol. No signature is checked again.
+    """Return the players in a stored genesis of any protocol version. Signatures are not verified again.
 
-    :raises MalformedGenesisError: if it has another form.
+    :raises MalformedGenesisError: if the players cannot be read, or a nickname is not valid.
     """
     try:
         _, _, _, _, roster = cast("tuple[Value, ...]", decode(genesis_data))
@@ -156,17 +156,17 @@ def players_of(genesis_data: bytes) -> tuple[PlayerEntry, ...]:
 
 
 def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecord:
-    """Return ``join`` signed by the identity and by the match key it names."""
+    """Return ``join`` signed by the identity and by the match key in it."""
     data = join.encoded()
     return JoinRecord(data, identity.private_key.sign(data), key.sign(data), join)
 
 
 def parse_join_record(value: Value) -> JoinRecord:
-    """Return the join record that a peer sent, both signatures and both keys checked.
+    """Return a peer's join record after checking its form, keys and signatures.
 
-    The nickname need only pass :func:`~protocol.wire.names.check_written`; players who sit down together ask for more.
+    The nickname need only pass :func:`~protocol.wire.names.check_written`. Players at a table apply stricter rules.
 
-    :raises MalformedGenesisError: for anything else.
+    :raises MalformedGenesisError: if a check fails.
     """
     record = _unchecked_record(value)
     _check_signatures(record)
@@ -174,9 +174,9 @@ def parse_join_record(value: Value) -> JoinRecord:
 
 
 def _check_signatures(record: JoinRecord) -> None:
-    """Check the keys of a join record, and both signatures.
+    """Check the keys of a join record and both signatures.
 
-    :raises MalformedGenesisError: if one of them is wrong.
+    :raises MalformedGenesisError: if one is not valid.
     """
     join = record.join
     try:
@@ -189,9 +189,9 @@ def _check_signatures(record: JoinRecord) -> None:
 
 
 def _unchecked_record(value: Value) -> JoinRecord:
-    """Return a join record of the right form. Its keys and signatures can be anything.
+    """Return a join record of valid form. Its signatures, and whether its keys are strict, are not checked.
 
-    :raises MalformedGenesisError: if it has another form.
+    :raises MalformedGenesisError: if the form is not valid, or both keys are equal.
     """
     if type(value) is not tuple or len(value) != 3 or not all(type(part) is bytes for part in value):
         raise MalformedGenesisError("a player's entry is not three byte strings")
@@ -233,7 +233,7 @@ def _parse_addresses(value: Value) -> tuple[tuple[str, int], ...]:
         if type(pair) is not tuple or len(pair) != 2:
             raise MalformedGenesisError("an address is a host and a port")
         host, port = pair
-        # No host names: nobody makes us ask a name server. No zone: it means nothing on another machine.
+        # No host names, so that nobody can trigger DNS queries, and no zones, which mean nothing on other machines.
         if type(host) is not str or not _is_numeric(host):
             raise MalformedGenesisError("an address is a numeric IPv4 or IPv6 address")
         if type(port) is not int or not 0 < port < 65536:
@@ -251,10 +251,10 @@ def _is_numeric(host: str) -> bool:
 
 
 def parse_genesis(data: bytes) -> Genesis:
-    """Return the genesis with these bytes, every join record in it checked.
+    """Return the genesis in ``data`` after checking every join record in it.
 
-    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is wrong, or
-        identities or match keys are not all different.
+    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is not valid, the
+        identities and match keys are not all different, or only some players bring purses.
     """
     genesis = unchecked_genesis(data)
     for record in genesis.roster:
@@ -263,11 +263,11 @@ def parse_genesis(data: bytes) -> Genesis:
 
 
 def unchecked_genesis(data: bytes) -> Genesis:
-    """Return the genesis with these bytes without a look at its signatures, which take most of the time.
+    """Return the genesis in ``data`` without verifying its signatures, which would take most of the time.
 
-    So nobody need have signed what it says: it is for lists, and for what is checked later.
+    Its content may be forged. Use it for lists, and for data that are verified later.
 
-    :raises MalformedGenesisError: for anything else that :func:`parse_genesis` refuses.
+    :raises MalformedGenesisError: as in :func:`parse_genesis`, except for signatures and keys that are not strict.
     """
     if len(data) > GENESIS:
         raise MalformedGenesisError(f"the beginning of a match has at most {GENESIS} bytes")
@@ -294,9 +294,9 @@ def unchecked_genesis(data: bytes) -> Genesis:
 
 
 def check_keys(joins: Sequence[Join]) -> None:
-    """Check that identity and match keys of players are all different.
+    """Check that the identity keys and match keys of players are all different.
 
-    :raises MalformedGenesisError: if not.
+    :raises MalformedGenesisError: if two are equal.
     """
     keys = [key for join in joins for key in (join.identity, join.match_key)]
     if len({*keys}) < len(keys):
@@ -306,7 +306,7 @@ def check_keys(joins: Sequence[Join]) -> None:
 def parse_ruleset(value: Value) -> Ruleset:
     """Return the ruleset with these options.
 
-    :raises UnknownRulesError: for an option or value that this version does not know, or a refused combination.
+    :raises UnknownRulesError: if an option, a value or their combination is not supported by this version.
     """
     if type(value) is not tuple:
         raise UnknownRulesError("a ruleset is an array of options")
@@ -329,7 +329,7 @@ def parse_ruleset(value: Value) -> Ruleset:
 def parse_patience(value: Value) -> Patience:
     """Return the patience that a peer proposes.
 
-    :raises MalformedGenesisError: if it is out of bounds.
+    :raises MalformedGenesisError: if it is not two integers within :data:`~protocol.limits.PATIENCE_BOUNDS`.
     """
     if type(value) is not tuple or len(value) != len(Patience._fields) or not all(type(part) is int for part in value):
         raise MalformedGenesisError("patience is two numbers of seconds")
@@ -340,20 +340,20 @@ def parse_patience(value: Value) -> Patience:
     return Patience(*seconds)
 
 
-assert HASH_BYTES == NONCE_BYTES == KEY_BYTES  # one size of random and hashed values throughout
+assert HASH_BYTES == NONCE_BYTES == KEY_BYTES  # all random and hashed values have the same size
 
 
 TABLE_ID_BYTES: Final = 16
 _OPEN: Final = b"\0"
-"""First byte of an open table's id."""
+"""The first byte of an open table's id."""
 _PRIVATE: Final = b"\1"
-"""First byte of a private table's id. There is no third kind."""
+"""The first byte of a private table's id. There is no third kind."""
 
 
 def check_table_id(table: bytes) -> bytes:
-    """Return ``table`` if it is the id of a table.
+    """Return ``table`` if it is a table id.
 
-    :raises ValueError: for any other bytes.
+    :raises ValueError: if it is not.
     """
     if len(table) != TABLE_ID_BYTES or table[:1] not in (_OPEN, _PRIVATE):
         raise ValueError(f"a table id has {TABLE_ID_BYTES} bytes, and the first is 0 or 1")
@@ -361,12 +361,12 @@ def check_table_id(table: bytes) -> bytes:
 
 
 def open_table_id() -> bytes:
-    """Return a fresh id for a table that admits everybody."""
+    """Return a random id for a table that admits everybody."""
     return _OPEN + secrets.token_bytes(TABLE_ID_BYTES - 1)
 
 
 def private_table_id(token: str) -> bytes:
-    """Return the id of the table that admits the holders of this token.
+    """Return the id of the table that admits holders of this token.
 
     >>> admits(private_table_id("SECRET"), "SECRET"), admits(private_table_id("SECRET"), "")
     (True, False)
@@ -379,5 +379,5 @@ def is_private(table: bytes) -> bool:
 
 
 def admits(table: bytes, token: str) -> bool:
-    """Tell whether the table with this id admits a node with this token; an open one admits everybody."""
+    """Return whether the table with this id admits a node with this token. Open tables admit everybody."""
     return not is_private(table) or table == private_table_id(token)

@@ -1,15 +1,16 @@
-"""Names of players, tables and house rules: the letters that they may have, and what a hasty reader takes them for.
+"""Names of players, tables and house rules: the characters allowed in them, and which names a reader may confuse.
 
-There are two rules for nicknames, as only one of them can be everybody's for ever. A transcript is worth the same under
-every version of Unicode. So :func:`check_written`, the rule for a genesis, goes by code points alone: the ranges of
-:data:`UNSEEN`. Players who sit down together ask for more (:func:`check_nickname`), by the Unicode of their Python.
+Nicknames have two rules, because only one can be universal and permanent. A transcript must be equally valid under
+every version of Unicode. So :func:`check_written`, the rule for a genesis, depends on code points alone: the ranges in
+:data:`UNSEEN`. Players at a table apply a stricter rule, :func:`check_nickname`, by the Unicode of their Python.
 
-The *outline* of a name is equal for names that pass for each other. Most of it is Unicode's own table of confusable
-characters, in ``confusables.txt`` beside this module. What people confuse in a hurry, and Unicode does not count, is
-added here. The store keeps outlines: a change of one of the tables needs an upgrade of the store that writes them anew.
+Two names that can be mistaken for each other have the same *outline*. Most of the mapping is Unicode's table of
+confusable characters, in ``confusables.txt`` beside this module. This module adds characters that people confuse in a
+hurry but Unicode does not list. The store contains outlines, so a change of the mapping requires an upgrade of the
+store that recomputes them.
 
-House rules are known by their hash. Their label has a name, which is the host's own word, and the first digits of the
-hash, which nobody can choose.
+House rules are identified by their hash. Their label consists of a name, which the host chooses, and the first digits
+of the hash, which nobody can choose.
 """
 
 from __future__ import annotations
@@ -55,22 +56,22 @@ UNSEEN: Final = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0x10FFFF),
 )
-"""First and last code points of characters that are not seen, or steer others: control characters; Unicode's
-Default_Ignorable_Code_Point (fillers, joiners, direction marks, variation selectors, tags); spaces but the one on the
-keyboard, and separators of lines; the empty Braille pattern and the Khitan filler; surrogates, private use and
-noncharacters. The list is closed: characters that Unicode assigns later do not change it."""
+"""Ranges (first, last) of code points of characters that are invisible or affect others: control characters; Unicode's
+Default_Ignorable_Code_Point (fillers, joiners, direction marks, variation selectors, tags); spaces other than U+0020,
+and line separators; the empty Braille pattern and the Khitan filler; surrogates, private use and noncharacters. The
+list is closed: characters that Unicode assigns later do not change it."""
 
 
 _UNSHOWN: Final = ((0x1161, 0x11FF), (0xD7B0, 0xD7FF), (0x1D159, 0x1D159))
-"""First and last code points of characters that Unicode counts among letters and symbols, but no terminal shows by
-themselves: vowels and finals of Hangul syllables that are taken apart (NFC puts all of today's Korean together), and
-the musical note without a head. They are not in :data:`UNSEEN`: people refuse them, but a genesis may hold them."""
+"""Ranges (first, last) of code points that Unicode counts as letters and symbols, but that no terminal shows alone:
+vowels and finals of decomposed Hangul syllables (NFC composes all of today's Korean), and the musical note without a
+head. They are not in :data:`UNSEEN`, so names with them are refused at a table but allowed in a genesis."""
 
 _FIRSTS: Final = tuple(first for first, _ in UNSEEN)
 
 
 def is_unseen(character: str) -> bool:
-    """Tell whether a reader cannot see a character.
+    """Return whether a character is invisible to a reader.
 
     >>> is_unseen("\u3164"), is_unseen("a"), is_unseen(" ")
     (True, False, False)
@@ -81,7 +82,7 @@ def is_unseen(character: str) -> bool:
 
 
 def is_shown(character: str) -> bool:
-    """Tell whether a terminal shows a character by itself, as far as the closed lists here know.
+    """Return whether a terminal shows a character that stands alone, according to the closed lists here.
 
     >>> is_shown("\u3164"), is_shown("\u1161"), is_shown("a")
     (False, False, True)
@@ -90,14 +91,14 @@ def is_shown(character: str) -> bool:
 
 
 class NicknameError(LocalError, ValueError):
-    """The name cannot be a nickname; the text says why."""
+    """The name cannot be a nickname. The message states why."""
 
 
 def check_written(name: str) -> str:
-    """Return ``name`` if it can be one in a genesis, which is the same under every version of Unicode: 1 to 20
-    characters, none of them in :data:`UNSEEN`, and no spaces at the ends or two in a row.
+    """Return ``name`` if a genesis may contain it as a nickname, which is independent of the Unicode version: 1 to 20
+    characters, none in :data:`UNSEEN`, and no leading, trailing or consecutive spaces.
 
-    :raises NicknameError: naming what is wrong.
+    :raises NicknameError: if not; the message names the fault.
     """
     if not 0 < len(name) <= NICKNAME_CHARACTERS:
         raise NicknameError(f"a nickname has 1 to {NICKNAME_CHARACTERS} characters")
@@ -110,11 +111,11 @@ def check_written(name: str) -> str:
 
 
 def check_nickname(name: str) -> str:
-    """Return ``name`` if it may be a player's nickname: it passes :func:`check_written`, has no :func:`flaw`, has
-    letters of one script only, and nothing in it passes for a mark that a program puts before or behind names, such as
-    ``(you)``.
+    """Return ``name`` if a player at a table may use it as nickname: it passes :func:`check_written`, has no
+    :func:`flaw` and letters of only one script, and contains nothing that resembles a mark that programs add to names,
+    such as ``(you)``.
 
-    :raises NicknameError: naming what is wrong.
+    :raises NicknameError: if not; the message names the fault.
     """
     check_written(name)
     if problem := flaw(name):
@@ -135,9 +136,9 @@ def check_nickname(name: str) -> str:
 
 
 def table_name_flaw(name: str) -> str:
-    """Return the rule for a table's name that ``name`` breaks, as the rest of a sentence; empty if none.
+    """Return the rule for table names that ``name`` breaks, as the rest of a sentence, or an empty string.
 
-    It has 1 to 40 characters that people can be shown (:func:`flaw`).
+    A table name has 1 to 40 characters without a :func:`flaw`.
     """
     return label_flaw(name, TABLE_NAME_CHARACTERS)
 
@@ -147,15 +148,15 @@ def is_table_name(name: str) -> bool:
 
 
 def label_flaw(text: str, longest: int) -> str:
-    """Return the rule that a text of 1 to ``longest`` characters for people breaks, as :func:`flaw` does."""
+    """Return the rule that a text of 1 to ``longest`` characters breaks, in the form of :func:`flaw`."""
     return flaw(text) if 0 < len(text) <= longest else f"must have 1 to {longest} characters"
 
 
 def flaw(text: str) -> str:
-    """Return the rule for texts shown to people that a text breaks, as the rest of a sentence; empty if none.
+    """Return the rule for displayed texts that ``text`` breaks, as the rest of a sentence, or an empty string.
 
-    By this Python's Unicode a text must be NFC, have only letters, marks, numbers, punctuation, symbols and plain
-    spaces, which a terminal shows, and have no more than two combining marks in a row and none at its start.
+    By the Unicode of this Python, a text must be in NFC and consist of letters, marks, numbers, punctuation, symbols
+    and plain spaces that a terminal shows. It must not start with a combining mark or have more than two in a row.
 
     >>> flaw("well played"), flaw("a\u200bb")
     ('', 'must not have control or invisible characters (U+200B)')
@@ -176,7 +177,7 @@ def flaw(text: str) -> str:
 
 
 def _unfit(character: str) -> str:
-    if "\udc80" <= character <= "\udcff":  # Python's sign for a byte on the command line that it cannot decode
+    if "\udc80" <= character <= "\udcff":  # stands for a byte on the command line that Python cannot decode
         return (
             f"must not have bytes that the encoding of this terminal does not know (0x{ord(character) & 0xFF:02X});"
             " if the name looks right, set LC_ALL to a locale with UTF-8, such as C.UTF-8"
@@ -185,23 +186,23 @@ def _unfit(character: str) -> str:
 
 
 def _script(letter: str) -> str:
-    # The standard library has no script property; the first word of a letter's name is one for every script in which
-    # look-alikes matter. Japanese and Korean mix their scripts by nature.
+    # The standard library has no script property. The first word of a letter's name identifies every script in which
+    # look-alikes matter. Japanese and Korean text mixes several of these, which count as one here.
     word = unicodedata.name(letter, "UNNAMED").split(" ")[0].split("-")[0]
     return "CJK" if word in {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"} else word
 
 
 BOT_MARKS: Final = (" (bot)", " (⚙)")
-"""The shortest mark at the end of a bot's nickname; and the one behind a name in another script, as names mix none."""
+"""The shortest mark at the end of a bot's nickname, and the mark for names in another script, which cannot be mixed."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _BOT_MARK: Final = re.compile(r" \((?:(?:[^()]+'s )?(?:[a-z]+ )?bot|⚙)\)\Z")
-"""A longer one also says whose bot it is, or how well it plays."""
+"""A longer mark also names the bot's owner, or its level."""
 _SIGNS: Final = "\u01c3\ua78f\u1427\u3007"
-"""Letters and a number that pass for signs: ``!``, twice a dot in the middle, and a circle."""
+"""Letters and a number that resemble signs: ``!``, a middle dot (two letters), and a circle."""
 
 
 def is_marked_as_bot(name: str) -> bool:
-    """Tell whether a nickname has the mark of a bot. Anybody can give themselves one."""
+    """Return whether a nickname has the mark of a bot, which anybody can adopt."""
     return _BOT_MARK.search(name) is not None
 
 
@@ -215,7 +216,7 @@ _ASCII: Final = {
     "m": "rn",
     "w": "vv",
 }
-"""What ASCII letters and signs pass for. Names without others, which are most, need no other table."""
+"""The look-alikes of ASCII characters. Most names are ASCII, and need no other mapping."""
 _ASCII_SHAPES: Final = {ord(each): form for each, form in _ASCII.items()}
 _ALIKE: Final = (
     *("jȷʝ", "bƅʙβ", "gɢ", "nɴ", "rʀ", "hʜ", "lʟ", "eꞓȝɜꝫ", "zζ", "kĸ", "uμ", "xχ", "fϝꜰ", "2ƨ"),
@@ -259,13 +260,13 @@ _ALIKE: Final = (
     ),
     *("あぁ", "いぃ", "うぅ", "えぇ", "おぉ", "つっ", "やゃ", "ゆゅ", "よょ", "わゎ"),
 )
-"""The first of each passes for the others: small capitals, Hebrew, Thai, Devanagari, Chinese characters, kana."""
+"""In each item, the first character stands for all: small capitals, Hebrew, Thai, Devanagari, Chinese, kana."""
 
 
 @cache
 def _shapes() -> dict[int, str]:
-    """Return what each character passes for."""
-    from importlib import resources  # few names need it, and it takes long to import
+    """Return the shape for which each character can be mistaken, by code point."""
+    from importlib import resources  # few names need it, and the import is slow
 
     shapes: dict[int, str] = {}
     for line in resources.files(__package__).joinpath(TABLE).read_text("ascii").splitlines():
@@ -278,7 +279,7 @@ def _shapes() -> dict[int, str]:
 
 
 def outline(name: str) -> str:
-    """Return a name as a hasty reader sees it: names with one outline look alike.
+    """Return a name as a hasty reader sees it: names that look alike have the same outline.
 
     >>> outline("Ada") == outline("АDA"), outline("Bi11") == outline("Bill"), outline("Ada") == outline("Ben")
     (True, True, False)
@@ -287,24 +288,24 @@ def outline(name: str) -> str:
     """
     shapes = _ASCII_SHAPES if name.isascii() else _shapes()
     shown = plain = unicodedata.normalize("NFKD", name)
-    # Folding case can produce a character that is itself in the table, so the mapping is repeated.
+    # Case folding can produce another character with a shape, so the mapping is repeated until it changes nothing.
     while (mapped := unicodedata.normalize("NFKD", shown.translate(shapes).casefold())) != shown:
         shown = mapped
     if seen := "".join(filter(str.isalnum, shown)):
         return seen
-    folded = plain.casefold()  # a name of signs alone
+    folded = plain.casefold()  # the name has only signs
     return folded if folded == name else outline(folded)
 
 
 def outlines(name: str) -> frozenset[str]:
-    """Return the outlines of a name in small and in capital letters, and as it is written: Greek Η passes for H, but
-    its small η for n."""
+    """Return the outlines of a name as written, in lowercase, in uppercase and in title case: Greek Η resembles H, but
+    its lowercase η resembles n."""
     spellings = (name,) if name.isascii() else (name, name.lower(), name.upper(), name.title())
     return frozenset(map(outline, spellings))
 
 
 def which_are_alike(names: Sequence[str]) -> tuple[bool, ...]:
-    """Tell for each of these names whether it looks like another of them.
+    """Return for each name whether it looks like another one in ``names``.
 
     >>> which_are_alike(["Ada", "Ben", "АDA"])
     (True, False, True)
@@ -320,14 +321,14 @@ _DIGITS: Final = 8
 
 
 def ruleset_hash(ruleset: Ruleset) -> bytes:
-    """Return the hash of the canonical encoding of all options: equal rules, equal hashes, and no others."""
+    """Return the hash of all options in canonical encoding, which is equal for equal rules only."""
     return tagged_hash("ruleset", encode(ruleset.options()))
 
 
 def ruleset_label(ruleset: Ruleset, name: str = "") -> str:
-    """Return the preset's name, or for house rules the first digits of their hash beside their name.
+    """Return the preset's name or, for house rules, their name and the first digits of their hash.
 
-    :param name: as :func:`is_rules_name` has it; empty if these house rules have none.
+    :param name: a name that :func:`is_rules_name` accepts, or empty if these house rules have none.
 
     >>> from p2pdice.rulesets import PRESETS
     >>> house = PRESETS["classic"].with_options({"dice": "3"})
@@ -338,10 +339,10 @@ def ruleset_label(ruleset: Ruleset, name: str = "") -> str:
 
 
 def rules_name_flaw(name: str) -> str:
-    """Return the rule for a name of house rules that ``name`` breaks, as the rest of a sentence; empty if none.
+    """Return the rule for names of house rules that ``name`` breaks, as the rest of a sentence, or an empty string.
 
-    It has 1 to 31 characters that people can be shown (:func:`protocol.wire.names.flaw`), spaces only between words,
-    and is not the name of a preset.
+    Such a name has 1 to 31 characters without a :func:`flaw`, only single spaces between words, and is not the name of
+    a preset.
 
     >>> rules_name_flaw("friday"), rules_name_flaw("Classic")
     ('', 'must not be "classic", which has a meaning already')
@@ -356,7 +357,7 @@ def rules_name_flaw(name: str) -> str:
 
 
 def is_rules_name(name: str) -> bool:
-    """Tell whether house rules can have this name (:func:`rules_name_flaw`).
+    """Return whether house rules can have this name: see :func:`rules_name_flaw`.
 
     >>> is_rules_name("friday"), is_rules_name("House rules"), is_rules_name(" ")
     (True, False, False)

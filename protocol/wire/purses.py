@@ -1,8 +1,7 @@
-"""Purses byte for byte: the ledger of one identity, with a record for each match in which it had a stake.
+"""The wire format of purses: the ledger of one identity, with a record for each match in which it had a stake.
 
 The identity signs the head of its ledger in join records, so a ledger needs no signatures of its own. Its ids bind the
-records to the head, as blocks of a hash chain (S. Haber and W. S. Stornetta, *How to time-stamp a digital document*,
-1991).
+records to the head, as in a hash chain (S. Haber and W. S. Stornetta, *How to time-stamp a digital document*, 1991).
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from protocol.limits import LEDGER, RECORDS, SOULS
 from protocol.wire.canonical import Value, encode
 
 MATCH_BYTES: Final = 16
-"""Bytes of a match id that a record holds, the first ones."""
+"""A record holds this many leading bytes of a match id."""
 SOUL_NAMES: Final = ("", *TWIN_SOULS.values())
-"""Names of the Twin Souls by their numbers; 0 is none."""
+"""Names of the Twin Souls by number; number 0 means none."""
 NUMBER_LIMIT: Final = 2**32
-"""Eras, heights and steps are below this."""
+"""Eras, heights and steps are below this number."""
 
 
 class MalformedPurseError(PeerError, ValueError):
-    """The bytes are not those of a purse, or break one of its rules. The text says which."""
+    """The bytes are not a purse, or break one of its rules. The message names the fault."""
 
 
 class Head(NamedTuple):
-    """A purse in a join record: what its owner has signed."""
+    """The summary of a purse that its owner signs in a join record."""
 
     era: int
     height: int
@@ -46,33 +45,33 @@ class Head(NamedTuple):
 
 
 Staked = tuple[bytes, int, int]
-"""What a STAKE says of the record that has to follow: its match, bet and tickets."""
+"""The match, bet and tickets of a STAKE, which the next record has to repeat."""
 
 
 class PurseState(NamedTuple):
-    """A purse after one of its records."""
+    """The state of a purse after one of its records."""
 
     height: int
     id: bytes
     balance: int
     tickets: int
     souls: tuple[tuple[int, int], ...]
-    """Twin Souls: the number of each, from 1, and how many of it there are."""
+    """Twin Souls as pairs of number, from 1, and count."""
 
 
 class Record(NamedTuple):
-    """What came of a stake in a match that is over."""
+    """The outcome of a stake in a finished match."""
 
     match: bytes
-    """The first bytes of its id."""
+    """The first :data:`MATCH_BYTES` bytes of the match id."""
     bet: int
     tickets: int
-    """Staked."""
+    """Run tickets staked."""
     change: int
-    """Coins received, less the bet."""
+    """Coins received minus the bet."""
     ticket_change: int
     soul: int
-    """Number of the Twin Soul that was won; 0 for none."""
+    """Number of the Twin Soul that was won, or 0."""
 
     @property
     def staked(self) -> Staked:
@@ -80,34 +79,34 @@ class Record(NamedTuple):
 
     @property
     def is_loss(self) -> bool:
-        """All that was staked is lost, and nothing came back. An owner needs to show no reason for that."""
+        """Whether the whole stake was lost and nothing received. Such a record needs no evidence."""
         return (self.change, self.ticket_change, self.soul) == (-self.bet, -self.tickets, 0)
 
 
 def loss(match: bytes, bet: int, tickets: int) -> Record:
-    """Return the record of a stake that is lost or given up."""
+    """Return the record of a stake that is lost or abandoned."""
     return Record(match[:MATCH_BYTES], bet, tickets, -bet, -tickets, 0)
 
 
 class Relation(Enum):
-    """How a purse that is shown stands to one that is known. An open stake counts as a record."""
+    """The relation of a purse that is shown to the known one. An open stake counts as a record."""
 
     SAME = "same"
     LONGER = "longer"
-    """It goes on from the known one, or is of a later era."""
+    """It continues the known purse, or belongs to a later era."""
     OLDER = "older"
-    """The known one goes on from it, or is of a later era."""
+    """The known purse continues it, or belongs to a later era."""
     FORK = "fork"
-    """Both cannot be one purse."""
+    """The two contradict each other."""
     FOLDED = "folded"
-    """It is longer, but begins above all that is known."""
+    """It is longer, but starts above the end of the known purse."""
 
 
 class Purse:
-    """The ledger of one identity, checked: a state, and the records after it.
+    """The checked ledger of one identity: a state and the records after it.
 
     :param owner: identity key.
-    :raises MalformedPurseError: if it breaks a rule.
+    :raises MalformedPurseError: if a rule is broken.
     """
 
     __slots__ = ("era", "owner", "records", "states")
@@ -126,11 +125,11 @@ class Purse:
         for record in records:
             states.append(_after(states[-1], record))
         self.states = tuple(states)
-        """From the first that is shown to the last; each but the first follows from a record."""
+        """The states from the first shown to the last. Each but the first results from a record."""
 
     @classmethod
     def new(cls, owner: bytes, era: int = 0) -> Purse:
-        """Return the purse with which an era begins. Only the first has the coins of a newcomer."""
+        """Return the purse with which an era begins. Only era 0 begins with a newcomer's coins."""
         return cls(owner, era, _first(owner, era), ())
 
     @property
@@ -143,23 +142,23 @@ class Purse:
 
     @property
     def wire(self) -> tuple[Value, ...]:
-        """The value that is shown and stored."""
+        """The value to be shown and stored."""
         return _spell(self.era, self.states[0], self.records)
 
     def at(self, height: int) -> PurseState | None:
-        """Return the state at a height; None if it is not shown."""
+        """Return the state at a height, or None if it is not shown."""
         index = height - self.states[0].height
         return self.states[index] if 0 <= index < len(self.states) else None
 
     def record_after(self, height: int) -> Record | None:
-        """Return the record that follows the state at a height; None if it is not shown, or there is none."""
+        """Return the record after the state at a height, or None if it is not shown or does not exist."""
         index = height - self.states[0].height
         return self.records[index] if 0 <= index < len(self.records) else None
 
     def with_record(self, record: Record) -> Purse:
-        """Return the purse with another record. Without room for it the older half is folded into the first state.
+        """Return the purse with one more record. If there is no room, the older half is folded into the first state.
 
-        :raises MalformedPurseError: if the record cannot follow.
+        :raises MalformedPurseError: if the record does not fit the state before it.
         """
         start, records = self.states[0], (*self.records, record)
         if not _fits(self.era, start, records):
@@ -170,8 +169,8 @@ class Purse:
     def relation_of(self, shown: Purse, staked: Staked | None = None, shown_staked: Staked | None = None) -> Relation:
         """Compare a purse of the same owner with this one.
 
-        :param staked: what the owner has staked behind this one, as far as that is known.
-        :param shown_staked: what the owner has staked behind the other.
+        :param staked: the open stake on this purse, if known.
+        :param shown_staked: the open stake on the other purse, if known.
         """
         if shown.era != self.era:
             return Relation.LONGER if shown.era > self.era else Relation.OLDER
@@ -187,9 +186,9 @@ class Purse:
         return Relation.LONGER if staked is None else Relation.OLDER
 
     def _goes_on_in(self, longer: Purse, staked: Staked | None) -> bool | None:
-        """Tell whether a purse goes on from this one, and with this stake; None if it begins above.
+        """Return whether ``longer`` continues this purse with this stake; None if it starts above the end of this one.
 
-        Whole states are compared, as ids do not bind the first.
+        Whole states are compared, because ids do not cover the first state.
         """
         state, record = longer.at(self.end.height), longer.record_after(self.end.height)
         if state is None or record is None:
@@ -204,7 +203,7 @@ def _first(owner: bytes, era: int) -> PurseState:
 def _after(before: PurseState, record: Record) -> PurseState:
     """Return the state after a record.
 
-    :raises MalformedPurseError: if the record cannot follow.
+    :raises MalformedPurseError: if the record does not fit the state before it.
     """
     if record.bet > before.balance or record.tickets > before.tickets:
         raise MalformedPurseError("more was staked than the purse held")
@@ -236,15 +235,15 @@ def _fits(era: int, start: PurseState, records: tuple[Record, ...]) -> bool:
 def parse_head(value: Value) -> Head:
     """Return the head in a join record.
 
-    :raises MalformedPurseError: if it has another form.
+    :raises MalformedPurseError: if its form is not valid.
     """
     return Head(*parts(value, "the head of a purse", is_number, is_number, is_id, is_amount, is_amount))
 
 
 def parse_purse(owner: bytes, value: Value) -> Purse:
-    """Return the purse of this owner that somebody shows, every rule of it checked.
+    """Return the purse of this owner after checking all rules.
 
-    :raises MalformedPurseError: if it breaks one.
+    :raises MalformedPurseError: if one is broken.
     """
     era, start, records = parts(value, "a purse", is_number, is_array, is_array)
     state = parts(start, "the first state of a purse", is_number, is_id, is_amount, is_amount, _are_souls)
@@ -257,9 +256,9 @@ def _parse_record(value: Value) -> Record:
 
 
 def parts(value: object, what: str, *checks: Callable[[Any], bool]) -> tuple[Any, ...]:
-    """Return the parts of an array, each as its check has it.
+    """Return the parts of an array after applying one check to each.
 
-    :raises MalformedPurseError: if it has other parts.
+    :raises MalformedPurseError: if their number is wrong or a check fails.
     """
     if isinstance(value, tuple) and len(value) == len(checks) and all(map(call, checks, value)):
         return value
@@ -290,20 +289,20 @@ def is_array(value: object) -> bool:
 
 
 def is_id(value: object) -> bool:
-    """Tell whether a value can be a hash, or the id of a match or purse."""
+    """Return whether a value has the form of a hash, match id or purse id."""
     return is_bytes(value, HASH_BYTES)
 
 
 def is_bytes(value: object, size: int) -> TypeGuard[bytes]:
-    """Tell whether a value is a byte string of this length."""
+    """Return whether a value is a byte string of ``size`` bytes."""
     return type(value) is bytes and len(value) == size
 
 
 def is_amount(value: object) -> TypeGuard[int]:
-    """Tell whether a value can be a number of coins or run tickets."""
+    """Return whether a value can be an amount of coins or run tickets."""
     return type(value) is int and 0 <= value <= MAX_COINS
 
 
 def is_number(value: object) -> TypeGuard[int]:
-    """Tell whether a value can be an era, a height or a step."""
+    """Return whether a value can be an era, a height or a step."""
     return type(value) is int and 0 <= value < NUMBER_LIMIT
