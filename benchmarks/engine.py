@@ -1,10 +1,10 @@
-"""How fast the engine plays: random matches of every preset, and single rounds against OpenSpiel.
+"""Measure the speed of the engine: random matches of every preset, and single rounds compared with OpenSpiel.
 
     python -m benchmarks.engine [--seconds 1] [--players 2 3 4 5 6 7 8 9 10] [--presets classic motes …]
 
-Every move is drawn with equal chance from all listed ones; rolling the dice is part of the time. OpenSpiel's
-``liars_dice`` is driven from Python in the same run, if it is installed (``pip install open_spiel``): one round, two
-players with five dice, standard raises, the same dice given to both, a new game for each round.
+Each move is drawn uniformly from all listed ones, and times include rolling the dice. If OpenSpiel is installed
+(``pip install open_spiel``), its ``liars_dice`` is driven from Python in the same run: one round, two players with five
+dice, standard raises, the same dice for both engines, and a new game for each round.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUND = PRESETS["classic"].with_options({"raise": "standard"})
 
 
 def play_match(ruleset: Ruleset, players: int, rng: random.Random) -> tuple[int, int]:
-    """Play a match at random and return its rounds and moves."""
+    """Play a random match and return its numbers of rounds and moves."""
     draw = rng.random
     state = new_match(ruleset, players)
     moves = rounds = 0
@@ -55,7 +55,7 @@ def play_match(ruleset: Ruleset, players: int, rng: random.Random) -> tuple[int,
 
 
 def own_round(faces: list[int], draw: Callable[[], float]) -> int:
-    """Play one round with these dice, first player's first, and return its moves."""
+    """Play one round with these dice, first player first, and return its number of moves."""
     moves = 0
     move_awaited = Expect.MOVE
     state, _ = apply(new_match(ROUND, 2), Rolled())
@@ -69,7 +69,7 @@ def own_round(faces: list[int], draw: Callable[[], float]) -> int:
 
 
 def open_spiel_round(game: Any, faces: list[int], draw: Callable[[], float]) -> int:
-    """Play the same on OpenSpiel."""
+    """Play the same round on OpenSpiel."""
     moves = 0
     state = game.new_initial_state()
     for face in faces:
@@ -83,7 +83,7 @@ def open_spiel_round(game: Any, faces: list[int], draw: Callable[[], float]) -> 
 
 
 def rates(play: Callable[[], tuple[int, int]], seconds: float) -> tuple[float, float]:
-    """Return rounds and moves a second of ``play``, called until ``seconds`` have passed."""
+    """Return rounds and moves per second of ``play``, called repeatedly until ``seconds`` have passed."""
     rounds = moves = 0
     begun = now = time.perf_counter()
     while now < begun + seconds:
@@ -94,13 +94,13 @@ def rates(play: Callable[[], tuple[int, int]], seconds: float) -> tuple[float, f
 
 
 def batch(one_round: Callable[[list[int], Callable[[], float]], int], seed: int) -> Callable[[], tuple[int, int]]:
-    """Return a function that plays 200 rounds, with dice and draws that depend on ``seed`` alone."""
+    """Return a function that plays 200 rounds whose dice and draws depend only on ``seed``."""
     rng = random.Random(seed)
     return lambda: (200, sum(one_round(rng.choices(FACES, k=10), rng.random) for _ in range(200)))
 
 
 def compare(seconds: float) -> None:
-    """Print rounds a second of both engines, in turns, so that a busy machine is busy for both."""
+    """Print rounds per second of both engines, measured alternately so that other load affects both."""
     print("\n| one round, two players, five dice | rounds/s | moves/s |\n| --- | ---: | ---: |")
     contestants = {"p2pdice": batch(own_round, 1)}
     try:

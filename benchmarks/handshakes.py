@@ -1,12 +1,12 @@
-"""What the handshakes of strangers cost who answers them, and who dials them.
+"""Measure what handshakes of strangers cost the side that answers them, and the side that dials.
 
     python -m benchmarks.handshakes [--times 20]
 
-TLS over a pair of sockets: a peer shows a chain of certificates until the other side has had enough, or the handshake
-is done. Figures are of the side that is shown them: milliseconds of computing for one handshake (median), by OpenSSL
-left alone with it (once, where it takes long), and as p2pdice does it. The share of a core that strangers can keep
-busy follows from the pace at which handshakes are begun and what each of them counts for; the event loop, in which the
-match goes on, has no part in it.
+TLS runs over a socket pair. A peer presents a chain of certificates until the other side aborts or the handshake is
+done. Figures are the other side's computing time in milliseconds per handshake (median): first with OpenSSL alone
+(measured once if it takes long), then with p2pdice. The share of a core that strangers can keep busy follows from the
+rate limit on handshakes and from how many each counts as. The event loop, in which the match runs, does none of this
+work.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from protocol.net.channel import shake_hands
 from tests.protocol.chains import CHAINS, show
 
 PATIENCE = 60.0
-"""Seconds that the hostile side waits for the other one to end it."""
+"""Seconds that the hostile side waits for the other side to end the handshake."""
 SIZES = {"small keys": (1, 4, 16, 379), "compressed points": (1, 4, 16, 379), "curves of their own": (1, 2, 4, 32)}
 LONG = 0.5
-"""Seconds above which a handshake is measured once."""
+"""Seconds above which a handshake is measured only once."""
 
 
 def alone(hostile: ssl.SSLContext, victim: ssl.SSLContext, *, victim_dials: bool) -> float:
-    """Return the seconds of computing of a victim that leaves all to OpenSSL."""
+    """Return the computing time, in seconds, of a victim that uses OpenSSL alone."""
     to_victim, to_peer = ssl.MemoryBIO(), ssl.MemoryBIO()
     peer = hostile.wrap_bio(to_peer, to_victim, server_side=victim_dials)
     us = victim.wrap_bio(to_victim, to_peer, server_side=not victim_dials)
@@ -55,7 +55,7 @@ def alone(hostile: ssl.SSLContext, victim: ssl.SSLContext, *, victim_dials: bool
 
 
 def here(hostile: ssl.SSLContext, victim: ssl.SSLContext, *, victim_dials: bool) -> tuple[float, bool]:
-    """Return the seconds of computing of a node, and whether the handshake came to its end."""
+    """Return a node's computing time in seconds, and whether the handshake was completed."""
     ours, theirs = socket.socketpair()
 
     def attack() -> None:
@@ -71,7 +71,7 @@ def here(hostile: ssl.SSLContext, victim: ssl.SSLContext, *, victim_dials: bool)
             is_done = False
         else:
             is_done = True
-        await asyncio.sleep(0)  # the last cost is told
+        await asyncio.sleep(0)  # let the last cost be recorded
         return sum(costs), is_done
 
     ours.setblocking(False)

@@ -1,6 +1,6 @@
-"""How long the commands that read a home take, as its matches, people, records, transcripts and proofs grow.
+"""Measure how commands that read a home slow down as its matches, people, records, transcripts and proofs grow.
 
-``python -m benchmarks.homes --sizes 10 1000 10000``. :mod:`tests.cli.test_growth` counts the work instead.
+``python -m benchmarks.homes --sizes 10 1000 10000``. :mod:`tests.cli.test_growth` counts operations rather than time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.simulation.world import genesis, identity_of, played
 
 CLASSIC: Final = PRESETS["classic"]
 NEW_FILE: Final = "FILE"
-"""Stands for a file that is not there yet."""
+"""Stands for a file that does not exist yet."""
 COMMANDS: Final = (
     ("matches",),
     ("matches", "--json"),
@@ -52,22 +52,22 @@ COMMANDS: Final = (
 )
 OPENING: Final = ("host", "--stakes", "--ui", "line", "--name", "Ada")
 OPEN: Final = "is open"
-"""What a host's program says when the table is open."""
+"""The text that a host's program prints when the table is open."""
 OWNER: Final = identity_of(b"owner", 0)
 WORKED: Final = (0, 3)
-"""Exit codes: a machine without a network cannot play, but has a home."""
+"""Accepted exit codes. On a machine without a network, commands cannot play but still read the home."""
 _BEGUN: Final = 1_600_000_000
-"""When the matches began, in seconds since 1970."""
+"""The start of the matches, in seconds since 1970."""
 _OTHERS: Final = 3
-"""People who are met in each match."""
+"""Number of other people in each match."""
 
 
 def fill(home: Home, size: int) -> None:
-    """Make a home with so many matches of its owner, half of them unfinished, and as many people, records, proofs
-    of misconduct, and transcripts of other matches; the newest transcript is that of a whole match.
+    """Fill a home with ``size`` matches of its owner, half of them unfinished, and as many people, records, proofs of
+    misconduct, and transcripts of other matches. The newest transcript is that of a complete match.
 
-    No match is named after a table, so that each name has to be told from all others. Everything is signed as it should
-    be, and each person was met in three matches.
+    The owner's matches have no table names, so their names have to be distinguished from each other. All signatures are
+    valid, and each person was met in three matches.
     """
     for folder in (home.path, home.matches, home.proof(b"", b"").parent):
         folder.mkdir(mode=0o700)
@@ -126,9 +126,9 @@ def _write(path: Path, second: int, data: bytes) -> None:
 
 
 def command(*words: str, home: Home, until: str = "") -> float:
-    """Return the CPU seconds of a command and its children: those of a busy machine's clock would say nothing.
+    """Return the CPU seconds of a command and its children, which depend less on other load than elapsed time.
 
-    :param until: what the command has printed when it has done what is measured; it is ended then.
+    :param until: output that marks the end of the measured work, after which the command is terminated.
     """
     with tempfile.TemporaryDirectory() as folder:
         filled = [str(Path(folder) / word) if word == NEW_FILE else word for word in words]
@@ -146,7 +146,7 @@ def command(*words: str, home: Home, until: str = "") -> float:
 
 
 def asked(home: Home, times: int = 100) -> float:
-    """Return the CPU seconds of what a table asks about a new key, under a name that many have used."""
+    """Return the CPU seconds of a table's queries about a new key whose name many others have used."""
     with closing(Store(home.store, is_reader=True)) as store:
         begun = time.process_time()
         for number in range(times):
@@ -155,7 +155,7 @@ def asked(home: Home, times: int = 100) -> float:
 
 
 def main() -> None:
-    """Measure and print CPU seconds, by size of the home."""
+    """Measure and print CPU seconds by size of the home."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 1_000])
     parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")

@@ -1,11 +1,11 @@
-"""How often one house bot wins beside copies of another, and how long it thinks.
+"""Measure how often one house bot wins against copies of another, and how long it thinks.
 
     python -m benchmarks.levels [--level mind] [--beside odds press cautious] [--presets classic perudo motes]
         [--players 2 3 4 6] [--games 500] [--jobs 1] [--seed 1]
 
-The games of a row are paired: the same deals are played once with the bot on each seat, until there are at least as
-many games as asked for. The interval is Wilson's for 99 %. Times are processor time. The last line says how many
-matches a second four bots of one level play in one process.
+The games in a row are paired: each deal is played once with the bot on each seat, until there are at least as many
+games as requested. Intervals are Wilson's for 99 %. Times are CPU times. The last line shows how many matches per
+second four bots of one level play in one process.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.views import View
 
 CONFIDENCE = 0.99
-"""Of the intervals."""
+"""Confidence level of the intervals."""
 
 
 class Row(NamedTuple):
-    """Matches that are measured together."""
+    """A group of matches measured together."""
 
     preset: str
     players: int
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 class Timed(Player):
-    """A player, and how long each of its choices took."""
+    """A player that records how long each of its choices takes."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
@@ -63,7 +63,7 @@ class Timed(Player):
 
 
 def measure(row: Row, level: str, games: int, seed: int) -> tuple[float, int, list[float]]:
-    """Return the wins, where tied winners share one, the games, and the seconds of each choice."""
+    """Return the wins, with ties shared equally, the number of games, and the seconds of each choice."""
     wins, seconds = 0.0, []
     deals = -(-games // row.players)
     for deal, own in product(range(deals), range(row.players)):
@@ -77,7 +77,7 @@ def measure(row: Row, level: str, games: int, seed: int) -> tuple[float, int, li
 
 
 def matches_a_second(level: str, seconds: float = 5.0) -> float:
-    """Return how many four-player matches of classic bots of one level play in this process."""
+    """Return how many four-player matches of classic per second bots of one level play in this process."""
     matches, begun = 0, time.process_time()
     while time.process_time() < begun + seconds:
         table = [LEVELS[level](random.Random(f"{matches} {seat}")) for seat in range(4)]
@@ -87,7 +87,7 @@ def matches_a_second(level: str, seconds: float = 5.0) -> float:
 
 
 def compare(level: str, rows: Sequence[Row], games: int, seed: int, jobs: int) -> None:
-    """Print a table, line by line as it is measured."""
+    """Print a table row by row, as each is measured."""
     print("| preset | players | beside | games | won % | 99 % interval | fair % | ms/move | 99th percentile ms |")
     print("| --- | ---: | --- | ---: | ---: | --- | ---: | ---: | ---: |")
     with ProcessPoolExecutor(jobs) as pool:

@@ -1,13 +1,13 @@
-"""How fast whole matches go on loopback: N nodes, each a process of its own, with TLS, store and signatures.
+"""Measure the speed of whole matches on loopback: N nodes in separate processes, with TLS, store and signatures.
 
     python -m benchmarks.match [--players 2 4 6 8 10] [--dice 5] [--repeat 3] [--delay 0]
 
-House bots play, so that nothing waits for people; discovery is off. CPU is measured in each process from the first to
-the last step of the match, less what the bots think. The reference is measured in the same processes right after it:
-what signing a message once and verifying it once at every other node costs with bare ``cryptography``. "ratio" is CPU
-a message, over all nodes, against that. "challenge to turn" is the time from a call to the next round's first turn:
-cups are opened and shaken meanwhile, in five steps one after the other. With ``--delay`` everything that a node is sent
-arrives so many milliseconds later. uvloop is used where p2pdice would use it.
+House bots play, so nothing waits for people. Discovery is off. CPU is measured in each process from the first to the
+last step of the match, excluding the bots' thinking. The reference is measured in the same processes immediately
+afterwards: the cost of signing a message once and verifying it at every other node with bare ``cryptography``. "ratio"
+is the CPU per message over all nodes, relative to the reference. "challenge to turn" is the time from a call to the
+first turn of the next round, in which cups are opened and shaken in five consecutive steps. ``--delay`` delays
+everything that a node receives by this many milliseconds. uvloop is used where p2pdice would use it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from protocol.wire.messages import MESSAGE_TAG
 
 
 def reference() -> tuple[float, float]:
-    """Return seconds of CPU for one signature and for one verification of a message of usual size."""
+    """Return the CPU seconds for one signature and for one verification of a message of typical size."""
     key = Ed25519PrivateKey.generate()
     public = key.public_key()
     message = bytes(170)
@@ -54,7 +54,7 @@ def reference() -> tuple[float, float]:
 
 
 def delay_arrivals(seconds: float) -> None:
-    """Let whatever arrives at this process from now on arrive so much later, as from a far network."""
+    """Delay everything that this process receives from now on, to simulate a distant network."""
     arrive = Link.data_received
 
     def arrive_later(self: Link, data: bytes, records: int) -> None:
@@ -64,9 +64,9 @@ def delay_arrivals(seconds: float) -> None:
 
 
 async def play(home: Path, name: str, players: int, dice: int, target: str) -> dict[str, Any]:
-    """Be one node of the match and return what it cost."""
+    """Run one node of the match and return its costs."""
     node = await Node.open(home, name, discovery=False, interface="127.0.0.1")
-    bot = OddsPlayer(random.Random(name))  # choices of a bot, not dice
+    bot = OddsPlayer(random.Random(name))  # for the bot's choices, not for dice
     if target:
         await node.join(target)
     else:
@@ -86,7 +86,7 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
             case YourTurn():
                 moves += 1
                 number = event.view.state.round
-                began[number] = time.monotonic()  # by a clock that all processes share
+                began[number] = time.monotonic()  # this clock is shared by all processes
                 begun = time.process_time()
                 move = bot.choose(event.view)
                 thinking += time.process_time() - begun
@@ -116,7 +116,7 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
 
 
 def waits(results: list[dict[str, Any]]) -> list[float]:
-    """Return the seconds from each call to the first turn of the round behind it."""
+    """Return the seconds from each call to the first turn of the next round."""
     called = {int(number): when for result in results for number, when in result["called"].items()}
     turns = [(int(number), when) for result in results for number, when in result["began"].items()]
     began = {number: min(when for each, when in turns if each == number) for number, _ in turns}

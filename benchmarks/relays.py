@@ -1,11 +1,11 @@
-"""What honest players lose while liars throw messages that nobody can use, and keep no link with their victim.
+"""Measure how liars harm honest players by sending useless messages while keeping no link with their victim.
 
     python -m benchmarks.relays [--repeat 3]
 
-Every line is some matches between laptops (network namespaces), which take root on Linux. The liars sit last. Before
-the attack ten moves are made; "later" is by how much the slowest message from one honest player to another took longer
-during the attack than before it, the median and the worst of all matches. A message that never came is later by "inf".
-A match that has not ended after two minutes is counted under "no end", and nowhere else.
+Each line covers several matches between laptops (network namespaces), which require root on Linux. The liars have the
+last seats. Ten moves are made before the attack. "later" is how much longer the slowest message between honest players
+took during the attack than before it: the median and the maximum over all matches, or "inf" if a message never arrived.
+A match that has not ended after two minutes counts under "no end" only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMNS = ("players", "liars", "what", "how", "matches", "later s", "worst s", "
 
 
 def repeatedly(seats: int, liars: int, attack: Attack, times: int) -> list[Outcome]:
-    """Play some matches under an attack; return the outcome of each that came to one."""
+    """Play matches under an attack, and return the outcomes of those that ended."""
     outcomes = []
     for _ in range(times):
         with (

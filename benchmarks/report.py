@@ -1,4 +1,4 @@
-"""How long ``p2pdice report`` takes, how large its page is, and how long the page verifies itself in real browsers.
+"""Measure the time of ``p2pdice report``, the size of its page, and the page's verification time in real browsers.
 
 ``python -m benchmarks.report --repeat 3``
 """
@@ -21,7 +21,7 @@ from tests.simulation.world import played
 
 
 def made(transcript: bytes, folder: Path) -> tuple[Path, float]:
-    """Return the page of a match, and how many CPU seconds the command took, the start of Python included."""
+    """Return the page of a match, and the command's CPU seconds including the start of Python."""
     source, target = folder / "match.p2pdice", folder / "match.html"
     source.write_bytes(transcript)
     target.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""What a person waits for at the full screen: the first frame of ``join``, a key until it is seen, the painting of
-one frame, and how often an idle table wakes up. POSIX only.
+"""Measure delays on the full screen: the first frame of ``join``, the time from a key press to its display, the
+painting of one frame, and how often an idle table wakes up. POSIX only.
 
     python -m benchmarks.screen
 
-Times are told as multiples of an empty run of Python too, which says more than seconds of one machine.
+Times are also given as multiples of an empty run of Python, which depend less on the machine than seconds.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ if TYPE_CHECKING:
 RUNS = 7
 KEYS = 200
 IDLE = 10.0
-"""Seconds."""
+"""Seconds to watch an idle table."""
 FRAME_LIMIT = 25.0
-"""Times an empty run of Python."""
+"""The most time to the first frame, as a multiple of an empty run of Python."""
 KEY_LIMIT = 0.050
-"""Seconds."""
+"""The most seconds from a key press to its display."""
 FRAMES = {(80, 24): 3.0, (120, 40): 5.0, (200, 50): 8.0}
-"""By the columns and rows of a terminal, the most milliseconds for a frame in the middle of a match."""
+"""By columns and rows of a terminal: the most milliseconds for a frame in the middle of a match."""
 
 
 class Person:
-    """Somebody at a pseudo-terminal of 80 x 24, who reads everything at once."""
+    """A user at a pseudo-terminal of 80 x 24 who reads all output at once."""
 
     def __init__(self, home: Path, *arguments: str) -> None:
         self.shown = b""
@@ -86,19 +86,19 @@ class Person:
         os.write(self._fd, keys.encode())
 
     def settle(self) -> None:
-        """Read until nothing more comes for a moment."""
+        """Read until there is no output for 0.2 seconds."""
         while select.select([self._fd], [], [], 0.2)[0]:
             self.shown += os.read(self._fd, 65536)
 
     def wakes(self, seconds: float) -> float:
-        """Return how often in a second the program has waited and gone on, while nobody does anything."""
+        """Return how often per second the program wakes up while nobody does anything."""
         process = psutil.Process(self._pid)
         before = process.num_ctx_switches().voluntary
         time.sleep(seconds)
         return (process.num_ctx_switches().voluntary - before) / seconds
 
     def until(self, condition: Callable[[bytes], object], since: int = 0) -> float:
-        """Read until something holds of what was shown since then, as words with blanks; return the moment."""
+        """Read until the output after ``since`` meets a condition, with cursor movements as blanks; return the time."""
         deadline = time.perf_counter() + 60
         while not condition(re.sub(rb"\x1b\[[0-9]*C", b" ", self.shown[since:])):
             ready, _, _ = select.select([self._fd], [], [], max(deadline - time.perf_counter(), 0))
@@ -109,30 +109,30 @@ class Person:
 
 
 def empty_run() -> float:
-    """Return the seconds that Python needs to start and end."""
+    """Return the seconds that Python needs to start and exit."""
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
     return time.perf_counter() - began
 
 
 def is_table(shown: bytes) -> bool:
-    """Tell whether a whole frame with this player in it was painted."""
+    """Return whether a whole frame that includes this player has been painted."""
     return b"Ben (you)" in shown.partition(b"\x1b[?1049h")[2]
 
 
 def is_frame(shown: bytes) -> bool:
-    """Tell whether something was painted on the full screen."""
+    """Return whether anything has been painted on the full screen."""
     return b"Asking for a seat" in shown.partition(b"\x1b[?1049h")[2]
 
 
 def frames_of_join(folder: Path, line: str, run: int) -> tuple[float, float]:
-    """Return the seconds from the start of ``join`` to its first frame, and to that of the table, the seat taken."""
+    """Return the seconds from the start of ``join`` to its first frame, and to the frame with the player seated."""
     with Person(folder / f"guest{run % 2}", "join", line, "--name", "Ben", "--ui", "screen") as guest:
         return guest.until(is_frame) - guest.began, guest.until(is_table) - guest.began
 
 
 def key_times(player: Person) -> list[float]:
-    """Return the seconds from each key to its picture."""
+    """Return the seconds from each key press to its display."""
     taken = []
     for number in range(KEYS):
         since, key = len(player.shown), b"abcdefghij"[number % 10 : number % 10 + 1]
@@ -150,7 +150,7 @@ def _holds(key: bytes, shown: bytes) -> bool:
 
 
 def frame_time(columns: int, rows: int) -> float:
-    """Return the median of the milliseconds of work that it takes to make, lay out and write a picture."""
+    """Return the median CPU time, in milliseconds, for composing, laying out and writing a frame."""
     sample = Sample(PRESETS["classic"], ("Ada", "Ben", "Cleo", "Dan"))
     sample.roll()
     sample.play("3x5", "5x5", "6x5", "7x5")
@@ -175,7 +175,7 @@ def frame_time(columns: int, rows: int) -> float:
 
 
 def wakes_of_idle(folder: Path) -> float:
-    """Return how often in a second a table wakes up on which nothing happens: a replay, which has no network."""
+    """Return how often per second an idle table wakes up, using a replay, which has no network."""
     path = folder / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     with Person(folder / "reader", "replay", str(path), "--ui", "screen") as reader:
@@ -185,7 +185,7 @@ def wakes_of_idle(folder: Path) -> float:
 
 
 def main() -> None:
-    """Measure, and say what came out."""
+    """Measure and print the results."""
     for (columns, rows), limit in FRAMES.items():
         print(f"a frame at {columns} x {rows}: {frame_time(columns, rows):.1f} ms (at most {limit:.0f})")
     pass_ = statistics.median(empty_run() for _ in range(RUNS))

@@ -1,12 +1,12 @@
-"""What a match costs that is besieged by floods and slow peers, beside one that is left alone.
+"""Measure the cost of a match besieged by floods and slow peers, compared with an undisturbed match.
 
     python -m benchmarks.siege [--repeat 3] [--only WORD]
 
-Every line is one match between processes on loopback, ended fairly with the same transcript everywhere; the attackers
-are processes of their own and go on until it ends. "This machine" and "another machine" tell what the besieged takes
-the attackers for: nobody of the own machine has a rate. As another machine a flooding player throws half of what a
-player may, as above the rate they would hold back their own messages. Figures are of the besieged process: medians,
-and of memory and descriptors peaks.
+Each line is one match between processes on loopback, which must end fairly with the same transcript everywhere. The
+attackers are separate processes and continue until the end. "This machine" and "another machine" are where the besieged
+node believes the attackers to be: peers on this machine have no rate limit. On another machine, a flooding player sends
+at half the rate that a player may, since a higher rate would hold back their own messages. Figures are for the besieged
+process: peaks of memory and descriptors, and medians otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 def lines(only: str) -> Iterator[tuple[str, str, Siege]]:
-    """Yield what is to be measured: its name, what attackers are taken for, and the siege."""
+    """Yield what to measure: a name, where the attackers seem to be, and the siege."""
     yield "none, 2 players", "–", next(replace(siege, attacks=(), discovery=False) for siege in SIEGES.values())
     yield "none, 3 players", "–", Siege(flood="keepalives", frames=0)
     for name, siege in SIEGES.items():
@@ -50,7 +50,7 @@ def lines(only: str) -> Iterator[tuple[str, str, Siege]]:
 
 
 def repeatedly(siege: Siege, times: int) -> list[Cost]:
-    """Measure a siege several times."""
+    """Measure a siege ``times`` times."""
     costs = []
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="p2pdice-siege-") as folder:

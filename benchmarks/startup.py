@@ -1,8 +1,8 @@
-"""How long the command line takes to start, against a bare interpreter.
+"""Measure how long the command line takes to start, compared with a bare interpreter.
 
     python -m benchmarks.startup [--repeat 15]
 
-Run it in the environment that p2pdice is installed in. Times are medians of whole processes, in milliseconds.
+Run it in the environment in which p2pdice is installed. Times are medians over whole processes, in milliseconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.simulation.world import played
 
 
 def milliseconds(command: list[str], repeat: int) -> float:
-    """Return the median time of a process that must succeed."""
+    """Return the median time of a process, which must succeed."""
     times = []
     for _ in range(repeat):
         begun = time.perf_counter()
@@ -44,7 +44,7 @@ def main() -> None:
             "p2pdice --help": [script, "--help"],
             "p2pdice verify (2 players)": [script, "verify", str(transcript)],
         }
-        milliseconds(commands["p2pdice --help"], 2)  # writes the byte code that a first start lacks
+        milliseconds(commands["p2pdice --help"], 2)  # create the byte code that is missing at a first start
         bare = 0.0
         print("| command | ms | × bare |\n| --- | ---: | ---: |")
         for name, command in commands.items():

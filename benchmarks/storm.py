@@ -1,10 +1,10 @@
-"""What a flood of forged multicast DNS costs a running match of three, beside the same match without one.
+"""Measure the cost of a flood of forged multicast DNS to a match of three, compared with the match without a flood.
 
     python -m benchmarks.storm [--seconds 60] [--repeat 1] [--only KIND] [--rate N]
 
-Every line is a match between processes in network namespaces of their own (Linux, root), with the forger in another
-one. Each flood is measured next to a match that is left alone, as machines are never equally busy for long. Figures are
-medians of the repetitions, of waits and memory the worst.
+Each line is a match between processes in separate network namespaces (Linux, root), with the forger in another one.
+Measurements with and without the flood alternate, because the load of a machine changes over time. Figures are medians
+of the repetitions, except that waits and memory are maxima.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ COLUMNS = (
     "without",
 )
 RATES = (0.0, 20.0)
-"""Packets a second: as many as go, and a trickle that nobody sees in the load of the network."""
+"""Packets per second: 0 for as many as possible, and a trickle that is lost in the load of the network."""
 NODES = 3
 
 
 def measure(storm: Storm, times: int) -> tuple[list[Damage], list[Damage]]:
-    """Return what several matches in a storm cost, and as many without one, in turn."""
+    """Return the costs of ``times`` matches in a storm and as many without one, measured alternately."""
     stormy: list[Damage] = []
     calm: list[Damage] = []
     for _ in range(times):
@@ -49,7 +49,7 @@ def measure(storm: Storm, times: int) -> tuple[list[Damage], list[Damage]]:
 
 
 def figures(costs: list[Damage]) -> tuple[float, float, float, float]:
-    """Return pace, longest wait in milliseconds, growth in MiB, and the CPU of a node in per cent of a core."""
+    """Return the pace, the longest wait in milliseconds, the growth in MiB, and the CPU per node in % of a core."""
     return (
         median(each.pace for each in costs),
         max(each.longest_wait for each in costs) * 1000,

@@ -1,4 +1,4 @@
-"""How many random matches a second are played side by side, and how many by the engine, one by one.
+"""Measure how many random matches per second are played side by side, and one by one with the engine.
 
 python -m benchmarks.vector [--players 4] [--rules classic] [--matches 100000]
 """
@@ -21,7 +21,7 @@ TOGETHER = 10_000
 
 
 def side_by_side(ruleset: Ruleset, players: int, count: int) -> float:
-    """Return random matches a second of CPU time."""
+    """Return random matches per second of CPU time, side by side."""
     rng = np.random.default_rng(1)
     begun, done = time.process_time(), 0
     while done < count:
@@ -36,7 +36,7 @@ def side_by_side(ruleset: Ruleset, players: int, count: int) -> float:
 
 
 def one_by_one(ruleset: Ruleset, players: int, count: int) -> float:
-    """Return random matches a second of CPU time, by the engine."""
+    """Return random matches per second of CPU time, with the engine."""
     rng = Random(1)
     begun = time.process_time()
     for _ in range(count):
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=100_000)
     options = parser.parse_args()
     ruleset = PRESETS[options.rules]
-    side_by_side(ruleset, options.players, 1)  # the tables of raises are made once
+    side_by_side(ruleset, options.players, 1)  # build the cached bounds of raises beforehand
     many = side_by_side(ruleset, options.players, options.matches)
     one = one_by_one(ruleset, options.players, options.matches // 100)
     print(f"{options.rules}, {options.players} players: {many:.0f} a second side by side, {one:.0f} one by one, "

@@ -1,11 +1,10 @@
-"""How much of the verifier's time is signature checking.
+"""Measure how much of the verifier's time is signature checking.
 
     python -m benchmarks.verify [FILE…] [--players 4] [--repeat 5]
 
-Without files a match is played in memory first. "share" is signatures a second of
-:func:`protocol.consensus.verifier.verify` as a share of what bare ``cryptography`` checks in the same run, over the
-very same signatures: those of the messages, and those of witnesses that LOCKs carry. Python's garbage collector is told
-to leave alone what was there before.
+Without files, a match is first played in memory. "share" is the rate at which
+:func:`protocol.consensus.verifier.verify` checks signatures, relative to bare ``cryptography`` on the same signatures
+in the same run: those of messages, and those of witnesses in LOCKs. The garbage collector ignores all earlier objects.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from protocol.crypto.keys import PublicKey
 from tests.simulation.world import played
 
 Check = tuple[Ed25519PublicKey, bytes, bytes]
-"""A key, a signature, and what was signed."""
+"""A key, a signature, and the signed bytes."""
 
 
 def checked(data: bytes) -> list[Check]:
-    """Return what the verifier checks of a transcript."""
+    """Return all signature checks that the verifier makes for a transcript."""
     checks: list[Check] = []
 
     def note(key: PublicKey, signature: bytes, message: bytes) -> bool:
@@ -42,7 +41,7 @@ def checked(data: bytes) -> list[Check]:
 
 
 def bare(checks: list[Check]) -> float:
-    """Return the seconds that it takes to check signatures and nothing else."""
+    """Return the CPU seconds for checking the signatures and nothing else."""
     begun = time.process_time()
     for key, signature, message in checks:
         key.verify(signature, message)
@@ -50,7 +49,7 @@ def bare(checks: list[Check]) -> float:
 
 
 def judged(data: bytes) -> float:
-    """Return the seconds that the verifier takes."""
+    """Return the CPU seconds that the verifier takes."""
     begun = time.process_time()
     verdict = verify(data)
     seconds = time.process_time() - begun
