@@ -249,8 +249,9 @@ class Guest:
         :raises MalformedGenesisError: if it can never be signed, or nothing frees this node from the last one.
         """
         self._proposed = None
-        if proposal.resignation and (former := self._proposals.signed_by(seat.host, proposal.resignation)) is not None:
-            former.take(seat.host, Carried(*proposal.resignation))
+        for former in self._proposals.sessions:
+            if proposal.resignation and seat.host in former.authors:
+                former.take(seat.host, Carried(*proposal.resignation))
         if seat.own is None or self._proposals.find(match_id(proposal.genesis)) is not None:
             return
         with suppress(StaleProposalError):
@@ -259,7 +260,7 @@ class Guest:
                 raise UnknownRulesError("the match has stakes, but nobody brings a purse")
             if self._proposals.is_bound:
                 raise MalformedGenesisError("another match is proposed, though the last one may begin")
-            if self._proposals.committed_with(seat.own.join.match_key) >= limits.PROPOSALS:
+            if self._proposals.committed_with(seat.own) >= limits.PROPOSALS:
                 raise MalformedGenesisError("matches are proposed without end")
             assert seat.shown is not None
             if strangers := self._strangers(seat.shown):
@@ -320,8 +321,7 @@ class Guest:
         if self._seat is None or identity != self._seat.host or self._has_begun:
             return
         self._gone = reason
-        is_hopeless = reason == LEFT or not self._proposals.is_alive
-        if not self._proposals.is_bound and is_hopeless:
+        if reason == LEFT or not self._proposals.is_alive:
             self._look_for_host()
         else:
             self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Final, Protocol
 
 from protocol import limits
-from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Learned, Replace
 from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError, PeerError, RefuseCode
@@ -61,7 +60,7 @@ from protocol.wire.frames import (
     WatchAim,
 )
 from protocol.wire.genesis import Genesis, Join, JoinRecord, make_join_record, match_id, parse_genesis
-from protocol.wire.messages import MalformedMessageError, Signed
+from protocol.wire.messages import Signed
 
 LATER_DIALLER: Final = 1.0
 """Head start, in seconds, of the lower roster index of two players who could dial each other."""
@@ -119,15 +118,8 @@ class PlayerSession(Session):
         """
         self._runtime.mesh.set_roster(self.authors)
         self.feed(Ticked())
-        for identity in self._runtime.mesh.linked():
-            if identity in seated and identity in self.authors:
-                self.linked(identity)
-
-    @property
-    def match_key(self) -> bytes:
-        """The key with which this node signs in the match."""
-        assert self.match.me is not None
-        return self.match.history.genesis.roster[self.match.me].join.match_key
+        for identity in filter(self._runtime.mesh.is_linked, seated):
+            self.linked(identity)
 
     @property
     def has_purses_in_order(self) -> bool:
@@ -397,14 +389,6 @@ class Proposals:
         """Return the proposal with this id."""
         return next((each for each in self.sessions if each.match.id == match), None)
 
-    def signed_by(self, identity: bytes, signed: tuple[bytes, bytes]) -> PlayerSession | None:
-        """Return the proposal that a message from this player belongs to; None if there is none."""
-        try:
-            session = self.find(parse_signed(*signed).message.match)
-        except MalformedMessageError:
-            return None
-        return session if session is not None and identity in session.authors else None
-
     @property
     def formed(self) -> PlayerSession | None:
         """The match that this node plays, if it is formed."""
@@ -423,9 +407,9 @@ class Proposals:
         """A match is proposed, and neither formed nor withdrawn."""
         return any(not (each.match.is_called_off or each.match.is_formed) for each in self.sessions)
 
-    def committed_with(self, match_key: bytes) -> int:
-        """Return in how many proposals this node has signed COMMIT with one key."""
-        return sum(each.match.has_committed and each.match_key == match_key for each in self.sessions)
+    def committed_with(self, own: JoinRecord) -> int:
+        """Return in how many proposals with this join record this node has signed COMMIT."""
+        return sum(each.match.has_committed and own in each.match.history.genesis.roster for each in self.sessions)
 
     # Taking part
 
