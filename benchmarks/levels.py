@@ -77,7 +77,7 @@ def measure(row: Row, level: str, games: int, seed: int) -> tuple[float, int, li
 
 
 def matches_a_second(level: str, seconds: float = 5.0) -> float:
-    """Return how many four-player matches of classic per second bots of one level play in this process."""
+    """Return the number of four-player classic matches that bots of one level play per second in this process."""
     matches, begun = 0, time.process_time()
     while time.process_time() < begun + seconds:
         table = [LEVELS[level](random.Random(f"{matches} {seat}")) for seat in range(4)]

@@ -5,8 +5,8 @@
 Each line is one match between processes on loopback, which must end fairly with the same transcript everywhere. The
 attackers are separate processes and continue until the end. "This machine" and "another machine" are where the besieged
 node believes the attackers to be: peers on this machine have no rate limit. On another machine, a flooding player sends
-at half the rate that a player may, since a higher rate would hold back their own messages. Figures are for the besieged
-process: peaks of memory and descriptors, and medians otherwise.
+at half the permitted rate, because a flood above the limit would also hold back that player's own messages. Figures are
+for the besieged process: peaks of memory and descriptors, and medians otherwise.
 """
 
 from __future__ import annotations

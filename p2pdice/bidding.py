@@ -17,7 +17,7 @@ from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Mov
 from p2pdice.state import NOBODY, Expect, PlacedBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
-"""The last round in which exact may be called. Later cups only empty: gained dice could prolong a match forever."""
+"""The last round in which exact may be called. Gained dice could prolong a match forever; later, cups only empty."""
 
 _NO_BID: Final = PlacedBid(0, 0, NOBODY)
 _MOVE: Final = Expect.MOVE  # a global is faster to look up than an enum member
@@ -119,7 +119,7 @@ def order(state: State) -> str:
 
 
 def faces(state: State) -> tuple[int, ...]:
-    """Return the faces that the player whose turn it is may bid at some quantity, by the rules on ones and palifico."""
+    """Return the faces that the rules on ones and palifico allow for the next bid."""
     bids, ones_bid = state.bids, state.ruleset.ones_bid
     if state.palifico and bids and state.dice[state.turn] != 1:
         return _ONLY[bids[-1].face - 1]

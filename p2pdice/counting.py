@@ -44,7 +44,7 @@ class Counting:
         )
 
     def weight(self, die: int, face: int) -> int:
-        """Return how many dice a ``die`` counts as in a bid on ``face``: a small integer, possibly negative."""
+        """Return the weight of one die showing ``die`` in a bid on ``face``: a small integer, possibly negative."""
         return int(die == face)
 
     def opened(self, _face: int) -> Counting:
@@ -56,7 +56,7 @@ class Counting:
         return FACE_NAMES[face - 1]
 
     def tally(self, hand: Hand, face: int) -> int:
-        """Return how many dice ``hand`` counts as in a bid on ``face``; the sum may be negative."""
+        """Return the total weight of ``hand`` in a bid on ``face``, which may be negative."""
         return sum([weight * hand.count(die) for die, weight in self._counting[face]])
 
     def count(self, hands: Iterable[Hand], face: int) -> int:

@@ -12,9 +12,9 @@ Where dice have powers, a round is a turn of its leader, with windows (⟲) in w
     sunset ⟲ ──▶ deal ──Rolled──▶ night ⟲ ──▶ bidding ⟲ ──Liar──▶ showdown ──Hands──▶ discard ──Lose──▶ sunrise ⟲
                                                           sunset of the next turn, or crown ──Crown──▶ over ◀──┘
 
-Playing a die at night or during the bidding opens a window for answers to it, and some dice then expect a ``Roll``.
-With powers, a match starts with ``Pledges`` and, before the first round, the ``Roll`` for the prize. If players bet,
-``Stakes`` come just before that: after the pledges, or first of all without powers.
+Playing a die at night or during the bidding opens a window for answers to it, and some dice then require a ``Roll``.
+A match with powers starts with ``Pledges``, then ``Stakes`` if players bet, then the ``Roll`` for the prize. A match
+without powers starts with ``Stakes`` if players bet.
 
 ``Evict`` and ``Play(seat, Concede())`` are accepted in every state except *over*. They may lead to *over* or pass the
 turn to another seat.

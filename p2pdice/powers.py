@@ -82,7 +82,7 @@ class MotePower:
     brief: str
     """The benefit to the player, in at most 50 columns."""
     deed: str
-    """The verb for playing it, as the hints at the move prompt use it: ``destroy Ben's Light``."""
+    """The verb for playing it, used at the move prompt: ``destroy Ben's Light``."""
     purpose: str
     """Ends a sentence such as "Ada plays Dark". ``{target}`` stands for the target."""
 

@@ -111,6 +111,6 @@ def bonus(wager: Wager) -> int:
 
 
 def _split(pool: int, winners: Sequence[int]) -> dict[int, int]:
-    """Divide a pool equally; the first of ``winners`` get one more each until nothing remains."""
+    """Divide a pool equally. The remainder goes to the first winners, one unit each."""
     share, left_over = divmod(pool, len(winners))
     return {player: share + (index < left_over) for index, player in enumerate(winners)}

@@ -379,7 +379,7 @@ def plain(state: State) -> tuple[Plain, ...]:
     4     removed     (dice in order of leaving the game)
     5     stack       ((die, seat, target) from the bottom); the target is a die or a seat
     6     actor       seat that played the effect at the bottom of the stack, or -1 if it is empty
-    7     waiting     (seats to be asked after the one on turn, in order)
+    7     waiting     (seats to be asked after the current one, in order)
     8…    lasting     for each mote with lasting effects, in the order of :data:`MOTES`: (its effects)
     then  must raise  ``yes`` or ``no``
     then  successor   seat that leads the next turn, from the verdict on; before it -1

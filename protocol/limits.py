@@ -19,7 +19,7 @@ KIB: Final = 1024
 LINKS_PER_ADDRESS: Final = 3
 """Links of strangers at one address, so that one machine cannot take every place. Local links are exempt here, but
 count towards :data:`LINKS_OUTSIDE_ROSTER`. IPv6 addresses are not grouped by their first 64 bits, which all machines of
-a LAN may share. A machine with many of them meets :data:`LINKS_OUTSIDE_ROSTER`, and its links are displaced first."""
+a LAN may share. A machine with many addresses is limited by :data:`LINKS_OUTSIDE_ROSTER` and displaced first."""
 LINKS_OUTSIDE_ROSTER: Final = 16
 """Links of all strangers together. An idle TLS link takes about 30 KiB."""
 LINKS_PER_MEMBER: Final = 3
@@ -33,7 +33,7 @@ each other in a rapid loop. Enforced by net/mesh.py."""
 HANDSHAKE: Final = 5.0
 """Seconds from the TCP connection to WELCOME. It takes milliseconds on a LAN, or a second if a laptop is waking up."""
 HANDSHAKES: Final = 16
-"""Concurrent TLS handshakes. A further one ends the oldest from the place with the most."""
+"""Concurrent TLS handshakes. A further one ends the oldest from the place with the most handshakes."""
 HANDSHAKE_RATE: Final = 5.0
 """Handshakes per second from one address of another machine. A player who returns after an interruption dials less
 often."""
@@ -96,8 +96,8 @@ short-code exchange. So a stranger above the rate does not delay newcomers from 
 PEERS_PACED: Final = 256
 """Players, and places of strangers, with a separate allowance. Further ones share one."""
 CATCH_UP_RATE: Final = 512 * KIB
-"""Bytes per second in frames of one peer longer than :data:`FRAME_BEFORE_WELCOME`, which only answers to NEED are. Such
-a frame carries hundreds of messages, so it is counted by bytes rather than as a message."""
+"""Bytes per second in one peer's frames that are longer than :data:`FRAME_BEFORE_WELCOME`. Only answers to NEED are so
+long. They carry hundreds of messages each, so they are counted by bytes rather than as messages."""
 CATCH_UP_BURST: Final = 4 * KIB * KIB
 """Bytes in such frames at once: the history of a long match of ten players arrives in one go."""
 FRAMES_AT_ONCE: Final = 16
@@ -172,7 +172,7 @@ more memory than its size; replaying it, up to about fifteen times as much."""
 EVIDENCE: Final = 64
 """Messages examined after the end of a transcript. Two per player would be enough."""
 STATES_APART: Final = 32
-"""Interval between the states kept of a match folded from a file. The states between are recomputed."""
+"""For a match folded from a file, one in this many states is kept. The states between are recomputed."""
 
 # Continuing without a player. Enforced by consensus/branches.py, consensus/ballot.py and match/waiting.py.
 
@@ -209,7 +209,7 @@ millisecond. A peer above this rate gets no more requests for pages."""
 WASTE_BURST: Final = 1500
 """Useless messages at once: all the votes since a LOCK that a returning node finds."""
 WASTE_KNOWN: Final = 0.1
-"""The share of a useless message that a known one counts as, since its signature is not checked."""
+"""The cost of a useless message that is already known, relative to a new one, whose signature must be checked."""
 
 # Patience. Enforced by match/waiting.py and net/interfaces.py. The genesis holds the patience of a match;
 # PATIENCE_HUMAN and PATIENCE_AUTOMATIC are the defaults, which docs/playing.md and tests/protocol/test_limits.py name.
@@ -222,10 +222,10 @@ PATIENCE_BOUNDS: Final = (5, 3600)
 """Seconds that a host may propose. A smaller value would count a slow link as silence, and nobody waits for longer.
 Enforced by wire/genesis.py."""
 OVERSLEPT: Final = 2.0
-"""Seconds by which a timer fires late if its machine slept. Nobody can be blamed for the time in between."""
+"""A machine whose timer fires this many seconds late has slept. Nobody can be blamed for the time in between."""
 GRACE: Final = 3.0
-"""Seconds that a program may take to answer without using up its bank. A busy laptop or a brief Wi-Fi dropout needs
-them."""
+"""Seconds that a program may take per answer without using up its bank, because a laptop may be busy or briefly lose
+its Wi-Fi."""
 BANK: Final = 4
 """Extra time for each player's program in all steps of a match together, as a multiple of the automatic patience."""
 REPRIEVES: Final = 3
@@ -293,9 +293,9 @@ sign. A guest who asks too soon waits with the latest request only, and delays n
 JOIN_BURST: Final = 20
 """Seats given at once: everybody sits down, and some do so twice."""
 SEATS_ASKED: Final = 3
-"""Newcomers about whom a host is asked at the same time, at most one from each address."""
+"""Newcomers about whom a host's owner is asked at the same time, at most one from each address."""
 SEAT_ASKED: Final = 120.0
-"""Seconds that a host has to answer before the newcomer is refused."""
+"""Seconds that the owner has to answer before the newcomer is refused."""
 QUESTION_RATE: Final = 1 / 60
 """Questions per second about newcomers from one place, because identities cost nothing."""
 QUESTION_BURST: Final = 3
@@ -397,7 +397,7 @@ RECORDS: Final = 1024
 LEDGER: Final = 44 * KIB
 """Bytes of a purse. A record has about 26, and at most 56."""
 SHOWN_LEDGER: Final = 60 * KIB
-"""Bytes of a frame with a purse and its evidence, which takes about 9,000 for ten players."""
+"""Bytes of a frame with a purse and its evidence. For ten players, the evidence takes about 9,000."""
 SOULS: Final = 15
 """Kinds of Twin Souls."""
 LEDGER_RATE: Final = 2.0

@@ -58,7 +58,7 @@ def is_good_to_be_right(ruleset: Ruleset) -> bool:
 def weigh(
     view: View, bids: Sequence[Bid], calls: Sequence[Move], trust: float = 0.0
 ) -> tuple[list[float], list[float]]:
-    """Return the weight of each bid and each call: the probability to be right, or to be wrong if that is the aim.
+    """Return the weight of each bid and call: the probability of being right, or of being wrong if that is the aim.
 
     :param calls: liar, exact, or the sides to take.
     :param trust: how much a bid counts as evidence, from 0 (not at all) to 1 (its bidder certainly has a die that

@@ -148,7 +148,7 @@ class Thought:
     EFFORT: Final = 2_500
     """No further step starts after this many simulated replies."""
     LONG_STEPS: Final = ((40, 2, 0), (10, 2, 0), (5, 3, 1), (4, 4, 1), (3, 8, 1), (3, 8, 1))
-    """The steps where no bid may be repeated. There, many replies follow before somebody calls."""
+    """The steps for rules that forbid repeating a bid, under which many replies precede a call."""
     LONG_EFFORT: Final = 800
     ALIKE: Final = 0.004
     """Moves whose probability of winning differs by less count as equal, and one of them is drawn."""

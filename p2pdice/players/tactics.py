@@ -49,7 +49,7 @@ class MoteWorth:
     in_dice: float = 0.0
     """The same value to ``mind``, in dice of a cup."""
     copies: float = 0.0
-    """The share that the die adds of the value of the best die in the cup."""
+    """Additional value to ``mind``, as a share of the most valuable die in the player's cup."""
     saves: bool = False
     """Whether the die has value for a player whose cup is empty."""
     appeal: Callable[[View, Power, int, Random], float] = _never
@@ -166,7 +166,7 @@ def _appeal(view: View, move: Power, rng: Random) -> float:
 
 
 def best(state: State, seat: int, moves: Sequence[Move]) -> Move:
-    """Return the move with the best chance for this seat to win; among equals the last, which is to pass."""
+    """Return the move with the best chance for this seat to win. Ties go to the last move, which is to pass."""
     return max(reversed(moves), key=lambda move: _chance(apply(state, Play(seat, move))[0], seat))
 
 

@@ -188,7 +188,7 @@ class Channel(asyncio.BufferedProtocol):
             asyncio.get_running_loop().call_soon(self._read)
 
     def close(self) -> None:
-        """End the channel once the peer has read everything or :attr:`_shutdown` seconds have passed."""
+        """End the channel once the peer has read everything or its time is up."""
         if self._is_ending:
             return
         with suppress(ssl.SSLError):  # it sends close_notify and then waits for the peer's

@@ -488,7 +488,7 @@ class _Group:
             self._members.append(another)
 
     def send(self, packet: bytes) -> None:
-        """Send a packet on every interface. If sending fails it is lost, as any datagram may be."""
+        """Send a packet on every interface. A packet that cannot be sent is lost, as any datagram may be."""
         for interface, address in self._ways:
             with contextlib.suppress(OSError):
                 self.ears.setsockopt(self._version.level, self._version.send_by, interface)

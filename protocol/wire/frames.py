@@ -115,7 +115,7 @@ class JoinTable(NamedTuple):
 
 
 class Customs(NamedTuple):
-    """Unsigned agreements among the people at a table."""
+    """The customs of a table, which nobody signs."""
 
     odds: int = 2
     """Whether programs may show the odds of bids: 0 no, 1 yes, 2 each program decides."""
@@ -234,7 +234,7 @@ class ShowLedger(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A frame of a type unknown to this program, which is ignored."""
+    """An ignored frame, whose type this program does not know."""
 
     type: int
     fields: tuple[Value, ...]

@@ -253,8 +253,8 @@ def _is_numeric(host: str) -> bool:
 def parse_genesis(data: bytes) -> Genesis:
     """Return the genesis in ``data`` after checking every join record in it.
 
-    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is not valid, the
-        identities and match keys are not all different, or only some players bring purses.
+    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is not valid, two
+        keys are equal, only some players bring purses, or a match without stakes has purses.
     """
     genesis = unchecked_genesis(data)
     for record in genesis.roster:

@@ -85,8 +85,8 @@ VOTES: Final = (Kind.ABSENT, Kind.CLOSE)
 def read_pair(data: bytes, offset: int) -> tuple[bytes, bytes, int] | None:
     """Return the signed bytes and the signature encoded consecutively at ``offset``, and the offset after them.
 
-    Return None unless the signed bytes are shorter than 256, as they nearly always are, and well-formed. This takes a
-    fraction of the decoder's time.
+    Return None unless both are well-formed and the signed bytes are shorter than 256, as they nearly always are. This
+    takes a fraction of the decoder's time.
     """
     if data[offset : offset + 1] == _SHORT and offset + 1 < len(data):
         start = offset + 2
@@ -105,7 +105,7 @@ def spell_pair(data: bytes, signature: bytes) -> bytes | None:
 
 
 _SHORT: Final = b"\xc4"
-"""The first byte of a byte string whose length takes one byte, which follows."""
+"""The msgpack type byte of a byte string of up to 255 bytes. A length byte follows it."""
 _SIGNATURE: Final = _SHORT + bytes((SIGNATURE_BYTES,))
 
 

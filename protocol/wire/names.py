@@ -193,7 +193,7 @@ def _script(letter: str) -> str:
 
 
 BOT_MARKS: Final = (" (bot)", " (⚙)")
-"""The shortest mark at the end of a bot's nickname, and the mark for names in another script, which cannot be mixed."""
+"""The shortest mark at the end of a bot's nickname, and the mark for non-Latin names, which must not mix scripts."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _BOT_MARK: Final = re.compile(r" \((?:(?:[^()]+'s )?(?:[a-z]+ )?bot|⚙)\)\Z")
 """A longer mark also names the bot's owner, or its level."""
