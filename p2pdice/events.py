@@ -74,7 +74,7 @@ class PowerEvent(_Event):
 
     @abstractmethod
     def sentence(self, names: Names) -> str:
-        """Return a sentence for this event. It may start in lowercase if it starts with a player."""
+        """Return a sentence for this event. Its first letter may be lowercase, as in ``you``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,9 +338,9 @@ class PeerBack:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The match waits for these players without a time limit and cannot continue without them. It can be resumed at any
-    time. Emitted when their patience is over; without a quorum, about 1 s after they lose their links; after a restart,
-    about 3 s later while too few players have shown what they hold. Emitted again when :attr:`awaited` changes."""
+    """The match waits for these players without a time limit, because the others cannot continue without them. Emitted
+    when the patience with linked players is over, about 1 s after players lose their links, and about 3 s after a
+    restart while too few have shown what they hold; again when :attr:`awaited` changes. Can be resumed at any time."""
 
     awaited: tuple[PlayerInfo, ...]
 

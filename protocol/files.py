@@ -135,7 +135,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def write_own(path: Path, data: bytes) -> None:
     """Write a file of a home like :func:`write_whole`, into a folder that is the owner's own.
 
-    :raises NotOwnError: if the folder is a link or belongs to another account, which can happen in a shared home.
+    :raises NotOwnError: if the folder is a link or belongs to another account, as in a home that others can write to.
     :raises OSError: as in :func:`write_whole`.
     """
     with naming(path):

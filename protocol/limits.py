@@ -187,8 +187,8 @@ may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
 VOTE_ROUNDS: Final = 3
-"""Latest voting rounds with a polka whose votes are kept. A voter names the leading one; a second one may lead again
-once a player is convicted."""
+"""Latest voting rounds with a polka whose votes are kept. A voter names the leading one. Convicting a player may make
+an earlier one lead again."""
 VOTE_ROUNDS_LATER: Final = 2
 """Latest voting rounds above the current one whose votes are kept per author and kind. Voters who are ahead are in the
 last voting round that a majority has closed, or in the next."""
@@ -315,7 +315,7 @@ WATCHERS_TOLD: Final = 1.0
 """Seconds before a change among spectators is reported, since a link may only have been replaced."""
 
 UNSIGNED: Final = 15.0
-"""Seconds that a host waits for one guest's signatures in all proposals together: see :data:`SILENCE`."""
+"""Seconds that a host waits for one guest's signatures in all proposals together: the same as :data:`SILENCE`."""
 LINK_LOST: Final = 2.0
 """Seconds that host and guest wait for each other after losing their link while a match forms."""
 FAILURES: Final = 3

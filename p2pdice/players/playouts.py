@@ -168,9 +168,9 @@ class Thought:
         self._called: dict[int, float] = {}
         """The probability of winning after a call without sides, by bid, call, count, caller and bidder."""
         self._turns: dict[int, Turn] = {}
-        """Turns by standing bid, seat and opening, with no bids excluded as made before."""
+        """Turns by standing bid, seat and opening, including repeated bids."""
         self._lefts: dict[tuple[int, Made, bool], Turn] = {}
-        """Turns without the bids made before, by the key of ``_turns``, those bids, and whether calls are allowed."""
+        """Turns without repeated bids, by the key of ``_turns``, the bids made, and whether calls are allowed."""
         self.played = 0
 
     # Worlds

@@ -93,7 +93,7 @@ def origin(host: str) -> str:
 
 
 _TOKEN_BYTES: Final = 10
-"""80 bits, given that each guess costs a TLS handshake."""
+"""80 bits are enough, because each guess costs a TLS handshake."""
 
 
 class JoinLine(NamedTuple):

@@ -213,7 +213,7 @@ class _Service:
         self.name = name
         self.expires = inf
         self.vague_since = now
-        """Time since when its records have not made up a table."""
+        """The time since which its records have not formed a table."""
         self.ask_at = now
         self.target = ""
         self.port = 0
@@ -227,7 +227,7 @@ class _Service:
             self.text, self.advertisement = text, Advertisement.from_record(text)
 
     def look(self, host: _Host | None) -> Sighting | None:
-        """Return the table that the records make up with ``host`` as target, or None if they make up none."""
+        """Return the table that the records form with ``host`` as target, or None if they form none."""
         dialled = host.dialled()[0] if host is not None else ()
         if self.advertisement is None or not dialled or not self.port:
             return None
@@ -312,7 +312,7 @@ class Sightings:
             self._remember(service, now)
 
     def _judge(self, key: str, service: _Service, now: float) -> None:
-        """Determine which table, if any, the records of a service make up now."""
+        """Determine which table, if any, the records of a service form now."""
         after = service.look(host := self._hosts.get(service.target))
         if after is None or (service.sighting is not None and after.key != service.sighting.key):
             self._remember(service, now)
@@ -380,7 +380,7 @@ class Sightings:
         return tuple(found)
 
     def known(self, now: float) -> Iterator[tuple[str, int]]:
-        """Yield known services that need not answer with their remaining seconds, at most one packet full."""
+        """Yield known services that need not answer, and their remaining seconds, as many as fit in a packet."""
         fresh = (
             (service.name, int(service.expires - now))
             for service in self._services.values()

@@ -281,7 +281,7 @@ class Discovery:
             await asyncio.sleep(now + LOOK - loop.time())
 
     def _ask(self, now: float) -> float:
-        """Send the questions that are due, and return when all tables are to be asked for next."""
+        """Send the questions that are due, and return the time of the next question for all tables."""
         packet = DNSOutgoing(_QUESTION)
         if self._ask_at <= now:
             # Ask for multicast answers. A unicast answer would reach only one of several nodes on a machine, because

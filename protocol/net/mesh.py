@@ -118,7 +118,7 @@ class Mesh:
     # The node's side
 
     async def listen(self, port: int, hosts: Iterable[str] = EVERYWHERE) -> None:
-        """Start accepting links. :raises OSError: if the port is taken."""
+        """Start accepting links; raise OSError if the port is taken."""
         self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds, self._allowances)
 
     @property

@@ -40,9 +40,9 @@ class Heard(NamedTuple):
     hosts: tuple[str, ...]
     """Addresses of other machines that sent any packet."""
     met: tuple[str, ...]
-    """Those among the hosts that survey, too, and hear this machine."""
+    """Hosts that are also running a survey and hear this machine."""
     one_way: tuple[str, ...]
-    """Those among the hosts that survey, too, but have not heard this machine."""
+    """Hosts that are also running a survey but have not heard this machine."""
     left_out: tuple[str, ...] = ()
     """Names of this machine's interfaces that do not support multicast."""
 
