@@ -377,6 +377,8 @@ TABLE_LIFE: Final = 4500
 """Seconds that an advertised table is kept at most, which is the lifetime that honest ones give (RFC 6762, §10)."""
 LOOK: Final = 0.1
 """Seconds between two updates of the list of tables, however many there are."""
+LOOK_BURST: Final = 3
+"""Such updates at once: a guest who looks for a table does not wait for the next one to hear of it."""
 ADDRESSES_PER_NAME: Final = 4 * ADDRESSES_PER_PEER
 """Addresses advertised for tables of one name that are all asked. One or two honest tables have fewer. If there are
 more, none is asked, since nobody knows which are forged, and a forger must not make other nodes dial indefinitely."""

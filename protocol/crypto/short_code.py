@@ -16,6 +16,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Collection
+from importlib import import_module
 from typing import Final, NamedTuple
 
 from protocol.crypto.hashing import tagged_hash
@@ -80,6 +81,12 @@ def looks_like_a_part_of_a_code(text: str) -> bool:
     [True, True, True, False]
     """
     return _PART.fullmatch(text.strip().lower()) is not None
+
+
+def load() -> None:
+    """Load the libraries for an exchange and its link. It takes some 50 ms, so a guest does it while it listens."""
+    for name in ("nacl.bindings", "spake2"):
+        import_module(name)
 
 
 ELEMENT_BYTES: Final = 32

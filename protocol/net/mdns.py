@@ -49,6 +49,7 @@ from protocol.limits import (
     HEARD_RATE,
     HEARD_RATE_PER_ADDRESS,
     LOOK,
+    LOOK_BURST,
     TABLE_LIFE,
 )
 from protocol.net.discovery import POINTER, PRIVATE, SERVICE_TYPE, Advertisement, Sighting, Sightings
@@ -264,9 +265,11 @@ class Discovery:
         await self._change.wait()
 
     async def _keep(self) -> None:
-        """Ask questions, and update the tables after each packet, but at most once in :data:`LOOK` seconds."""
+        """Ask questions, and update the tables after each packet, but not too often."""
         loop = asyncio.get_running_loop()
+        pace = Bucket(1 / LOOK, LOOK_BURST, loop.time())
         while True:
+            pace.take()
             self._stirred.clear()
             now = loop.time()
             tables = self._sightings.look(now)
@@ -278,7 +281,7 @@ class Discovery:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
                     await self._stirred.wait()
-            await asyncio.sleep(now + LOOK - loop.time())
+            await asyncio.sleep(pace.wait(loop.time()))
 
     def _ask(self, now: float) -> float:
         """Send the questions that are due, and return the time of the next question for all tables."""

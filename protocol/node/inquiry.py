@@ -4,20 +4,22 @@ Multicast only says where to dial, and anybody on the network can say it. Of a n
 was advertised for it, and asks to watch, which takes no seat. The answer must show the advertised table. If two
 identities show it, the name does not tell which of them is meant.
 
-Of a short code, it tries everybody who is advertised under the number, one after the other, and goes on with the first
-who proves to know the words. Each of them can check one guess of their own, so it tries few.
+Of a short code, it tries everybody who is advertised under the number, as soon as they are heard, and goes on with the
+first who proves to know the words. Each of them can check one guess of their own, so it tries few, one after the other.
+The next has its turn when the one before has failed, or is slow: so Happy Eyeballs (RFC 8305, §5) chooses among
+addresses. A forger who is heard first delays the guest by a moment, whatever it answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
-from protocol.crypto.short_code import CodeExchange, CodeExchangeError, ShortCode
+from protocol.crypto.short_code import CodeExchange, CodeExchangeError, ShortCode, load
 from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError, PeerError, RefuseCode
 from protocol.match.lobby import Lobby
 from protocol.net.addresses import Address, JoinLine, format_address
@@ -110,23 +112,16 @@ class Inquiry:
             ErrorCode.REFUSED, f'the advertisements for the table "{targets[0].name}" keep changing', BY_LINE
         )
 
-    async def find_by_code(self, code: ShortCode, told: Sequence[Sighting]) -> Target:
+    async def find_by_code(self, code: ShortCode, heard: AsyncIterator[Sequence[Sighting]]) -> Target:
         """Return the table of the host who has proven to know the code.
 
-        :param told: where tables with its number are said to be.
-        :raises NodeError: if nobody has.
+        :param heard: where tables with its number are said to be, again whenever that changes.
+        :raises NodeError: if nobody has, or what ``heard`` raises before anybody is heard.
         """
-        addresses = {address for sighting in told for address in sighting.addresses}
-        if len(addresses) > limits.ADDRESSES_PER_NAME:
-            raise NodeError(
-                ErrorCode.REFUSED, f"number {code.number} is advertised at more addresses than can be tried", BY_LINE
-            )
         search = _Search(code, self._dialer)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limits.CODE_SEARCH):
-                if (found := await search.through(addresses)) is not None:
-                    return found
-        raise search.failure()
+        if (found := await search.among(heard)) is None:
+            raise search.failure()
+        return found
 
     async def _who_has_it(self, verb: str, told: tuple[Target, ...]) -> Target:
         answers, problems = await self._ask_all(told)
@@ -254,47 +249,89 @@ class _Search:
     def __init__(self, code: ShortCode, dialer: Dialer) -> None:
         self._code = code
         self._dialer = dialer
+        self._addresses: set[Address] = set()
+        self._has_more = False
+        """There were more addresses than can be tried."""
         self._known: set[bytes] = set()
         """Identities that have answered at some address."""
+        self._turn = asyncio.Lock()
+        self._trying: set[asyncio.Task[Target]] = set()
         self._tried = 0
         """Players that were sent a proof."""
         self._said: list[RefusedError] = []
         self._problems: list[str] = []
 
-    async def through(self, addresses: set[Address]) -> Target | None:
-        """Return the table of the first who proves to know the code."""
-        answered: asyncio.Queue[tuple[Address, bytes] | None] = asyncio.Queue()
-        asking = {asyncio.create_task(self._see_who_answers(each, answered)) for each in addresses}
+    async def among(self, heard: AsyncIterator[Sequence[Sighting]]) -> Target | None:
+        """Return the table of the first who proves to know the code; None if all have failed and nobody new was heard
+        in time.
+        """
+        told, _ = await asyncio.gather(anext(heard), asyncio.to_thread(load))
+        asking = self._ask_all(told)
+        hearing = asyncio.ensure_future(anext(heard, None))
+        settling = asyncio.create_task(asyncio.sleep(locator.SETTLING))
+        waiting: set[asyncio.Future[Any]] = {*asking, hearing, settling}
         try:
-            for _ in addresses:
-                if (at := await answered.get()) is None:
-                    continue
-                try:
-                    return await self._try(*at)
-                except RefusedError as error:
-                    self._said.append(error)
-                except PeerError as error:
-                    self._problems.append(str(error))
-                if self._tried >= limits.CODE_TRIES:
-                    break
+            async with asyncio.timeout(limits.CODE_SEARCH):
+                while not (waiting <= {hearing} or self._is_spent()):
+                    done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                    for asked in asking & done:
+                        if (found := asked.result()) is not None:
+                            return found
+                    if hearing not in done:
+                        continue
+                    if (more := hearing.result()) is None:
+                        settling.cancel()  # nobody listens any more
+                        continue
+                    hearing = asyncio.ensure_future(anext(heard, None))
+                    new = self._ask_all(more)
+                    asking |= new
+                    waiting |= {*new, hearing}
+        except TimeoutError:
+            pass
         finally:
-            for task in asking:
-                task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
+            under_way = {*asking, *self._trying, hearing, settling}
+            for each in under_way:
+                each.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
         return None
 
-    async def _see_who_answers(self, address: Address, answered: asyncio.Queue[tuple[Address, bytes] | None]) -> None:
-        """Tell the identity at an address, or None if nobody answers or the identity is known already."""
-        found = None
+    def _ask_all(self, told: Sequence[Sighting]) -> set[asyncio.Task[Target | None]]:
+        """Begin to ask at each address that is new, as long as there are not too many."""
+        addresses = dict.fromkeys(address for sighting in told for address in sighting.addresses)
+        new = [each for each in addresses if each not in self._addresses]
+        room = limits.ADDRESSES_PER_NAME - len(self._addresses)
+        self._has_more |= len(new) > room
+        self._addresses.update(new[:room])
+        return {asyncio.create_task(self._ask(each)) for each in new[:room]}
+
+    def _is_spent(self) -> bool:
+        """Tell whether no further player may be tried."""
+        return self._tried >= limits.CODE_TRIES and not self._trying
+
+    async def _ask(self, address: Address) -> Target | None:
+        """Return the table at an address, if somebody new is there who proves to know the code."""
         try:
             link = await self._dialer.dial([address], _Talk(None), self._is_new)
         except DialError as error:
             if not error.is_other:
                 self._problems.append(str(error))
-        else:
-            found = address, link.peer_key
-            link.close()
-        answered.put_nowait(found)
+            return None
+        link.close()
+        async with self._turn:
+            if self._tried >= limits.CODE_TRIES:
+                return None
+            trying = asyncio.create_task(self._try(address, link.peer_key))
+            self._trying.add(trying)
+            await asyncio.wait({trying}, timeout=locator.NEXT_HOST)
+        try:
+            return await trying
+        except RefusedError as error:
+            self._said.append(error)
+        except PeerError as error:
+            self._problems.append(str(error))
+        finally:
+            self._trying.discard(trying)
+        return None
 
     def _is_new(self, identity: bytes) -> bool:
         is_new = identity not in self._known
@@ -318,6 +355,8 @@ class _Search:
                 exchange = CodeExchange(self._code, own, host, table, is_host=False)
                 link.send(encode_frame(CodeElement(exchange.element)))
                 exchange.take((await talk.hear(CodeElement)).element)
+                if self._tried >= limits.CODE_TRIES:
+                    raise DialError("enough others have been sent a proof")
                 self._tried += 1
                 link.send(encode_frame(CodeProof(exchange.proof, "")))
                 answer = await talk.hear(CodeProof)
@@ -332,6 +371,9 @@ class _Search:
     def failure(self) -> NodeError:
         """Return why nobody was found."""
         number = self._code.number
+        if self._has_more:
+            problem = f"number {number} is advertised at more addresses than can be tried"
+            return NodeError(ErrorCode.REFUSED, problem, BY_LINE)
         ask = "type the code again as the host sees it now, or the long join line below it"
         if self._tried >= limits.CODE_TRIES:
             problem = f"{self._tried} tables have number {number}, and none accepts these words"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Final, NamedTuple
@@ -42,6 +42,8 @@ FINDING: Final = 3.0
 without end; otherwise it fails."""
 SETTLING: Final = 0.25
 """To go on listening after a find: others may have the name, and answers come up to 0.12 s late (RFC 6762)."""
+NEXT_HOST: Final = 0.25
+"""From one try of a short code to the next, if the host of the first is slow (RFC 8305, §5)."""
 RIVALS: Final = 0.5
 """To wait for answers from further addresses once every record has an answer. On a LAN milliseconds would do;
 addresses that do not answer must not keep a player waiting."""
@@ -248,23 +250,32 @@ class Locator:
             raise NodeError(ErrorCode.NOT_FOUND, f'{len(ids)} matches are called "{wanted}"', hint)
         return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
 
-    async def numbered(self, number: int, on_missing: OnMissing | None = None) -> tuple[Sighting, ...]:
-        """Return where tables are said to be whose short code has this number.
+    async def numbered(
+        self, number: int, on_missing: OnMissing | None = None
+    ) -> AsyncGenerator[tuple[Sighting, ...], None]:
+        """Yield where tables are said to be whose short code has this number, and again whenever that changes.
+
+        It ends if somebody changes tables too often.
 
         :param on_missing: if given, a number that is not advertised yet is waited for.
-        :raises NodeError: if there is none, or this machine cannot do multicast.
+        :raises NodeError: before anything is heard, if there is none, or this machine cannot do multicast.
         """
         discovery = await self._working()
-        problem = f"no table here has number {number}"
-        hint = "type the code as the host sees it now, or the long join line below it"
+        told: tuple[Sighting, ...] = ()
+
+        def has_changed() -> bool:
+            return discovery.numbered(number) != told
+
         try:
-            if not await _appear(discovery, lambda: discovery.numbered(number), FINDING):
+            if not await _appear(discovery, has_changed, FINDING):
+                problem = f"no table here has number {number}"
+                hint = "type the code as the host sees it now, or the long join line below it"
                 self._report(NodeError(ErrorCode.NOT_FOUND, problem, hint), on_missing)
-                await _appear(discovery, lambda: discovery.numbered(number))
-            await asyncio.sleep(SETTLING)
-            return discovery.numbered(number)
+            while await _appear(discovery, has_changed):
+                yield (told := discovery.numbered(number))
         except DiscoveryUnavailable as error:
-            raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
+            if not told:
+                raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
 
     def numbers(self) -> frozenset[int]:
         """Return the numbers of short codes that other tables are known to have."""

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
@@ -379,7 +380,8 @@ class Node:
         if on_missing is not None:
             self._active.watch_network()
         if (code := _typed_code(target)) is not None:
-            wanted = await self._inquiry.find_by_code(code, await self._locator.numbered(code.number, on_missing))
+            async with aclosing(self._locator.numbered(code.number, on_missing)) as heard:
+                wanted = await self._inquiry.find_by_code(code, heard)
         else:
             (wanted,) = await self._inquiry.choose("join", lambda: self._locator.resolve(target, on_missing))
         self._active.leave_behind()

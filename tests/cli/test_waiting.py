@@ -246,7 +246,8 @@ async def test_a_code_is_waited_for_until_its_number_is_advertised() -> None:
         opening.set()
 
     opening = asyncio.Event()
-    search = asyncio.create_task(locator.numbered(number, absent))
+    hearing = locator.numbered(number, absent)
+    search = asyncio.ensure_future(anext(hearing))
     try:
         await asyncio.wait([search, asyncio.create_task(opening.wait())], return_when=asyncio.FIRST_COMPLETED)
         assert told == [f"no table here has number {number}"]
@@ -255,6 +256,7 @@ async def test_a_code_is_waited_for_until_its_number_is_advertised() -> None:
         async with asyncio.timeout(PATIENCE):
             assert {each.advertisement.number for each in await search} == {number}
     finally:
+        await hearing.aclose()
         await host.close()
         await locator.close()
 

@@ -131,6 +131,8 @@ class FalseHost:
         self.elements: list[bytes] = []
         self.exchange: CodeExchange | None = None
         self._links: list[Link] = []
+        self.reached = asyncio.Event()
+        """Set by the first link."""
 
     async def open(self) -> Address:
         self.listener: Listener = await listen((HOST,), 0, credentials(self.identity.private_key), self, BOUNDS)
@@ -143,6 +145,7 @@ class FalseHost:
 
     def link_up(self, link: Link) -> None:
         self._links.append(link)
+        self.reached.set()
 
     def link_down(self, link: Link, reason: str) -> None:
         pass

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -32,7 +33,17 @@ from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.node import door
 from protocol.node.inquiry import Inquiry
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome, decode_frame
+from protocol.wire.frames import (
+    CodeElement,
+    CodeProof,
+    Frame,
+    Hello,
+    JoinTable,
+    Refuse,
+    TableAim,
+    Welcome,
+    decode_frame,
+)
 from tests.network import views
 from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match, sockets_closed
@@ -68,15 +79,23 @@ def where(host: Player) -> Address:
     return HOST, host.node.port
 
 
+Hearing = AsyncGenerator[tuple[Sighting, ...], None]
+
+
+def sightings(*addresses: Address) -> tuple[Sighting, ...]:
+    said = Advertisement("00c0ffee", "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION, CODE.number)
+    return tuple(Sighting(said, (each,), str(each)) for each in addresses)
+
+
+async def heard(*addresses: Address) -> Hearing:
+    """Say where the number is told, all at once."""
+    yield sightings(*addresses)
+
+
 async def guest_who_hears_of(people: Company, name: str, *addresses: Address) -> Player:
     """Open a node that is told these addresses, in this order, for every number."""
     guest = await people.sit(name)
-
-    async def numbered(number: int, on_missing: Callable[[NodeError], None] | None = None) -> tuple[Sighting, ...]:
-        said = Advertisement("00c0ffee", "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION, number)
-        return tuple(Sighting(said, (each,), str(each)) for each in addresses)
-
-    guest.node._locator.numbered = numbered  # type: ignore[method-assign]
+    guest.node._locator.numbered = lambda *_: heard(*addresses)  # type: ignore[method-assign]
     return guest
 
 
@@ -127,7 +146,7 @@ async def test_a_table_is_found_by_its_number_and_a_private_one_tells_nothing_el
     assert made is not None
     assert made.number != code.number
     watcher = await people.sit("Cleo", discovery=True)
-    (told,) = await watcher.node._locator.numbered(made.number)
+    (told,) = await anext(watcher.node._locator.numbered(made.number))
     is_listed = told in await watcher.node.tables(0.1)
     assert is_listed is not private
     if private:
@@ -146,7 +165,10 @@ async def test_a_code_leads_to_its_host_also_while_the_match_is_played(people: C
     assert code is not None
     await guest.node.join(opened.code)
     await in_mid_match(host)
-    (told,) = [each for each in await late.node._locator.numbered(code.number) if each.advertisement.status == PLAYING]
+    async with aclosing(late.node._locator.numbered(code.number)) as hearing:
+        while not (playing := [each for each in await anext(hearing) if each.advertisement.status == PLAYING]):
+            pass
+    (told,) = playing
     assert told.advertisement.name == ("Friday" if not private else f"match {told.advertisement.id[:8]}")
     for typed in (code, code._replace(second="dice")):  # no word is tried, so nobody learns whether it is right
         error = await refused(late, typed)
@@ -290,7 +312,7 @@ async def test_a_man_in_the_middle_who_passes_everything_on_gets_neither_the_tok
     eve = Relay(where(host), CODE.number)
     guest = await guest_who_hears_of(people, "Ben", await eve.open())
     if is_weak:
-        found = await guest.node._inquiry.find_by_code(CODE, await guest.node._locator.numbered(CODE.number))
+        found = await guest.node._inquiry.find_by_code(CODE, guest.node._locator.numbered(CODE.number))
         assert found.fingerprint == eve.identity.fingerprint
     else:
         await refused(guest)
@@ -377,54 +399,86 @@ async def test_a_false_host_that_takes_the_proof_and_says_nothing_has_had_its_gu
     assert error.reason == f"{limits.CODE_TRIES} tables have number {CODE.number}, and none accepts these words"
 
 
-class Mute(FalseHost):
-    """Somebody who takes links, and never says anything.
-
-    :param heard: notes each greeting.
-    """
-
-    def __init__(self, heard: list[bytes]) -> None:
-        super().__init__(CODE)
-        self._heard = heard
-
-    def frame_received(self, link: Link, data: bytes) -> None:
-        self._heard.append(self.identity.public)
-
-
 def inquiry(handshake: float) -> Inquiry:
     own = credentials(Identity.generate().private_key)
     return Inquiry(Dialer(own, replace(Limits(), handshake=handshake)))
 
 
-def sightings(addresses: Iterable[Address]) -> list[Sighting]:
-    said = Advertisement("00c0ffee", "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION, CODE.number)
-    return [Sighting(said, (each,), str(each)) for each in addresses]
+def silent_at(stage: type[Frame] | None) -> type[FalseHost]:
+    """Return a false host that answers until it is sent a frame of this kind, and says nothing from then on.
+
+    :param stage: None for one that answers as far as a false host can.
+    """
+
+    class Silent(FalseHost):
+        def frame_received(self, link: Link, data: bytes) -> None:
+            if stage is None or not isinstance(decode_frame(data), stage):
+                super().frame_received(link, data)
+
+    return Silent
+
+
+@pytest.mark.parametrize("stage", [None, Hello, CodeElement, CodeProof])
+async def test_a_forger_who_is_heard_first_does_not_cost_the_seat(
+    people: Company, monkeypatch: pytest.MonkeyPatch, stage: type[Frame] | None
+) -> None:
+    """Whatever it answers: others are heard, and tried, meanwhile. Links would be given up only after a minute."""
+    monkeypatch.setattr("protocol.node.locator.NEXT_HOST", 0.01)
+    monkeypatch.setattr("protocol.node.locator.SETTLING", PATIENCE)
+    host, _ = await seat(people)
+    false = [silent_at(stage)(guess) for guess in OTHERS[:2]]
+    first = await asyncio.gather(*(each.open() for each in false))
+
+    async def one_after_the_other() -> Hearing:
+        yield sightings(first[0])
+        await false[0].reached.wait()
+        yield sightings(*first)
+        yield sightings(*first, where(host))
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(PATIENCE):
+        found = await inquiry(handshake=PATIENCE).find_by_code(CODE, one_after_the_other())
+    assert found.fingerprint == host.node.identity.fingerprint
+    for each in false:
+        each.close()
+
+
+async def test_a_guest_who_hears_of_nobody_else_gives_up(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on listening for a moment only, as most people who get no seat have mistyped the words."""
+    monkeypatch.setattr("protocol.node.locator.SETTLING", 0.01)
+    host, _ = await seat(people)
+
+    async def listening() -> Hearing:
+        yield sightings(where(host))
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(NodeError, match="the words are wrong"):
+            await inquiry(handshake=PATIENCE).find_by_code(OTHERS[0], listening())
 
 
 async def test_a_guest_does_not_wait_for_one_silent_host_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """All together get so many seconds. A forger with many keys would hold up the guest for as long as they like."""
     monkeypatch.setattr(limits, "CODE_SEARCH", 0.1)
-    heard: list[bytes] = []
-    crowd = [Mute(heard) for _ in range(3)]
-    told = sightings([await each.open() for each in crowd])
-    with pytest.raises(NodeError):
-        await inquiry(handshake=0.5).find_by_code(CODE, told)
+    crowd = [silent_at(Hello)(guess) for guess in OTHERS[:3]]
+    at = await asyncio.gather(*(each.open() for each in crowd))
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(NodeError):
+            await inquiry(handshake=PATIENCE).find_by_code(CODE, heard(*at))
     for each in crowd:
         each.close()
     await sockets_closed()
-    assert len(heard) <= 1  # the first is waited for until the time is over
 
 
-async def test_a_number_at_more_addresses_than_can_be_tried_is_tried_at_none(people: Company) -> None:
-    """A forger would make the guest dial without end, and nobody knows which addresses to leave out."""
+async def test_a_number_at_more_addresses_than_can_be_tried_is_tried_where_it_was_heard_first(people: Company) -> None:
+    """A forger would make the guest dial without end."""
     host, _ = await seat(people)
-    others = [(HOST, port) for port in range(1, limits.ADDRESSES_PER_NAME)]
-    found = await inquiry(handshake=5).find_by_code(CODE, sightings([where(host), *others]))
+    others = [(HOST, port) for port in range(1, limits.ADDRESSES_PER_NAME + 1)]
+    found = await inquiry(handshake=5).find_by_code(CODE, heard(where(host), *others))
     assert found.fingerprint == host.node.identity.fingerprint
     with pytest.raises(NodeError, match="more addresses than can be tried"):
-        await inquiry(handshake=5).find_by_code(
-            CODE, sightings([where(host), *others, (HOST, limits.ADDRESSES_PER_NAME)])
-        )
+        await inquiry(handshake=5).find_by_code(CODE, heard(*others, where(host)))
+    assert wrong_tries(host) == 0
 
 
 # One who guesses

@@ -240,14 +240,17 @@ async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_
             await asyncio.sleep(0.05)
 
     said = Advertisement("00c0ffee", "Friday", "classic", 1, 10, LOBBY, PROTOCOL_VERSION, CODE.number)
-    sighted = Sighting(said, (where(host),), "Friday")
+
+    async def heard() -> AsyncIterator[list[Sighting]]:
+        yield [Sighting(said, (where(host),), "Friday")]
+
     sources = [elsewhere(number) for number in (1, 2, 3, 4)] if attackers == "other machines" else [HOST] * 4
     async with meanwhile(*(begin_and_break_off(source) for source in sources)):
         await host.until_true(lambda: begun > limits.CODE_BURST)
         for _ in range(12):
             guest = Inquiry(Dialer(credentials(Identity.generate().private_key)))
             async with asyncio.timeout(PATIENCE):
-                found = await guest.find_by_code(CODE, [sighted])
+                found = await guest.find_by_code(CODE, heard())
             assert found.fingerprint == host.node.identity.fingerprint
         await host.until(Notice, lambda event: "short code" in event.text)
     assert host.told(CodeTried) == []

@@ -31,6 +31,8 @@ from tests.simulation.world import join_record
 
 pytestmark = pytest.mark.multicast
 
+NUMBER = 417
+
 Opener = Callable[[], Awaitable[Locator]]
 
 
@@ -303,6 +305,27 @@ async def test_no_name_is_trusted_while_tables_change_without_end(
         await guest.resolve(table.name)
     assert caught.value.code == "refused"
     assert "join line" in caught.value.hint
+
+
+async def test_tables_that_change_without_end_take_back_nobody_who_was_heard_by_a_number(
+    opens: Opener, table: Advertisement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host proves by the words that it is meant, so those who were heard before can be tried."""
+    monkeypatch.setattr("protocol.net.discovery.FORMER_TABLES", 3)
+    host, guest = await opens(), await opens()
+    hearing = guest.numbered(NUMBER)
+    await host.advertise(replace(table, number=NUMBER), 7001)
+    assert {at for each in await anext(hearing) for _, at in each.addresses} == {7001}
+    hears = asyncio.ensure_future(anext(hearing, None))
+    async with asyncio.timeout(PATIENCE):
+        for port in range(7002, 7007):
+            await host.advertise(replace(table, number=NUMBER), port)
+            while port not in {at for each in await guest.tables(0.02) for _, at in each.addresses}:
+                pass
+        while await hears is not None:
+            hears = asyncio.ensure_future(anext(hearing, None))
+    with pytest.raises(NodeError, match="no name can be trusted"):
+        await anext(guest.numbered(NUMBER))
 
 
 async def test_a_spectator_can_name_a_table_whose_match_has_begun(
