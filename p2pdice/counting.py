@@ -48,7 +48,7 @@ class Counting:
         return int(die == face)
 
     def opened(self, _face: int) -> Counting:
-        """Return the counting for a round whose first bid is on ``face``; 0 means that nobody has bid yet."""
+        """Return the counting for a round whose first bid is on the given face; 0 means that nobody has bid yet."""
         return self
 
     def what_counts(self, face: int) -> str:

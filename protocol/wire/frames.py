@@ -17,7 +17,7 @@ type   name      fields
 11     CUT       match, authors that the sender cannot reach, whose messages it asks to be relayed
 12     SAY       signed bytes, signature: a chat message (:mod:`protocol.match.words`)
 13     HAVE      match, step, tip, digest of the messages for that step, digest of votes and proofs
-14     LEDGER    join record, ledger, evidence, stake: the purse of its owner, whoever shows it
+14     LEDGER    join record, ledger, evidence, stake: a purse, shown by its owner or by another player
 15     ELEMENT   element: half of a short-code exchange (:mod:`protocol.crypto.short_code`)
 16     PROOF     proof that the sender knows the short code, token of a private table
 17     SEAT      whether the host is being asked about a request for a seat (0), or has granted it (1)
