@@ -1,6 +1,6 @@
 """The board: the state of a table at one moment, folded from the events of its node. No I/O, no clock, no sentences.
 
-A table that is played, watched or replayed has such a board. Screens draw it, and it tells what a typed line means.
+Each table that is played, watched or replayed has a board. Faces draw it, and typed lines are interpreted with it.
 """
 
 from __future__ import annotations
@@ -56,38 +56,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CupOpened:
-    """One cup of a showdown is opened on the screen. It is made from ``HandsShown``, for the pace: no node tells it."""
+    """The opening of one cup on the screen, made from ``HandsShown`` for the pace. Nodes do not emit it."""
 
     seat: int
     shown: game.HandsShown
     is_own: bool = False
-    """It is the reader's: its dice have lain open to them all the time."""
+    """Whether the cup is the reader's, whose dice they could see all along."""
     is_last: bool = False
     is_decided: bool = False
-    """Neither this cup nor a later one can change the verdict."""
+    """Whether neither this cup nor a later one can change the verdict."""
 
     @property
     def hits(self) -> int:
-        """Dice in it that count for the bid."""
+        """The number of dice in the cup that count for the bid."""
         return sum(_counts(self.shown, face) for face in self.shown.hands[self.seat] or ())
 
 
 Told = NodeEvent | CupOpened
-"""All that a board takes: the events of a node, and the opening of single cups."""
+"""Everything that a board takes: the events of a node, and the opening of single cups."""
 
 
 class Showdown(NamedTuple):
-    """The end of a round on the screen: cups, count, verdict, and dice lost."""
+    """The end of a round as it is shown: cups, count, verdict, and lost dice."""
 
     shown: game.HandsShown
     played: Round
-    """With the call; once all cups are open, with the verdict and what came of it."""
+    """The round with its call and, once all cups are open, its verdict and the consequences."""
     opened: tuple[int, ...] = ()
-    """Seats whose cups are shown open, in the order of opening."""
+    """Seats whose cups are open on the screen, in the order of opening."""
 
     @property
     def is_counted(self) -> bool:
-        """Whether all cups are open, and the count is told."""
+        """Whether all cups are open, and the count is shown."""
         return self.played.shown is not None
 
     def count_in(self, seats: Iterable[int]) -> int:
@@ -95,119 +95,118 @@ class Showdown(NamedTuple):
         return sum(self.counts(face) for seat in seats for face in self.shown.hands[seat] or ())
 
     def counts(self, face: int) -> bool:
-        """Tell whether a die of this face counts for the bid."""
+        """Return whether a die with this face counts for the bid."""
         return _counts(self.shown, face)
 
 
 class Board:
-    """All that is known of a table. Faces only read it, and :meth:`take` changes it.
+    """Everything that is known about a table. Faces only read it; :meth:`take` changes it.
 
-    A table also sets :attr:`match` and :attr:`players` when it opens in the middle of a match, and clears :attr:`turn`
-    as soon as a move is made, before the node tells of it.
+    A table also sets :attr:`match` and :attr:`players` when it opens in the middle of a match. It clears :attr:`turn`
+    as soon as a move is made, before the node reports the move.
     """
 
     def __init__(self) -> None:
         self.name = ""
-        """The table's name, as a peer wrote it; empty if it is not known."""
+        """The table's name as a peer wrote it, so not safe to print; empty if unknown."""
         self.join_line = ""
-        """The argument of ``p2pdice join`` on another laptop; empty except for a host with seats for others."""
+        """The argument of ``p2pdice join`` for others; empty unless the reader hosts a table with seats for them."""
         self.code = ""
-        """Its short code, the better argument; empty if there is none, or it is closed."""
+        """The table's short code, the easier argument; empty if there is none, or wrong tries have closed it."""
         self.qr = ""
-        """The background for which the join line is drawn as a QR code (see :mod:`cli.render`); empty if it is
-        not drawn."""
+        """The background for which the join line is drawn as a QR code (see :mod:`cli.render`); empty for no code."""
         self.seats = 0
-        """At the open table, taken or not."""
+        """The number of seats at the open table, taken or free."""
         self.hosts = False
-        """The reader's program opened the table."""
+        """Whether the reader's program opened the table."""
         self.odds = 2
-        """Whether chances may be shown at this table: 0 no, 1 yes, 2 each decides."""
+        """Whether chances may be shown at this table: 0 no, 1 yes, 2 each person decides."""
         self.may_speak = True
-        """Whether the reader's words are passed on: those of spectators only where the table lets them talk."""
+        """Whether the reader can chat. Spectators can do so only if the table allows it."""
         self.ruleset: Ruleset | None = None
         self.rules_name = ""
-        """A name for house rules: any text. Empty if none is known."""
+        """The name of house rules, which may be any text; empty if unknown."""
         self.players: tuple[PlayerInfo, ...] = ()
-        """In the order of the lobby; by seat once seats are drawn."""
+        """In the order of the lobby; by seat once the seats are drawn."""
         self.seating = Seating()
-        """Empty before seats are drawn."""
+        """Empty before the seats are drawn."""
         self.state: State | None = None
-        """The state of the match, as far as it is shown; the last one once it is over."""
+        """The state of the match as far as it is shown. It stays after the end of the match."""
         self.match = ""
-        """Id of the running match; empty before and after it."""
+        """The id of the running match; empty before and after it."""
         self.over: MatchResult | None = None
-        """The match that has ended, until the next one begins."""
+        """The result of the last match, until the next one begins."""
         self.hand: Hand = ()
         """The reader's own dice, while they are in the cup."""
         self.hands: dict[int, Hand] = {}
-        """Dice that the reader knows by seat, before cups are opened: one's own, or all in an all-seeing replay."""
+        """Dice that the reader sees in closed cups, by seat: their own, or all in a replay that shows all."""
         self.is_back = False
-        """The reader has just returned to the match: nothing has happened in it since."""
+        """Whether the reader has just returned to the match, and nothing has happened in it since."""
         self.turn: YourTurn | None = None
-        """The question to the reader, until it is answered."""
+        """The question that the reader must answer; None if there is none."""
         self.away: set[str] = set()
         """Fingerprints of players who cannot be reached."""
         self.gone: set[str] = set()
-        """Those of them who have left on purpose."""
+        """Fingerprints of players in :attr:`away` who left on purpose."""
         self.staked = ""
-        """The reader's sealed stake, in words: ``stake 50 coins``."""
+        """The reader's sealed stake in words: ``stake 50 coins``."""
         self.absent: tuple[PlayerInfo, ...] = ()
-        """Players that the match waits for: it cannot go on without them."""
+        """Players without whom the match cannot go on."""
         self.showdown: Showdown | None = None
-        """The showdown of the round just played, until the next one begins."""
+        """The showdown of the last round, until the next round begins."""
         self.watchers: tuple[str, ...] = ()
         """Names of spectators, safe to print."""
         self.recognised: dict[str, Recognised] = {}
-        """How well this home knows the others, by fingerprint."""
+        """How well this home knows other players, by fingerprint."""
         self.unfamiliar: dict[str, Unfamiliar] = {}
-        """What does not fit with whom this home has met, by fingerprint."""
+        """Players whose name or key conflicts with earlier meetings, by fingerprint."""
         self.heeded: frozenset[tuple[str, str]] = frozenset()
-        """Fingerprints and names of those among them about whom the reader has been warned, and need not be again."""
+        """Fingerprints and names of players in :attr:`unfamiliar` for whom the reader has dismissed the warning."""
         self.is_asked_about = False
-        """The host is being asked whether the reader may sit down."""
+        """Whether the host is being asked to let the reader sit down."""
         self.cheats: frozenset[str] = frozenset()
         """Fingerprints of players whose own signatures prove that they broke the rules."""
         self.foul: Misbehaved | None = None
-        """Such a breach in this round."""
+        """The latest such proof, until the next round begins."""
         self.claimed: Claimed | None = None
-        """How the reader left the last match, if without an end; nothing more is on the table then."""
+        """How the reader left the last match if it did not end; the board then holds nothing else of that match."""
         self.take_back_line = ""
         """The command that returns to the claimed match; empty if there is none."""
         self.is_new_home = False
-        """The reader has played no match yet."""
+        """Whether the reader has not played a match yet."""
         self.pledge = ""
-        """The reader's pledge in the next match, ``redeemed`` or ``cursed``; empty if it is not known."""
+        """The reader's pledge for the next match, ``redeemed`` or ``cursed``; empty if unknown."""
         self.purse = ""
-        """The reader's coins in words, ``1,000 coins``; empty if they are not known."""
+        """The reader's coins in words, ``1,000 coins``; empty if unknown."""
         self.rounds: tuple[Round, ...] = ()
-        """Of this match, or of the part that this board has seen."""
+        """The rounds of this match, or of the part that this board has seen."""
         self._recap: tuple[tuple[Round, ...], Seating, tuple[RecapRow, ...]] = ((), Seating(), ())
-        """The last one, with what it was made of."""
+        """The last recap, after the rounds and the seating from which it was made."""
 
     @property
     def begun(self) -> State:
-        """The state of a match that has begun."""
+        """The state of a match, which must have begun."""
         assert self.state is not None
         return self.state
 
     @property
     def call(self) -> game.ChallengeCalled | None:
-        """The call of this round."""
+        """The call of this round; None if there is none yet."""
         return self.rounds[-1].call if self.rounds else None
 
     @property
     def round(self) -> int:
-        """The number of the round that is played, or just ends; 0 before the match."""
+        """The number of the current round, or of the one whose showdown is shown; 0 before the match."""
         return self.showdown.played.number if self.showdown is not None else self.state.round if self.state else 0
 
     @property
     def has_leavers(self) -> bool:
-        """Whether players left before the end: they conceded, or the others went on without them."""
+        """Whether players left before the end: they conceded, or the others voted to go on without them."""
         return self.state is not None and any(each.reason in ("conceded", "evicted") for each in self.state.exits)
 
     @property
     def recap(self) -> tuple[RecapRow, ...]:
-        """The recap of the match so far. To make one takes long, so it is kept until something happens."""
+        """The recap of the match so far. It is slow to make, so it is cached until something happens."""
         rounds, seating, rows = self._recap
         if rounds is not self.rounds or seating is not self.seating:
             rows = recap(self.rounds, self.seating) if self.seating.names else ()
@@ -215,17 +214,14 @@ class Board:
         return rows
 
     def copy(self) -> Board:
-        """Return a copy. A change to one of the boards does not show on the other."""
+        """Return a copy that does not share changes with this board."""
         twin = copy(self)
         twin.hands, twin.away, twin.gone = dict(self.hands), set(self.away), set(self.gone)
         return twin
 
     @property
     def false_friends(self) -> tuple[PlayerInfo, ...]:
-        """Players at the table with the name of somebody known, and another key, until the reader heeds the warning.
-
-        Trust in that key settles it.
-        """
+        """Players with a known name but another key, until the reader trusts that key or dismisses the warning."""
         return tuple(
             player
             for player in self.players
@@ -237,12 +233,12 @@ class Board:
 
     @property
     def me(self) -> int | None:
-        """The reader's seat."""
+        """The reader's seat; None for a spectator, and before the seats are drawn."""
         return self.seating.me
 
     @property
     def unreachable(self) -> tuple[PlayerInfo, ...]:
-        """Players who owe the match something and cannot be reached; nobody who is out of it."""
+        """Live players who owe the match a message and cannot be reached."""
         if self.state is None or not self.seating.names:
             return ()
         owing = [self.seating.players[seat] for seat in self.state.expects.seats if seat in self.state.live]
@@ -250,7 +246,7 @@ class Board:
 
     @property
     def plays(self) -> bool:
-        """Whether the reader has a seat in the match, and is not out of it."""
+        """Whether the reader has a seat, and is live if the match has begun."""
         return self.me is not None and (self.state is None or self.me in self.state.live)
 
     def take(self, event: Told) -> None:
@@ -317,7 +313,7 @@ class Board:
                 self._play(event)
 
     def _clear(self) -> None:
-        """Clear away the previous match: another one is about to begin."""
+        """Clear the previous match before another one begins."""
         self.match = ""
         self.over = self.state = self.showdown = self.turn = None
         self.seating = Seating()
@@ -342,7 +338,7 @@ class Board:
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.is_back, self.is_new_home = event.resumed, False
         self.hands.clear()
-        if not event.resumed:  # all of them have just signed that they play: they can only have left an earlier match
+        if not event.resumed:  # all players have just signed this match, so none can have left it
             self.away.clear()
             self.gone.clear()
 
@@ -386,12 +382,12 @@ def _counts(shown: game.HandsShown, face: int) -> bool:
 
 
 def cups_in_order(shown: game.HandsShown, call: game.ChallengeCalled | None) -> list[int]:
-    """Return the seats that have cups in the order in which these go up: the caller's first, the bidder's last."""
+    """Return the seats whose cups go up, in order: the caller's first, then clockwise, the bidder's last."""
     first, last = (0, -1) if call is None else (call.seat, call.bidder)
     places = [(first + step) % len(shown.hands) for step in range(len(shown.hands))]
     return [seat for seat in sorted(places, key=lambda seat: seat == last) if shown.hands[seat] != ()]
 
 
 def _unasked(state: State) -> State:
-    """Return the state in the middle of a move's events: nobody is on turn before the last of them."""
+    """Return the state between two events of one move, when it is nobody's turn."""
     return state._replace(turn=NOBODY, awaits=Expect.HANDS)

@@ -1,6 +1,6 @@
-"""What lies on the felt: the standing bid, the count of a showdown or its two sides, the powers, or the stakes.
+"""The felt. It shows the standing bid, the count or the sides of a showdown, the powers, or the stakes.
 
-A die with a power is named after the player it was dealt to: "Dan's Blue". Seats have no numbers here.
+A die with a power is named after the player it was dealt to: "Dan's Blue". Seat numbers are not shown.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from p2pdice.state import Mischief, PlacedBid, StackedEffect, State
 
 EACH: Final = 2
-"""The custom by which everybody may look at the odds."""
+"""The value of :attr:`~cli.table.board.Board.odds` if each person may choose to see the odds."""
 LARGE: Final = 13
-"""Rows within the felt from which on its bid is XL."""
+"""Minimum rows within the felt for an XL bid."""
 _TALL: Final = 12
-"""Rows from which on the count of a showdown is XL, and a player's dice in the graveyard have rows of their own."""
+"""Minimum rows for the spacious layouts, such as an XL count in a showdown."""
 _HALF: Final = 72
-"""Columns from which on the graveyard is beside the stack."""
+"""Minimum columns to draw the graveyard beside the stack."""
 
 
 def draw_felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw what lies on the felt.
+    """Draw the contents of the felt.
 
-    :param area: the felt within its edges, or one or two rows.
+    :param area: the felt without its edges, or one or two rows.
     """
     state = board.state
     if showdown.is_siding(board):
@@ -60,7 +60,7 @@ def draw_felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def is_staking(board: Board) -> bool:
-    """Whether the stakes are asked for: there are no dice yet, so the felt can have their rows, too."""
+    """Return whether stakes are due. There are no dice yet, so the felt can use the rows of the hand, too."""
     return board.state is not None and board.state.awaits is Expect.STAKES
 
 
@@ -68,7 +68,10 @@ def is_staking(board: Board) -> bool:
 
 
 def weighed(board: Board, bid: PlacedBid) -> tuple[Fraction, str]:
-    """Return how likely a bid is, and a note on the dice in view: the reader's, or in a replay the bidder's."""
+    """Return how likely a bid is given the dice in view, and a note on them.
+
+    The dice in view are the reader's or, without a seat, the bidder's if a replay shows them.
+    """
     state = board.begun
     hand = board.hand if board.me is not None else board.hands.get(bid.seat, ())
     odds = at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.counting)
@@ -82,7 +85,7 @@ def weighed(board: Board, bid: PlacedBid) -> tuple[Fraction, str]:
 
 
 def truth(board: Board, bid: PlacedBid) -> str:
-    """Return whether a bid is true, where the reader sees all dice; else which dice are wild."""
+    """Return whether a bid is true, if a spectator sees all dice; otherwise, which dice are wild."""
     state = board.begun
     if board.me is not None or any(dice and not board.hands.get(seat) for seat, dice in enumerate(state.dice)):
         return wild(state)
@@ -92,26 +95,26 @@ def truth(board: Board, bid: PlacedBid) -> str:
 
 
 def wild(state: State) -> str:
-    """Return which dice are wild in this round."""
+    """Return which dice are wild in this round, and whether it is a palifico round."""
     return f"{'special round: ' * state.palifico}{state.counting.note}"
 
 
 def on_the_table(state: State) -> str:
-    """Return how many dice count in this round: ``15 dice on the table``."""
+    """Return the number of dice in this round: ``15 dice on the table``."""
     return f"{count_of_dice(sum(state.dice))} on the table"
 
 
 def left_behind(board: Board) -> list[str]:
-    """Return whose dice still count although they are out: they have been bid on, so they stay until the round ends."""
+    """Return notes on players who are out while their dice still count, as they do until the round ends."""
     state = board.begun
     gone = [seat for seat, left in enumerate(state.dice) if left and seat not in state.live]
     return [f"{number(state.dice[seat])} under {board.seating.whose(seat)} cup, which may stay down" for seat in gone]
 
 
 def _bid(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the standing bid: who bid it, how likely it is, and the bids before it.
+    """Draw the standing bid: its bidder, its chance, and the bids before it.
 
-    :param area: the felt within its edges, or one or two rows.
+    :param area: the felt without its edges, or one or two rows.
     """
     state = board.begun
     if state.bid is None:
@@ -144,7 +147,7 @@ def _no_bid(canvas: Canvas, board: Board, state: State, area: Area) -> None:
 
 
 def _short(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Area) -> None:
-    """Draw the bid in words; in a second row, the bids before it and the chance of the one in the line."""
+    """Draw the bid in one row; in a second row, the bids before it and the chance of the bid in the line."""
     x, y, columns, rows = area
     right = x + columns
     if scene.with_odds:
@@ -172,7 +175,7 @@ def _short(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Are
 
 
 def _quantity(scene: Scene, bid: PlacedBid) -> int:
-    """Return the number that is drawn: it runs up to the bid."""
+    """Return the quantity to draw. An animation counts up to that of the bid."""
     return max(bid.quantity - max(2 - scene.motion.stage(game.BidMade), 0), 1)
 
 
@@ -200,7 +203,7 @@ def _medium(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Ar
 
 
 def _times(canvas: Canvas, x: int, y: int, quantity: int, face: int, size: Size = "L", gap: int = 2) -> None:
-    """Draw a number of dice and the die."""
+    """Draw a quantity, a multiplication sign, and a die."""
     end = canvas.number(x, y, quantity, size=size)
     canvas.put(end + gap, y + DIE_HEIGHT[size] // 2, "×", bold=True)
     canvas.die(end + gap + 3, y, face, size=size)
@@ -214,7 +217,7 @@ def _says(canvas: Canvas, board: Board, bid: PlacedBid, x: int, y: int, room: in
 
 
 def _weigh(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Area) -> None:
-    """Draw the chance of the standing bid, and how many of its dice the reader holds."""
+    """Draw the note from :func:`weighed` and, if odds are shown, the chance of the standing bid."""
     x, y, columns, _ = area
     odds, note = weighed(board, bid)
     canvas.put(x, y + 2, note if width(note) <= canvas.width - x - 2 else note.partition(",")[0], "quiet")
@@ -255,7 +258,7 @@ def _large(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Are
 
 
 def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: int) -> None:
-    """Draw the bids of the round in a row, the latest that fit."""
+    """Draw the latest bids of the round in one row, as many as fit."""
     state = board.begun
     bids = state.bids if scene.motion.stage(game.BidMade) > 1 else state.bids[:-1]
     chips = [
@@ -278,9 +281,9 @@ def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: 
 
 
 def bids_so_far(canvas: Canvas, board: Board, scene: Scene, area: Area) -> int:
-    """Draw the bids of the round as a list, the latest that fit, and return the row behind it."""
+    """List the latest bids of the round, as many as fit, then the call; return the row below them."""
     state = board.begun
-    # Once a call is judged, the state has no bids any more.
+    # Once a call is judged, the state no longer holds the bids.
     made = [bid for each in board.rounds[-1:] for bid in each.bids] if board.call is not None else state.bids
     bids = made if scene.motion.stage(game.BidMade) > 1 else made[:-1]
     y = area.y
@@ -306,9 +309,9 @@ def _marked(canvas: Canvas, board: Board, seat: int) -> str:
 
 
 def _count(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the call, the count and its slots.
+    """Draw the call, the count, and a slot for each die that the bid needs.
 
-    :param area: the felt within its edges, at least two rows.
+    :param area: the felt without its edges, or one or two rows.
     """
     call, state = board.call, board.state
     assert call is not None
@@ -371,8 +374,8 @@ def _slots(
     has_marks: bool = True,
     is_centred: bool = False,
 ) -> None:
-    """Draw a slot for each die that the bid needs, filled with those that count and their owners' marks; those past the
-    bid stand behind a bar. Where there is no room for slots, they are a bar."""
+    """Draw a slot for each die that the bid needs. Dice that count fill them, with their owners' marks below; a bar
+    separates dice beyond the bid. If the slots do not fit, draw a gauge."""
     total = max(wanted, len(hits))
     cell = next((each for each in (4, 3, 2) if each * total + (len(hits) > wanted) <= columns + each - 3), 0)
     if not cell:
@@ -429,7 +432,7 @@ def _siding(canvas: Canvas, board: Board, area: Area) -> None:
 
 
 def _names(canvas: Canvas, board: Board, seats: list[int], x: int, y: int, columns: int) -> None:
-    """Draw the players of one side in one row; marks alone if that is too long."""
+    """Draw the players of one side in one row, or only their marks if the names do not fit."""
     parts = [f"{canvas.theme.mark(seat)} {board.seating.who(seat)}" for seat in seats]
     if sum(map(width, parts)) + 3 * len(parts) - 3 > columns - 2:
         parts = [canvas.theme.mark(seat) for seat in seats]
@@ -442,19 +445,19 @@ def _names(canvas: Canvas, board: Board, seats: list[int], x: int, y: int, colum
 
 
 class _Buried(NamedTuple):
-    """The dice in the graveyard that one player sent there."""
+    """The dice that one player sent to the graveyard."""
 
     seat: int
     names: str
     letters: str
     is_offered: bool
-    """The reader may play one of them now."""
+    """Whether the reader may play one of them now."""
 
 
 def _powers(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the felt.
+    """Draw the windows of the turn with the stack and the graveyard, or with the standing bid.
 
-    :param area: it without its edges.
+    :param area: the felt without its edges.
     """
     state = board.begun
     motes = state.motes
@@ -482,7 +485,7 @@ def _powers(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def _phases(canvas: Canvas, now: str, x: int, y: int, columns: int) -> None:
-    """Draw the parts of a turn, and which one it is."""
+    """Draw the windows of a turn, and mark the current one."""
     is_mono = canvas.theme.is_mono or canvas.theme.is_ascii
     here, other = ("[{}]", "{}") if is_mono else ("● {}", "○ {}")
     parts = [(here if each == now else other).format(each) for each in WINDOWS]
@@ -497,7 +500,7 @@ def _phases(canvas: Canvas, now: str, x: int, y: int, columns: int) -> None:
 
 
 def _effect(board: Board, effect: StackedEffect) -> str:
-    """Return who plays what: ``Cleo plays Dark to destroy your Light``."""
+    """Return a sentence on a played power: ``Cleo plays Dark to destroy your Light``."""
     die, by, target = effect
     aim = board.seating.who(target) if isinstance(target, int) else board.seating.die(target, by)
     played = board.seating.does(by, "plays", "play")
@@ -505,7 +508,7 @@ def _effect(board: Board, effect: StackedEffect) -> str:
 
 
 def _buried(board: Board, motes: Mischief) -> list[_Buried]:
-    """Return the graveyard by the players who sent dice there."""
+    """Return the dice in the graveyard, grouped by the player who sent them there."""
     legal = board.turn.view.legal if board.turn is not None else ()
     offered = {move.die for move in legal if isinstance(move, Power)}
     found = []
@@ -518,7 +521,7 @@ def _buried(board: Board, motes: Mischief) -> list[_Buried]:
 
 
 def _flowing(canvas: Canvas, board: Board, buried: Sequence[_Buried], area: Area) -> None:
-    """Draw the graveyard in a few rows; without names, or with the first letters of the motes, if it is too long."""
+    """Draw the graveyard in a few rows. If it is too long, leave out names, then show only the motes' letters."""
     x, y, columns, rows = area
     if not buried:
         canvas.put(x, y, "empty", "quiet")
@@ -546,7 +549,7 @@ def _flowing(canvas: Canvas, board: Board, buried: Sequence[_Buried], area: Area
 
 
 def _windows(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: Sequence[_Buried]) -> None:
-    """Draw the stack, whose last die takes effect first, and the graveyard, a row for each player."""
+    """Draw the stack, with the next die to take effect first, and the graveyard, grouped by player."""
     x, y, columns, rows = area
     left, right = x + 3, x + (44 if columns >= _HALF else 3)
     stack = [(effect.by, _effect(board, effect)) for effect in reversed(motes.stack)]
@@ -590,7 +593,7 @@ def _windows(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: 
 
 
 def _in_words(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: Sequence[_Buried]) -> None:
-    """Draw the window in two or three rows."""
+    """Draw the current window, the top of the stack and the graveyard in up to three rows of text."""
     x, y, columns, rows = area
     assert board.state is not None
     now = (window(board.state) or board.state.phase).capitalize()
@@ -620,7 +623,7 @@ def _crown(canvas: Canvas, board: Board, motes: Mischief, area: Area) -> None:
 
 
 def _stake(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the stake in the line, out of the coins that there are, and what it wins and loses."""
+    """Draw the stake in the line, the coins available, and what it wins and loses; or the stake already made."""
     x, y, columns, rows = area
     turn = board.turn
     if turn is None:

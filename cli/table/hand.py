@@ -1,4 +1,4 @@
-"""The reader's own place: their dice, and beside them what to choose from, the verdict, or the strip of a watcher."""
+"""The reader's own place: their dice and, beside them, the choices, the verdict, or the strip of a watcher."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from p2pdice.state import State
 
 LADDER: Final = 36
-"""Columns of a ladder."""
+"""Columns of the ladder of bids."""
 _STANDS: Final = 1000
-"""A stage in which nothing moves."""
+"""The stage in which no animation is left."""
 _SEEN: Final = "You see what the table sees: the bids, and the dice when the cups go up."
 _CHECKED: Final = "This program checks every signature and every roll as it happens."
 _LABEL: Final = 7
-"""Columns of a word before its row."""
+"""Columns of the label before a row of the replay's strip."""
 
 
 def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
-    """Return the bid whose dice are gold: the one in the line, or else the standing one."""
+    """Return the bid whose dice are gold: the one in the line, or else the standing one; None if there is neither."""
     if isinstance(scene.typed, Bid):
         return scene.typed.quantity, scene.typed.face
     bid = board.state.bid if board.state is not None else None
@@ -46,11 +46,11 @@ def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
 def draw_hand(
     canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence[DieLook] = (), note: str = ""
 ) -> None:
-    """Draw the reader's dice as large as there is room: those that count for a bid are gold.
+    """Draw the reader's dice as large as they fit. Those that count for a bid are gold.
 
-    :param area: from five rows on it has a plate, too.
-    :param kinds: how each of the dice is drawn, in a showdown.
-    :param note: at the right end of the plate.
+    :param area: five or more rows also have room for a plate.
+    :param kinds: how to draw each of the dice in a showdown.
+    :param note: the text at the right end of the plate.
     """
     state, me = board.state, board.me
     if me is None or state is None:
@@ -97,10 +97,10 @@ def draw_hand(
 
 
 def _own(board: Board, scene: Scene) -> Sequence[int]:
-    """Return the reader's dice; while they roll, other faces."""
+    """Return the reader's dice, or other faces while they roll."""
     assert board.me is not None
     if board.showdown is not None:
-        # With powers, the turn goes on after the verdict, and these dice are no more.
+        # With powers, the turn continues after the verdict, but these dice no longer exist.
         return board.showdown.shown.hands[board.me] or () if showdown.is_on(board) else ()
     if not board.hand and board.state is not None and board.state.awaits is not Expect.ROLLED:
         return ()
@@ -111,7 +111,7 @@ def _own(board: Board, scene: Scene) -> Sequence[int]:
 
 
 def _label(canvas: Canvas, face: int, kind: DieLook, aim: int, mote: str) -> str:
-    """Return what is below a die. Signs around it tell without colours that it counts."""
+    """Return the label of a die. If the die counts, signs around the label show it even without colours."""
     if kind == "gone":
         return "✕"
     said = f"{face} wild" if kind == "counts" and face != aim else str(face)
@@ -127,9 +127,9 @@ def _label(canvas: Canvas, face: int, kind: DieLook, aim: int, mote: str) -> str
 def _tiles(
     canvas: Canvas, own: Sequence[int], kinds: Sequence[DieLook], area: Area, who: str, letters: str = ""
 ) -> None:
-    """Draw dice as tiles, in as many rows as there are; without room for tiles, as digits.
+    """Draw dice as tiles in the available rows, or as digits if the tiles do not fit.
 
-    :param letters: of their motes, which stand behind them if there is room.
+    :param letters: the letters of their motes, drawn after the tiles if they fit.
     """
     x, y, columns, rows = area
     if who and columns >= 5 + 3 * len(own):
@@ -152,7 +152,7 @@ def _tiles(
 
 
 def draw_chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the bids, or the other moves, that the reader can choose from; else the next turns."""
+    """Draw the bids, or the other moves, that the reader can choose from; on another player's turn, the next turns."""
     state = board.begun
     if board.turn is None:
         _next_turns(canvas, board, state, area)
@@ -167,8 +167,8 @@ def draw_chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None
 
 
 def _ladder(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], area: Area) -> None:
-    """Draw a row for each number of dice and a column for each face. Higher numbers are further up, where the arrow for
-    more leads; the rows move along only as far as the bid in the line needs it."""
+    """Draw a row for each number of dice and a column for each face. As with the arrow keys, more dice are further up.
+    The rows scroll only as far as the bid in the line requires."""
     state = board.begun
     x, y, _, rows = area
     here = scene.typed if isinstance(scene.typed, Bid) else None
@@ -207,7 +207,7 @@ def _rung(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, quantity: 
 
 
 def _stepper(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], area: Area) -> None:
-    """Draw the bid in the line, or else the lowest one, and others beside it."""
+    """Draw the bid in the line, or else the lowest legal one, with others below it."""
     x, y, columns, _ = area
     here = scene.typed if isinstance(scene.typed, Bid) else bids[0]
     canvas.put(x, y, "Raise to" if board.state is not None and board.state.bid else "Bid", "quiet")
@@ -224,13 +224,13 @@ def _stepper(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], ar
 
 
 def _nearby(bids: Sequence[Bid], here: Bid) -> list[Bid]:
-    """Return the lowest bid on each of two other faces or numbers."""
+    """Return up to two other bids: the lowest legal one, and one more die of the same face."""
     more = Bid(here.quantity + 1, here.face)
     return [bid for bid in bids if bid not in (here, more)][:1] + [more] * (more in bids)
 
 
 def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the moves as a list, from which a digit or the arrows pick: those around the picked one, if not all fit."""
+    """List the moves, for a digit or the arrow keys to pick from. If not all fit, show those around the pick."""
     x, y, columns, rows = area
     picked = scene.picked if scene.picked is not None else -1
     told = [*_offered(board, scene)]
@@ -252,9 +252,9 @@ def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def _offered(board: Board, scene: Scene, *, in_short: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the moves in words, each with its chance if there is one.
+    """Yield the moves in words, each with its chance if it has one.
 
-    :param in_short: powers as they are typed.
+    :param in_short: give powers as they are typed.
     """
     assert board.turn is not None
     view, seating = board.turn.view, board.seating
@@ -297,7 +297,7 @@ def _asked(board: Board) -> str:
 
 
 def _next_turns(canvas: Canvas, board: Board, state: State, area: Area) -> None:
-    """Draw who is choosing, who is next, and when it is the reader's turn."""
+    """Draw who is choosing, who is next, and when it will be the reader's turn."""
     if board.me is None or not choosing(state, board.seating) or area.height < 3 or state.phase != "bidding":
         return
     x, y, columns, rows = area
@@ -331,7 +331,7 @@ def _turns(board: Board, live: Sequence[int], rows: int) -> Iterator[tuple[int, 
 
 
 def draw_verdict(canvas: Canvas, board: Board, area: Area) -> None:
-    """Draw the verdict in large letters; before it, what is going to happen.
+    """Draw the verdict in large letters or, before it, the order in which the cups go up.
 
     :param area: at least one row.
     """
@@ -345,7 +345,7 @@ def draw_verdict(canvas: Canvas, board: Board, area: Area) -> None:
             for row, text in enumerate(told[:rows]):
                 canvas.put(x + 2, y + (rows > 2) + row, cut(text, columns - 2), "quiet")
         return
-    if rows >= 7:  # with room around it
+    if rows >= 7:  # leave a margin
         y, rows = y + 1, rows - 2
     canvas.fill(x, y, columns, rows, said.tone)
     large = canvas.letters_width(said.title)
@@ -377,7 +377,7 @@ def draw_verdict(canvas: Canvas, board: Board, area: Area) -> None:
 
 
 def draw_strip(canvas: Canvas, shown: ReplayStrip | WatchStrip, area: Area) -> None:
-    """Draw the strip of a replay or of a spectator in as many rows as there are."""
+    """Draw the strip of a replay or of a spectator in the available rows."""
     if isinstance(shown, ReplayStrip):
         _replay(canvas, shown, area)
     else:

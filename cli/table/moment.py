@@ -1,6 +1,6 @@
-"""The words of a moment: sentences for an event; on the full screen the talk, the band, the keys and the title.
+"""The texts of a moment: sentences about events and, on the full screen, the talk, the band, the keys and the title.
 
-No I/O. Bids, dice, turns, counts and verdicts stand on the table, so the talk does not repeat them.
+No I/O. The table itself shows bids, dice, turns, counts and verdicts, so the talk does not repeat them.
 """
 
 from __future__ import annotations
@@ -91,20 +91,20 @@ def tell(event: Told, board: Board) -> Iterator[str]:
         case CupOpened():
             yield counted_cup(event.seat, event.shown, board.seating)
         case Happened(event=game.HandsShown() as shown):
-            if shown.unopened:  # else the verdict has the count
+            if shown.unopened:  # otherwise the verdict includes the count
                 yield initial(tally(shown))
         case Happened(event=game.Judged() as judged):
             yield verdict(judged, board.showdown.shown if board.showdown is not None else None, board.seating)
         case Happened(event=game.LeadPassed()):
-            return  # the next round says who starts it
-        case DiceRolled() if board.is_back:  # they were rolled, and told, before
+            return  # the sentence on the next round names the player who starts it
+        case DiceRolled() if board.is_back:  # rolled and reported before the reader left
             yield f"You have {hand(event.hand)}."
         case TableMoved():
             yield moved(event, has_code=bool(board.code))
         case TableOpened() if not board.join_line:
             yield "Your bots take all other seats."
         case Recognised():
-            pass  # a badge shows it
+            pass  # the lobby shows a badge
         case SeatAsked():
             yield seat_asked(event, board.players)
         case ConcedeAccepted():
@@ -123,7 +123,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
 
 
 def _before_conceding(awaited: Sequence[PlayerInfo], board: Board) -> str:
-    """Return what the awaited players must have done before the reader is out: ``back``, ``moved`` or ``answered``."""
+    """Return what the awaited players must do before the reader's concession counts: be ``back``, have ``moved`` or
+    have ``answered``."""
     if any(player in board.absent or player.fingerprint in board.away for player in awaited):
         return "back"
     if board.state is None or board.state.expects.kind is not Expect.MOVE:
@@ -136,9 +137,9 @@ def _before_conceding(awaited: Sequence[PlayerInfo], board: Board) -> str:
 
 
 def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
-    """Yield what the talk says about an event that the board has just taken.
+    """Yield the entries of the talk for an event that the board has just taken.
 
-    :param told: its sentences.
+    :param told: the sentences for the event.
     """
     happened = event.event if isinstance(event, Happened) else None
     if isinstance(event, Said):
@@ -154,14 +155,14 @@ def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
     if isinstance(happened, game.PlayerOut) and happened.reason in ("lost", "finished"):
         return
     if isinstance(event, Overdue) and not any(player.is_me for player in event.awaited):
-        yield Talk(None, "", f"Waiting for {board.seating.named(event.awaited)}.")  # the clock has the number
+        yield Talk(None, "", f"Waiting for {board.seating.named(event.awaited)}.")  # the clock shows the time
         return
     if not isinstance(event, CupOpened):
         yield from (Talk(None, "", text) for text in told)
 
 
 def round_line(played: Round, board: Board) -> str:
-    """Return a finished round in one line."""
+    """Return a one-line summary of a finished round."""
     keeps_wrong = board.ruleset is not None and board.ruleset.verdict == "right-side-discards"
     return played.line(board.seating, keeps_wrong=keeps_wrong)
 
@@ -178,10 +179,10 @@ def band(
     is_behind: bool,
     is_late: bool = False,
 ) -> Band:
-    """Return what is to be done, by whom.
+    """Return the band, which shows what has to be done and by whom.
 
-    :param typed: the line, if keys have put it there.
-    :param is_late: the reader's time is up, and the others are enough to go on.
+    :param typed: the bid in the line, or else the text that keys have put there.
+    :param is_late: the reader's time is up, and enough others remain to go on without them.
     """
     seating, state = board.seating, board.state
     if board.over is not None:
@@ -257,7 +258,7 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
     if hands[seat] is None:
         return Band(f"{so_far}{capital(seating.whose(seat))} cup stays down.", tone)
     is_last = all(cup == () or each in showdown.opened for each, cup in enumerate(hands))
-    if is_last and call is not None:  # the last cup decides only if its dice can still turn the verdict
+    if is_last and call is not None:  # the last cup matters only if its dice can still change the verdict
         is_exact, most = call.call == "exact", found + len(hands[seat] or ()) + showdown.shown.unopened
         is_last = found < call.quantity + is_exact <= most + is_exact
     lifts = f"{seating.who(seat)} lifts the cup …" if seat != seating.me else "Now your dice …"
@@ -266,7 +267,7 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
 
 
 def _call_odds(played: Round, me: int | None) -> str:
-    """Return how likely the reader's own call was, before the cups went up."""
+    """Return how likely the reader's own call was before the cups went up; empty if they did not call."""
     call = played.call
     if call is None or call.seat != me:
         return ""
@@ -288,10 +289,10 @@ def useful_keys(
     with_odds: bool,
     is_behind: bool,
 ) -> list[tuple[str, str]]:
-    """Return the keys and words that are of use now, and what they do.
+    """Return the keys and words that are useful now, with their effects: at most :data:`MOST_KEYS`, the last for help.
 
-    :param typed: the line, if keys have put it there.
-    :param moves: the moves to pick from, if there is no bid to make.
+    :param typed: the bid in the line, or else the text that keys have put there.
+    :param moves: the moves to pick from, if no bid can be made.
     """
     known = {word for word in words if word != "say" or board.may_speak}
 
@@ -359,7 +360,7 @@ def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple
 
 
 def hint(board: Board, typed: object, *, with_odds: bool) -> str:
-    """Return what stands beside the line: the bid in it in words, and how likely it is."""
+    """Return the hint beside the line: its bid in words and, if odds are shown, how likely it is."""
     if board.turn is None or not isinstance(typed, Bid):
         return ""
     said = faces(typed.quantity, typed.face)
@@ -370,7 +371,7 @@ def hint(board: Board, typed: object, *, with_odds: bool) -> str:
 
 
 def title(board: Board) -> str:
-    """Return the title of the window."""
+    """Return the title of the terminal window."""
     name = escape(board.name) or "p2pdice"
     if board.claimed is not None:
         return f"Claimed - {name}"

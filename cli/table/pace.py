@@ -1,7 +1,7 @@
-"""The pace of a table: bots bid in milliseconds, and nobody can follow four bids at once.
+"""The pace of a table. Bots bid within milliseconds, and nobody can follow four bids at once.
 
-It only concerns what is shown. The node takes and gives messages whenever they come; its events wait here until enough
-time has passed since the last one was shown. So moves of people, who take longer anyhow, are not held back at all.
+The pace only affects what is shown. The node sends and receives messages without delay; its events wait here until
+enough time has passed since the last one was shown. People move more slowly than that, so their moves do not wait.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _BEFORE: Final[dict[type, float]] = {
     game.RoundStarted: 1400,
     MatchResult: 2600,
 }
-"""Milliseconds between the last event and this one, at a person's pace. Others have none before them."""
+"""Milliseconds before an event of each type, at a person's pace. Other types have no delay."""
 _RESOLVED: Final = 1000
-"""The same for the event of a power that was on the stack."""
+"""Milliseconds before the event of a power that resolves from the stack."""
 _AFTER: Final[dict[type, float]] = {
     game.ChallengeCalled: 900,
     game.HandsShown: 700,
@@ -43,25 +43,25 @@ _AFTER: Final[dict[type, float]] = {
     game.DieGained: 350,
     game.PlayerOut: 350,
 }
-"""Milliseconds that an event is shown before the next one."""
+"""Milliseconds after an event of each type, before the next one."""
 _VERDICT: Final = 2600
-"""The same for the whole showdown, before the next round begins."""
+"""Milliseconds after a showdown, before the next round or the result."""
 _ASKED: Final = 1800
-"""The same if the reader's own question waits behind it."""
+"""Milliseconds after a showdown if a question to the reader is already waiting."""
 _BETWEEN: Final = 450
-"""Milliseconds between two cups, at most; all of them together take :data:`_ALL_CUPS` beside their motion."""
+"""Maximum milliseconds between two cups. Many players share :data:`_ALL_CUPS` instead. Animations add to both."""
 _ALL_CUPS: Final = 2400
 _LAST_CUP: Final = 900
 _OWN: Final = (game.BidMade, game.ChallengeCalled, game.Sided, game.PowerPlayed, game.Passed, game.DieLost)
-"""Events that are shown at once if they are the reader's own."""
+"""Events that are shown without delay if they are the reader's own."""
 
 
 def beats(event: NodeEvent, board: Board) -> Iterator[Told]:
-    """Yield the parts in which an event is shown, one after the other: in a showdown, each cup by itself.
+    """Yield the parts in which an event is shown: in a showdown each cup, then the event itself.
 
-    The caller's cup is the first, then they go clockwise; the bidder's is the last.
+    The caller's cup opens first, then the others clockwise, and the bidder's last.
 
-    :param board: as it is before the event.
+    :param board: its state before the event.
     """
     if isinstance(event, Happened) and isinstance(shown := event.event, game.HandsShown):
         yield from _cups(shown, board.call, board.me)
@@ -73,7 +73,7 @@ def _cups(shown: game.HandsShown, call: game.ChallengeCalled | None, me: int | N
     hidden = shown.unopened + sum(len(shown.hands[seat] or ()) for seat in seats)
     so_far = 0
     for seat in seats:
-        # Exactly the number that was bid is still open to a call of exact until the last die.
+        # A call of exact is still open if exactly the bid has been counted: another die may count.
         most = so_far + hidden
         is_decided = most < shown.quantity or so_far >= shown.quantity + (call is not None and call.call == "exact")
         cup = CupOpened(seat, shown, seat == me, seat == seats[-1], is_decided)
@@ -83,30 +83,30 @@ def _cups(shown: game.HandsShown, call: game.ChallengeCalled | None, me: int | N
 
 
 class Pace:
-    """Holds back the events of a node, so that a person can follow.
+    """Delays the events of a node so that a person can follow.
 
     :param factor: 1 is a person's pace, 2 is half as fast, 0 shows everything at once.
-    :param motion: ``full``, ``calm`` or ``none``: a showdown is one picture.
+    :param motion: ``full``, ``calm``, or ``none``, which shows a showdown as one picture.
     """
 
     def __init__(self, factor: float, motion: str = "full") -> None:
         self.longest = math.inf
-        """The most seconds that an event is held back: a player on turn must see the question in time."""
+        """Maximum delay of an event in seconds. A player must see a question in time to answer it."""
         self.factor = factor
-        """As given, until somebody changes it between two events."""
+        """The current pace. Others may change it between two events."""
         self._kind = motion
         self._shown = 0.0
-        """The time of the last event shown, by the loop's clock."""
+        """When :attr:`_last` was shown, by the loop's clock."""
         self._last: Told | None = None
-        """The last event that was shown for some time."""
+        """The last event shown that delays others or was itself delayed."""
         self._moving: dict[type, tuple[Told, float]] = {}
-        """The last event of each kind that moves, and when it was shown."""
+        """The last event of each animated type, and when it was shown."""
         self._is_skipping = False
         self._skip = asyncio.Event()
         self._queue: asyncio.Queue[tuple[float, NodeEvent] | None] = asyncio.Queue()
         self._is_holding = False
         self._questions = 0
-        """Questions to the reader that are not shown yet."""
+        """The number of questions to the reader that are not shown yet."""
 
     @property
     def is_holding(self) -> bool:
@@ -114,27 +114,27 @@ class Pace:
         return self._is_holding or not self._queue.empty()
 
     def motion(self) -> Motion:
-        """Return what moves now. In a running loop."""
+        """Return the animations in progress. Requires a running loop."""
         now = asyncio.get_running_loop().time()
         since = {kind: (beat, (now - shown) * 1000) for kind, (beat, shown) in self._moving.items()}
         return Motion(since, self.factor, self._kind)
 
     def skip(self) -> None:
-        """Show all events so far at once, but stop at the end of the round."""
+        """Show all waiting events at once, at most to the end of the round."""
         self._moving.clear()
         if self.is_holding:
             self._is_skipping = True
             self._skip.set()
 
     def hurry(self) -> None:
-        """Hold nothing back any more."""
+        """Show all events at once from now on."""
         self.factor = 0.0
         self._skip.set()
 
     async def follow(self, events: AsyncIterator[NodeEvent], board: Board) -> AsyncGenerator[Told, None]:
-        """Yield the events when it is time to show them.
+        """Yield each event when it is due to be shown.
 
-        :param board: takes each of them before it asks for the next.
+        :param board: must take each event before the next one is requested.
         """
         if not self.factor:
             async for event in events:
@@ -154,10 +154,10 @@ class Pace:
                 self._is_holding = False
                 if queue.empty():
                     self._is_skipping = False
-            await reading  # raises what it raised
+            await reading  # raises the exception of the source, if any
         finally:
             reading.cancel()
-            self._queue = asyncio.Queue()  # the same pace may follow other events next
+            self._queue = asyncio.Queue()  # this pace may follow other events next
             self._is_holding = self._is_skipping = False
             self._questions = 0
 
@@ -194,7 +194,7 @@ class Pace:
             self._shown, self._last = now, beat
 
     def _gap(self, beat: Told, me: int | None, players: int) -> float:
-        """Return the milliseconds between the last event that was shown and this one."""
+        """Return the milliseconds that must pass between the last event shown and this one."""
         told, last = _told(beat), _told(self._last)
         is_still = self._kind == "none"
         if isinstance(told, game.RoundStarted | MatchResult) and isinstance(

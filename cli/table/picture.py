@@ -1,8 +1,8 @@
-"""The picture of a table: a board and a scene as a canvas of any size. A pure function.
+"""The picture of a table: a pure function of a board, a scene and a size that returns a canvas.
 
-From the top: the title; the seats; the felt; one's own hand and, beside it, what to choose from; the talk; the band,
-which says what now; the keys; a second row for replies; the row in which the line is typed, which is left empty. There
-are five classes of size: spare rows go to the talk first, then to the felt.
+From the top: the title; the seats; the felt; the reader's hand, with the choices beside it; the talk; the band, which
+shows what has to be done; the keys; a second row for replies; an empty row, where the line is typed. There are five
+size classes. Spare rows go to the talk first, then to the felt.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from cli.table.theme import Theme
 
 _Row = tuple[str, "Choice | None"]
-"""A row of a dialog, and the choice that it names."""
+"""A row of a dialog, and the choice that it offers."""
 
 _WIDEST: Final = 64
-"""Columns of a dialog: as long as a line can be read at a glance."""
+"""Maximum columns of a dialog, so that a line can be read at a glance."""
 FOOT: Final = 4
-"""Rows of the band, of the keys, of the second row of a reply, and of the line."""
+"""Rows for the band, the keys, the second row of a reply, and the line."""
 CLASSES: Final = {"XL": (150, 46), "L": (110, 34), "M": (80, 24), "S": (60, 18), "XS": (40, 12)}
-"""The least columns and rows of each."""
+"""Minimum columns and rows of each size class."""
 _MOST_TALK: Final = 8
-"""Rows of talk below the table before the felt grows."""
+"""Rows that the talk below the table gets before the felt grows."""
 _MOST_FELT: Final = 16
 HURRY: Final = 10
-"""Seconds left to the reader from which on the turn is urgent: the clock is highlighted, and the bell may ring."""
+"""Seconds left to the reader at which the turn becomes urgent: the clock is highlighted, and the bell may ring."""
 _LEAST, _LEAST_SMALL = 5, 13
-"""Rows of the smallest table, and of one with cards of two rows."""
+"""Minimum rows of the smallest table, and of one with two-row seats."""
 _SAYS: Final = 3
-"""Rows of one thing that is said; the rest of it is cut."""
+"""Maximum rows of one chat message; the rest is cut."""
 _KEY_NAMES: Final = {"←→↑↓": "arrows", "←→": "left/right", "↑↓": "up/down", "←": "left", "→": "right"}
-"""Keys by their names, in ASCII."""
+"""Names of keys in ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Where things are. What there is no room for has no area."""
+    """The layout of a table. Whatever does not fit has no area."""
 
     size: str
     seats: Mapping[int, Area]
@@ -62,15 +62,15 @@ class _Grid:
     chooser: Area | None
     talk: Area | None
     is_aside: bool = False
-    """The talk has a column of its own."""
+    """Whether the talk has a column of its own."""
     bubble: Area | None = None
-    """Coach's words, in a lesson."""
+    """The area for Coach's words in a lesson."""
 
 
 def picture(board: Board, scene: Scene, columns: int, rows: int, theme: Theme) -> Canvas:
     """Return the picture of a table.
 
-    :param rows: of the terminal, with the one of the line.
+    :param rows: all rows of the terminal, including the one where the line is typed.
     """
     canvas = Canvas(columns, rows, theme)
     size = size_of(columns, rows)
@@ -91,7 +91,7 @@ def picture(board: Board, scene: Scene, columns: int, rows: int, theme: Theme) -
 
 
 def size_of(columns: int, rows: int) -> str:
-    """Return the class of a size: the smaller one by columns and by rows; ``tiny`` below all of them."""
+    """Return the largest size class that fits; ``tiny`` if none does."""
     return next((name for name, (wide, high) in CLASSES.items() if columns >= wide and rows >= high), "tiny")
 
 
@@ -124,7 +124,7 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
         _bubble(canvas, scene, grid.bubble)
     if grid.talk is not None:
         (_aside if grid.is_aside else _below)(canvas, board, scene, grid.talk)
-    elif scene.talk and len(scene.reply) < 2:  # its newest line has the second row of replies
+    elif scene.talk and len(scene.reply) < 2:  # the second row of replies shows the newest entry
         ((said, head, text), *more) = _said(scene.talk[-1], canvas.width - 2)
         role = "quiet" if said.seat is None else f"seat{said.seat % 10}"
         end = canvas.put(1, canvas.height - 2, head, role, bold=said.seat is not None)
@@ -132,7 +132,7 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
 
 
 def _own(canvas: Canvas, board: Board, scene: Scene, grid: _Grid, cups: Mapping[int, Cup]) -> None:
-    """Draw the reader's dice or the strip in their place, and what to choose from or the verdict."""
+    """Draw the reader's dice or a strip in their place, and beside them the choices or the verdict."""
     mine = cups.get(board.me) if board.me is not None else None
     kinds = [kind for _, kind in mine.dice] if mine is not None and mine.is_open else []
     strip, chooser = scene.strip, grid.chooser
@@ -165,7 +165,7 @@ def _grid(board: Board, size: str, area: Area) -> _Grid:
 
 
 def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
-    """Return a grid with room for all of Coach's words: beside Coach's card, or above the table."""
+    """Return a layout with room for all of Coach's words, beside Coach's card or above the table."""
     (seat, card), *_ = grid.seats.items()
     if card.height >= CARD:
         x, wide = area.x + 1, 25
@@ -181,7 +181,7 @@ def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
         grid = _small_grid(board, left)
     elif left.height >= _LEAST:
         grid = _smallest_grid(board, left)
-    else:  # the band says what is to be done, and nothing else
+    else:  # too low for anything else: the band still shows what has to be done
         hand = Area(left.x + 1, left.y + left.height - 1, left.width - 2, 1)
         felt = hand._replace(y=left.y, height=min(max(left.height - 1, 0), 2))
         grid = _Grid("XS", {}, felt, False, hand, None, None)
@@ -189,7 +189,7 @@ def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
 
 
 def _words(scene: Scene, columns: int) -> list[str]:
-    """Return Coach's words in rows, each behind a bar."""
+    """Return Coach's words, wrapped to fit behind a bar."""
     return wrap(scene.coach, columns - 3)
 
 
@@ -202,7 +202,7 @@ def _bubble(canvas: Canvas, scene: Scene, area: Area) -> None:
 
 
 def _wide_grid(board: Board, size: str, area: Area) -> _Grid:
-    """Cards stand around the felt, and the talk beside the table."""
+    """Place cards around the felt, and the talk beside the table."""
     table, card, own = (116, 26, 9) if size == "XL" else (82, 18, 5)
     panel = min(46 if size == "XL" else 34, area.width - table - 4)
     x = max((area.width - table - panel - 3) // 2, 1) if size == "XL" else 1
@@ -225,7 +225,7 @@ def _wide_grid(board: Board, size: str, area: Area) -> _Grid:
 
 
 def _around(seated: Sequence[int], area: Area, card: int, size: str) -> Iterator[tuple[int, Area]]:
-    """Yield the places to the left, above and to the right of the felt, in the order of play."""
+    """Yield an area for each seat: in the order of play, up the left side, along the top, and down the right."""
     side = 0 if len(seated) < 2 else 1 if len(seated) < 6 else 2
     left, top, right = seated[:side], seated[side : len(seated) - side], seated[len(seated) - side :]
     step = min(6, (area.height - 8) // 2)
@@ -241,7 +241,7 @@ def _around(seated: Sequence[int], area: Area, card: int, size: str) -> Iterator
 
 
 def _middle_grid(board: Board, area: Area) -> _Grid:
-    """Cards stand side by side above the felt; if there are many, in two rows without cups."""
+    """Place cards side by side above the felt; many players get two rows without cups."""
     seated = others(board)
     is_crowd = len(seated) > 5
     spare = area.height - 19
@@ -265,12 +265,12 @@ def _middle_grid(board: Board, area: Area) -> _Grid:
 
 
 def _under(area: Area, y: int, end: int) -> Area | None:
-    """Return the rows of a rule and of the talk, if there is one for it."""
+    """Return the rows for a rule and the talk below it; None if they do not fit."""
     return Area(area.x, y, area.width, end - y) if end - y >= 2 else None
 
 
 def _in_rows(seated: Sequence[int], area: Area, height: int, pitch: int) -> dict[int, Area]:
-    """Return places side by side, five in a row at most."""
+    """Return places side by side, at most five in a row."""
     across = min(len(seated), 5)
     if not across:
         return {}
@@ -286,7 +286,7 @@ def _in_rows(seated: Sequence[int], area: Area, height: int, pitch: int) -> dict
 
 
 def _small_grid(board: Board, area: Area) -> _Grid:
-    """Plates stand above the felt, each with the last bid below it."""
+    """Place plates above the felt, each with the player's last bid below it."""
     seated = others(board)
     spare = area.height - 13
     places = _in_rows(seated, area, 2, 2)
@@ -299,7 +299,7 @@ def _small_grid(board: Board, area: Area) -> _Grid:
 
 
 def _smallest_grid(board: Board, area: Area) -> _Grid:
-    """All is in words, and one's own dice are tiles."""
+    """Show everything in words, and the reader's dice as tiles."""
     seated = others(board)
     across = max(min(len(seated), area.width // 13), 1)
     lines = -(-len(seated) // across)
@@ -318,7 +318,7 @@ def _smallest_grid(board: Board, area: Area) -> _Grid:
 
 
 def _tiny(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw what there must be: the bid, the reader's dice, how many the others have; then the talk."""
+    """Draw the bid, the reader's dice, and how many dice the others have; then Coach's words or the talk."""
     state = board.begun
     y, end = 0, area.y + area.height
     felt = Area(0, y, canvas.width, 1 if end < 6 else 2)
@@ -392,7 +392,7 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
 
 
 def _below(canvas: Canvas, _board: Board, scene: Scene, area: Area) -> None:
-    """Draw the talk below the table, with a rule; or beside the reader's dice, without."""
+    """Draw the talk: below the table with a rule, or beside the reader's dice without one."""
     (talk if area.x else _ruled)(canvas, scene, area)
 
 
@@ -408,7 +408,7 @@ def _ruled(canvas: Canvas, scene: Scene, area: Area) -> None:
 
 
 def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the bids of the round and the talk, in a column beside the table."""
+    """Draw the bids of the round, then the talk, in a column beside the table."""
     x, y, columns, height = area
     for row in range(1, y + height):
         canvas.put(x - 2, row, "│", "faint")
@@ -424,7 +424,7 @@ def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
-    """Draw the end of the talk."""
+    """Draw the latest talk that fits."""
     told: list[tuple[Talk, str, str]] = []
     for said in reversed(scene.talk):
         told[:0] = _said(said, area.width)
@@ -438,7 +438,7 @@ def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
 
 
 def _said(said: Talk, columns: int) -> list[tuple[Talk, str, str]]:
-    """Return the rows of one thing that was said, each with what stands before it."""
+    """Return the rows of one entry in the talk, each with its prefix."""
     head = "· " if said.seat is None else f"{cut(said.name, max(columns // 2, 1))}: "
     indent = width(head)
     told = [row for line in said.text.split("\n") for row in broken(line, max(columns - indent, 8))]
@@ -475,7 +475,7 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
 
 
 def _whole(said: str, columns: int) -> str:
-    """Return as many of the first sentences as have room; of a longer one, as much as has."""
+    """Return as many of the first sentences as fit, or the beginning of the first one."""
     start = said if width(said) <= columns else said[: len(cut(said, columns - 1))].rpartition(". ")[0]
     return said if start == said else f"{start}. …" if start else cut(said, columns)
 
@@ -493,7 +493,7 @@ def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
     for place, (name, text) in enumerate(bar):
         is_last = place == len(bar) - 1
         if is_last and way and x + width(name + text) > canvas.width:
-            text = ""  # the way to all other keys always has room
+            text = ""  # help leads to all other keys, so its key always fits
         if x + width(name + text) + (0 if is_last else way) <= canvas.width:
             x = canvas.put(canvas.put(x, y, name, on="" if is_plain else "key", bold=True), y, text) + 2
 
@@ -502,7 +502,7 @@ def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
 
 
 def draw_dialog(canvas: Canvas, dialog: Dialog, area: Area) -> None:
-    """Draw a dialog in the middle of an area. Where it is short, notes and then lines are left out."""
+    """Draw a dialog in the middle of an area. If there are too few rows, omit notes first, then lines."""
     x, y, columns, height = area
     inner = min(_WIDEST, columns - 2) - 4
     shown = _dialog_rows(dialog, inner, height - 2)
@@ -538,17 +538,17 @@ def _dialog_rows(dialog: Dialog, inner: int, height: int) -> list[_Row]:
 
 
 def page_size(columns: int, lines: int) -> tuple[int, int]:
-    """Return the columns and lines of the text on a page, on a terminal of this size."""
+    """Return the columns and lines of a page's text, on a terminal of this size."""
     return columns - 2, max(lines - 5, 1)
 
 
 def page_rows(page: TextPage, columns: int) -> list[str]:
-    """Return the lines of a page as they are broken on a screen of so many columns."""
+    """Return the lines of a page, wrapped for a screen of this width."""
     return [row for text in page.lines for row in broken(text, columns - 2)]
 
 
 def draw_page(canvas: Canvas, page: TextPage) -> None:
-    """Draw a page on all of a canvas but its last four rows: the band, two for keys, and the line."""
+    """Draw a page over the whole canvas except its last four rows: the band, two for keys, and the line."""
     _, room = page_size(canvas.width, canvas.height)
     told = page_rows(page, canvas.width)
     canvas.fill(0, 0, canvas.width, canvas.height - FOOT, "")

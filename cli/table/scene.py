@@ -1,6 +1,6 @@
-"""A scene: all that a picture shows besides the board. Pure data; the screen makes a new one for each frame.
+"""A scene: everything that a picture shows besides the board. Pure data; the screen makes a new one for each frame.
 
-Times are milliseconds. A picture is a function of the board, the scene and the size, so it never looks at a clock.
+Animations are timed in milliseconds. A picture depends only on the board, the scene and the size, never on a clock.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from p2pdice.moves import Move
 
 ROLL: Final = (70,) * 6
-"""One's own roll: six faces that are not the dice, then the dice."""
+"""The reader's own roll: six stages with other faces, then the dice."""
 BID: Final = (60, 60)
-"""A bid: its number runs in two steps, then it stands."""
+"""A bid: its number counts up in two stages, then stands."""
 TURN: Final = (150, 150)
-"""One's own turn: the band is inverted in stage 0, plain in stage 1 and afterwards."""
+"""The reader's turn: the band is inverted in stage 0, and plain from stage 1 on."""
 OWN: Final = (250,)
-"""Before one's own dice are counted."""
+"""The pause before the reader's own dice are counted."""
 LIFT: Final = (90, 260)
-"""A cup: half up, then up with its dice, none of them counted."""
+"""A cup: half up, then up with its dice, but none of them counted."""
 HIT: Final = 110
-"""Each die that counts turns gold, one after the other."""
+"""The stage in which one die that counts turns gold."""
 LAST_HIT: Final = 600
-"""The same under the last cup."""
+"""The same stage under the last cup."""
 
 
 def spans(beat: Told) -> tuple[float, ...]:
-    """Return how long each stage of an event's motion lasts; nothing if it stands still.
+    """Return the duration of each stage of an event's animation; nothing for an event that is not animated.
 
-    The stages of a cup are :data:`LIFT` (:data:`OWN` for one's own dice) and then one for each die that counts, so in
-    stage ``len(LIFT) + n`` its first ``n`` dice that count are gold, and afterwards all of them.
+    The stages of a cup are :data:`LIFT` (:data:`OWN` for the reader's cup) and then one for each die that counts. In
+    stage ``len(LIFT) + n`` the first ``n`` of these are gold. A cup that cannot change the verdict is twice as fast.
     """
     told = beat.event if isinstance(beat, Happened) else beat
     match told:
@@ -56,19 +56,19 @@ def spans(beat: Told) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """What moves in a picture, and how far it has come."""
+    """The animations of a picture, and how far they have come."""
 
     since: Mapping[type, tuple[Told, float]] = field(default_factory=dict)
-    """The last event of each kind (the kind of a game's event for :class:`Happened`), and its age."""
+    """The last event of each type (for :class:`Happened`, of the game's event), and its age."""
     factor: float = 1.0
-    """The pace: all spans are multiplied by it. 0 shows end states."""
+    """The pace, by which all durations are multiplied; 0 shows only final states."""
     kind: str = "full"
-    """``full``, ``calm`` (whole stages at the same pace) or ``none``."""
+    """``full``, ``calm`` (no animations, but the same pace) or ``none``."""
 
     def stage(self, kind: type) -> int:
-        """Return the stage that the last event of a kind is in: the number of its spans that are over.
+        """Return the current stage of the last event of a type: the number of its stages that are over.
 
-        It is a large number if there was no such event, or nothing moves.
+        It is 1000 if there was no such event, its animation is over, or nothing is animated.
         """
         beat, age = self.since.get(kind, (None, inf))
         if beat is None or self.kind != "full" or not self.factor:
@@ -81,40 +81,40 @@ class Motion:
 
     @property
     def moves(self) -> bool:
-        """Whether a later picture looks different without another event."""
+        """Whether the picture will change without another event."""
         return any(self.stage(kind) < 1000 for kind in self.since)
 
 
 REPLY_ROWS: Final = 2
-"""An answer of more rows gets a page."""
+"""Maximum rows of a reply in place of the keys; a longer one gets a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One thing that was said, or that happened beside the game."""
+    """One chat message, or one event beside the game."""
 
     seat: int | None
-    """The speaker's seat; in the lobby the place at the table. None for an event, which is quiet and begins with ·."""
+    """The speaker's seat, or place at the table in the lobby; None for an event, drawn quietly after a ·."""
     name: str
     """Safe to print; empty for an event."""
     text: str
-    """Safe to print. It can have several lines."""
+    """Safe to print; it may have several lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The row that says what now."""
+    """The row that shows what has to be done now, and by whom."""
 
     text: str = ""
     tone: str = "quiet"
-    """``seat0`` … ``seat9`` (the player on turn), ``right``, ``wrong``, ``waiting`` or ``quiet``."""
+    """``seat0`` … ``seat9`` (whose turn it is), ``right``, ``wrong``, ``waiting`` or ``quiet``."""
     right: str = ""
-    """At the right end, before the clock."""
+    """A text at the right end, before the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """The progress of a step: signatures given, and signatures needed."""
+    """The progress of a step: signatures received, and signatures needed."""
 
     label: str
     done: int
@@ -123,15 +123,15 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An entry of a dialog."""
+    """One choice in a dialog."""
 
     key: str
-    """The letter that chooses it at once."""
+    """The letter that chooses it directly."""
     text: str
     note: str = ""
-    """A consequence, on a line of its own."""
+    """A consequence, shown on a line of its own."""
     line: str | None = None
-    """What choosing it types; None if it only closes the dialog."""
+    """The line that is typed by choosing it; None if it only closes the dialog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,91 +143,91 @@ class Dialog:
     choices: Sequence[Choice]
     picked: int = 0
     tone: str = "text"
-    """The role of its frame."""
+    """The role of its frame and title."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPage:
-    """A text that covers the table, but for the band, the keys and the line."""
+    """A text that covers the table, except the band, the keys and the line."""
 
     title: str
     lines: Sequence[str]
     """Not yet wrapped."""
     at: int = 0
-    """Lines, once wrapped, that are scrolled past."""
+    """The number of wrapped lines that are scrolled past."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayStrip:
-    """A replay's place."""
+    """The current place in a replay."""
 
     round: int
     """0 before the first roll."""
     lost: Sequence[int | None]
-    """The seat that lost dice in each round; None for nobody, or several."""
+    """The seat that lost dice in each round; None if nobody did, or several seats."""
     step: int
-    """In this round, from 1."""
+    """The number of the scene in this round, from 1."""
     steps: int
-    """Of this round; 0 if it is not known."""
+    """The number of scenes in this round; 0 if unknown."""
     eyes: str
-    """Whose dice are seen: ``all dice``, ``Ada's dice``."""
+    """Whose dice are shown: ``all dice``, ``Ada's dice``."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchStrip:
-    """What a spectator's program has checked."""
+    """What a spectator's program has verified."""
 
     steps: int
     signatures: int
     """0 if they are not counted."""
     fact: str = ""
-    """What is going on, in a demo; empty for what a spectator sees."""
+    """A fact about the match, in a demo; if empty, a note on what spectators see is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One moment of a table for one person, besides the board."""
+    """One moment of a table as one person sees it, without the board."""
 
     typed: Move | None = None
-    """The move that the line means, legal or not."""
+    """The move that the line means, whether or not it is legal."""
     with_odds: bool = True
-    """Chances are shown. If not, the ladder has ○ and there is no gauge of odds."""
+    """Whether chances are shown. If not, the ladder shows ○, and there is no gauge of the odds."""
     steps: int = 0
-    """Steps of the match that are signed."""
+    """The number of signed steps in the match."""
     seconds: int | None = None
-    """Left to the awaited player; None if no clock is shown."""
+    """Seconds left to the awaited player; None if no clock is shown."""
     is_pressing: bool = False
-    """When no time is left, the others go on without them."""
+    """Whether the others can go on without the awaited player when no time is left."""
     gauge: Gauge | None = None
     talk: Sequence[Talk] = ()
-    """The last one at the end."""
+    """The latest entry is the last."""
     reply: Sequence[str] = ()
-    """One or two rows that take the place of the keys, as wide as the screen; no longer text gets here."""
+    """One or two rows, cut to the width of the screen, that replace the keys."""
     band: Band = field(default_factory=Band)
     keys: Sequence[tuple[str, str]] = ()
-    """At most eight: the key or the word to type, and what it does (empty for a word that says it)."""
+    """At most eight keys or words to type, each with its effect (empty for a word that explains itself)."""
     motion: Motion = field(default_factory=Motion)
     dialog: Dialog | None = None
     page: TextPage | None = None
     away: Mapping[str, int] = field(default_factory=dict)
-    """Fingerprints of players who do not answer, and for how many seconds."""
+    """For how many seconds players have not answered, by fingerprint."""
     given: frozenset[str] = frozenset()
-    """Fingerprints of players whose message in the open step is here."""
+    """Fingerprints of players whose message for the open step has arrived."""
     coach: str = ""
-    """In a lesson: Coach's words, which are shown in full."""
+    """Coach's words in a lesson, which are shown in full."""
     lesson: str = ""
-    """In a lesson: how far it is, for the title."""
+    """The progress of a lesson, for the title."""
     watchers: Sequence[str] = ()
     """Names of spectators, safe to print."""
     picked: int | None = None
-    """The player in the lobby, or the entry of a list of moves, that arrows have reached."""
+    """The place of the player in the lobby, or of the move in :attr:`moves`, that the arrow keys have reached."""
     moves: Sequence[str] = ()
     """The legal moves as they are typed, if no bid is among them: a list to pick from."""
     score: str = ""
-    """The score of the evening; empty before its second match."""
+    """The score of the evening; empty until its second match is over."""
     minutes: int = 0
-    """That the match took, once it is over; 0 if that is not known."""
+    """How long the match took, once it is over; 0 if unknown."""
     verdict: str = ""
-    """Of the judgement on the file of a replay: ``fair``, ``misconduct`` …; empty elsewhere. No text of the file."""
+    """The verdict on a replay's file: ``fair``, ``misconduct`` …; empty elsewhere. Never text from the file."""
     strip: ReplayStrip | WatchStrip | None = None
     """None for a player."""

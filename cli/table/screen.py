@@ -1,8 +1,7 @@
-"""The full screen: a picture of the table, painted again whenever it changes, with a line to type below. Made with
-prompt_toolkit.
+"""The full screen, made with prompt_toolkit: a picture of the table, repainted when it changes, above an input line.
 
-Keys type lines, and a table gets nothing but lines. While the terminal takes no output, nothing is painted, and the
-table does not wait.
+Keys only type lines, so a table receives nothing but lines. While the terminal takes no output, nothing is painted, but
+the table does not wait.
 """
 
 from __future__ import annotations
@@ -69,15 +68,15 @@ if TYPE_CHECKING:
     from protocol.events import PlayerInfo
 
 _TALK: Final = 1000
-"""Entries that are kept for looking back."""
+"""Entries of talk that are kept for looking back."""
 _FRAME: Final = 0.05
-"""Seconds between two pictures while something moves."""
+"""Seconds between two frames of an animation."""
 _TICK: Final = 1.0
-"""Seconds between two looks at the clock and the signatures, which change without an event."""
+"""Seconds between checks of the clock and the signatures, which change without an event."""
 _MOMENT: Final = 1.0
-"""Seconds of a turn before its clock is shown."""
+"""Seconds of a turn before its clock appears."""
 _ESCAPE: Final = 0.05
-"""Seconds within which the rest of a key follows its escape character."""
+"""Time limit in seconds for the rest of a key's sequence after its escape character."""
 _DEPTHS: Final = {
     "24": ColorDepth.DEPTH_24_BIT,
     "256": ColorDepth.DEPTH_8_BIT,
@@ -87,18 +86,18 @@ _DEPTHS: Final = {
 _SAVE_TITLE: Final = "\x1b[22;2t"
 _RESTORE_TITLE: Final = "\x1b[23;2t"
 _ON_NEWCOMERS: Final = ("seat", "watch", "refuse")
-"""Words about somebody who asks for a seat, if anybody does; else about the player picked in the lobby."""
+"""Words about a player who asks for a seat, if there is one; otherwise about the player picked in the lobby."""
 _ON_PEOPLE: Final = ("trust", "remove", "mute", *_ON_NEWCOMERS)
-"""Words about the player whom arrows have picked in the lobby."""
+"""Words about the player picked in the lobby with the arrow keys."""
 _HINT: Final = 32
-"""The column of the hint beside a short line."""
+"""The column where the hint begins beside a short line."""
 _terminal_answers: Final = LateAnswers()
-"""Answers of the terminal, which is asked about its colors before there is a screen."""
+"""Removes late answers to the query for the terminal's background, which is sent before there is a screen."""
 
 
 @cache
 def _asked_ground() -> tuple[Ground, list[KeyPress]]:
-    """Return the ground of this process's terminal, which is asked once, and the keys that were pressed meanwhile."""
+    """Query the terminal's background once per process; return it and the keys that were pressed meanwhile."""
     ground, typed = ask_ground(unguarded(sys.stdout))
     keys: list[KeyPress] = []
     _terminal_answers.without(typed, Vt100Parser(keys.append).feed)
@@ -106,9 +105,9 @@ def _asked_ground() -> tuple[Ground, list[KeyPress]]:
 
 
 class Screen:
-    """A table on the whole terminal. Used in an ``async with`` statement: the terminal is put back in order after it.
+    """A table on the whole terminal: an asynchronous context manager that restores the terminal on exit.
 
-    :param writer: takes the output; None on Windows, where prompt_toolkit writes itself.
+    :param writer: takes the output; None on Windows, where prompt_toolkit writes to the console itself.
     :param bell: ``off``, ``turn`` or ``all``.
     :param color: the setting: a background, ``auto``, or ``none``.
     """
@@ -127,28 +126,28 @@ class Screen:
         self._style = self._theme.style()
         self._talk: deque[Talk] = deque(maxlen=_TALK)
         self._with_odds: bool | None = None
-        """As the reader wants it; None as the table has it."""
+        """The reader's choice; None for the table's default."""
         self._page: TextPage | None = None
         self._picked = 0
-        """The choice of the dialog that arrows have reached."""
+        """The place of the dialog's choice that the arrow keys have selected."""
         self._person: PlayerInfo | None = None
-        """The player in the lobby whom arrows have picked. They may have left since."""
+        """The player picked in the lobby with the arrow keys. They may have left since."""
         self._dialog: Dialog | None = None
         self._replies: list[str] | None = None
-        """The replies to the last line so far, while the table obeys it."""
+        """The replies to the last line so far, while the table obeys it; None at other times."""
         self._reply_rows: tuple[str, ...] = ()
-        """The rows that show the last reply, until the next key, or until it is another player's turn."""
+        """The rows of the last reply, shown until the next key or the next turn."""
         self._reply_turn: object = None
-        """Whose turn it was when the reply was given."""
+        """The turn in which the reply was given."""
         self._asked = ""
         self._is_leaving = False
-        """The last key was Ctrl-C."""
+        """Whether the last key was Ctrl-C."""
         self._was_leaving = False
         self._title = ""
         self._is_urgent = False
-        """At most :data:`HURRY` seconds were left to the reader at the last look."""
+        """Whether at most :data:`HURRY` seconds were left to the reader at the last check."""
         self._expired: object = None
-        """The question to the reader whose time has run out, at a table that can go on without them."""
+        """The question that the reader did not answer in time, at a table that can go on without them."""
         self._woken = asyncio.Event()
         self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self._keys = self._bindings()
@@ -178,12 +177,12 @@ class Screen:
         self._ticking.cancel()
         if not self._running.done():
             self._app.exit()
-        with suppress(Exception):  # the reader has seen it raised
+        with suppress(Exception):  # read() has already raised it
             await self._running
         self._stack.close()
         columns = self._output.get_size().columns
         text = "".join(f"{wrapped(words, columns)}\n" for words in self._owner.last_words)
-        self._output.write_raw(harmless(text).replace("\n", "\r\n"))  # on the terminal itself, where they stay
+        self._output.write_raw(harmless(text).replace("\n", "\r\n"))  # on the normal screen, where they stay
         self._output.flush()
         if self._writer is not None:
             await self._writer.drain(DRAIN_LIMIT)
@@ -208,7 +207,7 @@ class Screen:
             self._output.flush()
 
     async def _tick(self) -> None:
-        """Paint again while something moves, else when the clock or the signatures have changed."""
+        """Repaint continuously during animations; otherwise when the clock or the signatures change."""
         shown: object = None
         while True:
             if self._table.pace.motion().moves:
@@ -228,7 +227,7 @@ class Screen:
                 self._warn()
 
     def _warn(self) -> None:
-        """Ring when little time is left to the reader, and remember when none is."""
+        """Ring when the reader has little time left, and record that none is left."""
         seconds = self._seconds()
         is_urgent = self._table.board.turn is not None and seconds is not None and seconds <= HURRY
         if is_urgent and not self._is_urgent:
@@ -259,7 +258,7 @@ class Screen:
             self._replies.append(text)
 
     def remind(self, status: str) -> None:
-        """The status is always in sight."""
+        """Do nothing: the status is always in sight."""
 
     def refresh(self) -> None:
         self._woken.set()
@@ -281,7 +280,7 @@ class Screen:
         return page_size(size.columns, size.rows)
 
     def _show_replies(self) -> None:
-        """Show the replies in place of the keys; on a page if they are too long for that."""
+        """Show the replies in place of the keys, or on a page if they are too long."""
         given, self._replies = self._replies, None
         if not given:
             return
@@ -304,7 +303,7 @@ class Screen:
         prompt = FormattedTextControl(lambda: [("bold", self._prompt())])
         control = BufferControl(self._line.buffer, input_processors=[AppendAutoSuggestion("class:quiet")])
         line = Window(control, height=1)
-        # A prompt that is a part of the line would be scrolled out of sight with its beginning, and stay there.
+        # A prompt inside this window would scroll out of sight with the start of a long line, and not come back.
         hint = FormattedTextControl(lambda: [("class:quiet", self._hint())])
         foot = VSplit(
             [
@@ -338,7 +337,7 @@ class Screen:
         return moment.hint(self._table.board, self._line.meant(), with_odds=self.with_odds)
 
     def _hint_width(self) -> int:
-        """Return the columns of the hint: the rest of the row from a fixed column on, or as many as it needs."""
+        """Return the columns for the hint: the row from :data:`_HINT` on, or just its width; 0 if it does not fit."""
         columns, hint = self._output.get_size().columns, width(self._hint())
         room = columns - width(self._prompt()) - width(self._line.buffer.text) - 3
         if not hint or hint > room:
@@ -353,11 +352,11 @@ class Screen:
         if title != self._title and has_title():
             self._title = title
             self._output.set_title(harmless(title))
-        # Its last row is empty, and the window does not show it: there the line is typed.
+        # The window omits the picture's last row, which is empty: the line is typed there.
         return picture(board, self._scene(size.columns), size.columns, size.rows, self._theme).fragments()
 
     def _turn(self) -> tuple[int, bool]:
-        """Return whose turn it is, and whether the reader is asked."""
+        """Return whose turn it is, and whether the reader is asked for a move."""
         board = self._table.board
         return (NOBODY if board.state is None else board.state.turn), board.turn is not None
 
@@ -389,7 +388,7 @@ class Screen:
             is_named = not strip.round or table.latest.startswith(f"{number}.")
             band = Band(table.latest if is_named else f"{number}: {table.latest}", tone, strip.eyes)
         if dialog is not None:
-            if dialog.tone != "warn" or not board.match:  # else it says for whom the match waits
+            if dialog.tone != "warn" or not board.match:  # otherwise the band names those that the match waits for
                 band = replace(band, text=dialog.title, tone="waiting" if dialog.tone == "warn" else band.tone)
             keys = [*((each.key, each.text[:1].lower() + each.text[1:]) for each in dialog.choices), ("Esc", "close")]
         elif table.asked:
@@ -435,7 +434,7 @@ class Screen:
         return wanted and bool(self._table.board.odds)
 
     def _shown_dialog(self) -> Dialog | None:
-        """Return the dialog to show: none while somebody types, so that no letter answers by mistake."""
+        """Return the dialog to show. While somebody types there is none, so no letter can choose by mistake."""
         dialog = self._table.dialog() if self._page is None and self._line.is_untyped else None
         if dialog is None:
             self._dialog = None
@@ -456,11 +455,11 @@ class Screen:
         return board.players.index(self._person)
 
     def _others(self) -> list[PlayerInfo]:
-        """Return the players of the lobby from whom arrows pick."""
+        """Return the players in the lobby that the arrow keys can pick."""
         return [player for player in self._table.board.players if not player.is_me] if self._is_lobby() else []
 
     def _gauge(self) -> Gauge | None:
-        """Return how much of an exchange between programs is done. A person's decision has no gauge."""
+        """Return the progress of an exchange between programs; None while a person decides."""
         progress = self._table.progress()
         if progress is None or progress.stage is Stage.CHOOSE or not progress.awaited:
             return None
@@ -468,7 +467,7 @@ class Screen:
         return Gauge(progress.stage.value, done, done + len(progress.awaited))
 
     def _seconds(self) -> int | None:
-        """Return the seconds left to the awaited player, unless it is too early to show them."""
+        """Return the seconds left to the awaited player; None if no clock should be shown yet."""
         clock = self._table.clock()
         if clock is None or self._table.pace.is_holding or clock.allowed - clock.seconds < _MOMENT:
             return None
@@ -477,7 +476,7 @@ class Screen:
     # Keys
 
     def _pressed(self, _sender: object) -> None:
-        """Take away a reply, and show the rest of a showdown at once, whatever key was pressed."""
+        """On any key, clear the reply and show the rest of a showdown at once."""
         self._reply_rows = ()
         self._was_leaving, self._is_leaving = self._is_leaving, False
         if self._table.board.call is not None and self._table.is_behind:
@@ -513,7 +512,7 @@ class Screen:
         self._page = replace(self._page, at=at)
 
     def _page_keys(self, page: TextPage) -> Iterator[tuple[str, str]]:
-        """Yield the key that turns the page: on the last one, back."""
+        """Yield the key that turns the page forward or, on the last page, back."""
         columns, room = self.page_size
         if page.at + room < len(page_rows(page, columns + 2)):
             yield "PgDn", "next page"
@@ -614,7 +613,7 @@ class Screen:
             @add(key, filter=is_open, eager=key == Keys.Escape)
             def _(event: KeyPressEvent) -> None:
                 self._page = None
-                if event.data.isalnum() and self._shown_dialog() is None:  # it begins what is typed next
+                if event.data.isalnum() and self._shown_dialog() is None:  # it begins the next line
                     event.app.key_processor.feed(event.key_sequence[0], first=True)
 
         @add(Keys.Any, filter=is_asking)
@@ -644,7 +643,7 @@ class Screen:
 
 
 def _drop_late_answers(app: Application[None]) -> None:
-    """Keep the answer of a slow terminal to the question for its background out of the line."""
+    """Keep a slow terminal's answer about its background out of the line being typed."""
     parser = getattr(app.input, "vt100_parser", None)
     if isinstance(parser, Vt100Parser):
         feed, flush = parser.feed, parser.flush
@@ -658,7 +657,7 @@ def _drop_late_answers(app: Application[None]) -> None:
 
 
 class PatientApplication(Application[None]):
-    """An application that paints nothing while its terminal takes no output, and everything as soon as it does."""
+    """An application that stops painting while its terminal takes no output, and then paints everything at once."""
 
     def __init__(self, writer: Writer | None, **options: object) -> None:
         self._writer = writer

@@ -1,4 +1,4 @@
-"""The way to show a table: on the full screen or in lines, at a pace, with a bell or without."""
+"""How to show a table: on the full screen or in lines, at which pace, and whether with a bell."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ class Ui(StrEnum):
 
 
 class Showing(NamedTuple):
-    """How one table is shown."""
+    """How to show one table."""
 
     ui: Ui = Ui.LINE
     pace: float = 0.0
     """1 is a person's pace, 2 half as fast, 0 shows everything at once."""
     bell: str = "off"
-    """``off``, ``turn`` (it is one's turn) or ``all``."""
+    """``off``, ``turn`` (only for the player's own turn) or ``all``."""
     color: str = "auto"
-    """The background on which colours must be readable: ``dark``, ``light``, ``auto`` (both); ``none``: no colours."""
+    """The background on which colours must be legible: ``dark``, ``light`` or ``auto`` (both); ``none`` for no
+    colours."""
     motion: str = "full"
-    """``full``, ``calm`` (whole pictures) or ``none``: a showdown is one picture."""
+    """``full``, ``calm`` (no animations) or ``none``, which shows a showdown as one picture."""
     qr: bool = False
-    """The join line of an own table is also drawn as a QR code."""
+    """Whether the join line of the player's own table is also drawn as a QR code."""
 
 
 def _pace(value: float | None) -> float | None:
@@ -64,9 +65,9 @@ BellOption = Annotated[
 
 
 def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | None) -> Showing:
-    """Return the way to show a table: by the options, else by the settings, as far as this process can.
+    """Return how to show a table: as the options say, or else the settings, within the abilities of this process.
 
-    Through pipes nobody needs time to follow, so everything is shown at once.
+    Through pipes there is nobody to follow, so the default pace is 0.
 
     :raises Failure: if the settings cannot be read.
     """

@@ -1,8 +1,8 @@
-"""Ctrl-Z: a program that has the whole terminal can be left for the shell, and goes on with its screen as it was.
+"""Ctrl-Z: a program on the full screen can be suspended for the shell, and later continues with its screen restored.
 
-The system stops a program by SIGTSTP, and lets it go on by SIGCONT. A program that has changed the terminal puts it
-back in order before it stops. Where SIGTSTP is ignored, nobody could let the program go on, and it stays ignored.
-Windows has neither signal, and nothing here does anything there.
+SIGTSTP stops a program, and SIGCONT continues it. A program that has changed the terminal restores it before it stops.
+If SIGTSTP is ignored, no shell could continue the program, so the signal stays ignored. Windows has neither signal;
+this module does nothing there.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _HIDE_CURSOR: Final = "\x1b[?25l"
 
 
 def ask_to_stop() -> None:
-    """Ask all programs in the foreground of this terminal to stop, as the terminal itself does where it edits lines."""
+    """Ask all programs of this process group to stop, as the terminal does for Ctrl-Z in line mode."""
     if sys.platform != "win32":
         os.kill(0, signal.SIGTSTP)
 
 
 @contextmanager
 def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
-    """Let an application on the full screen be stopped and go on. In a running loop, around all of its run.
+    """Let an application on the full screen be stopped and continued. Enter it in a running loop, around the whole run.
 
-    :param writer: takes the output of the application.
+    :param writer: takes the output of the application; drained before a stop.
     """
     if sys.platform == "win32":
         yield
@@ -49,7 +49,7 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
 
     loop = asyncio.get_running_loop()
     stopping: set[asyncio.Task[None]] = set()
-    """At most one: to be asked twice is to be asked once."""
+    """At most one task: requests are ignored while one is pending."""
 
     async def stop() -> None:
         async with in_terminal():
@@ -64,8 +64,8 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
             task.add_done_callback(stopping.discard)
 
     def continued() -> None:
-        # SIGSTOP leaves no time to put the terminal in order, and a shell may have set it to what suits a shell. The
-        # application itself restores at its end what it found at its start: nothing is to be restored here.
+        # After SIGSTOP, which allows no cleanup, a shell may have changed the terminal. The application will restore
+        # the settings that it found at its start, so the context manager entered here is never left.
         if not stopping:
             app.input.raw_mode().__enter__()
             app.renderer.reset(leave_alternate_screen=True)
@@ -81,7 +81,7 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
 
 @contextmanager
 def noticing(continued: Callable[[], None]) -> Iterator[None]:
-    """Call ``continued`` in the running loop whenever this process goes on after a stop."""
+    """Call ``continued`` in the running loop each time this process continues after a stop."""
     if sys.platform == "win32":
         yield
         return
@@ -97,29 +97,30 @@ def noticing(continued: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def hiding_cursor(stream: TextIO) -> Iterator[None]:
-    """Let a program be stopped that hides the cursor of its terminal: the shell gets it back meanwhile.
+    """Show the cursor while a program that hides it is stopped.
 
-    To be entered before the cursor is hidden, and left after it is shown again.
+    Enter this before hiding the cursor, and leave it after showing the cursor again.
     """
     try:
         with leaving(stream, _SHOW_CURSOR, _HIDE_CURSOR):
             yield
     finally:
-        if sys.platform != "win32":  # it may just have been stopped, and have hidden the cursor once more
+        if sys.platform != "win32":  # a stop may just have ended by hiding the cursor once more
             os.write(stream.fileno(), _SHOW_CURSOR.encode())
 
 
 @contextmanager
 def leaving(stream: TextIO, leave: str, enter: str) -> Iterator[None]:
-    """Let a program be stopped that has changed its terminal by a few codes, and reads no keys.
+    """Restore the terminal while a program that has changed it by a few codes is stopped. The program must read no
+    keys.
 
     :param stream: the terminal.
     :param leave: written before the program stops.
-    :param enter: written when it goes on.
+    :param enter: written when it continues.
     """
 
     def asked(*_: object) -> None:
-        # Whatever this interrupts may be in the middle of a write to the same stream, which is not to be entered twice.
+        # This may interrupt a write to the same stream, which is not reentrant, so write to the descriptor.
         os.write(stream.fileno(), leave.encode(stream.encoding, "replace"))
         stop_here()
         os.write(stream.fileno(), enter.encode(stream.encoding, "replace"))
@@ -139,8 +140,8 @@ def _is_ignored() -> bool:
 
 
 def stop_here() -> None:
-    """Stop this process now. It goes on here; at once if no shell is there to let it go on."""
+    """Stop this process until it is continued; return at once if no shell could continue it."""
     if sys.platform != "win32":
         answer = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTSTP)  # of this thread: another one would let this one go on for a moment
+        signal.raise_signal(signal.SIGTSTP)  # to this thread: it would run on for a moment if another one got it
         signal.signal(signal.SIGTSTP, answer)

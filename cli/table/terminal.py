@@ -1,4 +1,4 @@
-"""The abilities of this process's terminal: signs, colours, the ground that it has, a whole screen."""
+"""The capabilities of this process's terminal: signs, colours, background, and whether it fits a full screen."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from cli.table.writer import Writer
 
 ASCII_VARIABLE: Final = "P2PDICE_ASCII"
-"""If set and not empty, nothing but ASCII is drawn."""
+"""If this is set and not empty, only ASCII is drawn."""
 SMALLEST: Final = (40, 12)
-"""Columns and lines that a full screen needs."""
+"""Minimum columns and lines for a full screen."""
 _SIGNS: Final = f"{FACE_SIGNS}{MARKS}×│─▶◀·…›▄▀█✓╭╮╰╯━▸"
 _PLAIN: Final = ("", "dumb", "unknown")
 _MONOCHROME: Final = ("vt100", "vt102", "vt220", "xterm-mono", "screen-mono")
-"""Terminals without colours. The names of others say so, such as ``linux-m``."""
+"""Terminals without colours. Other monochrome terminals have names that end in ``-m`` or ``-mono``."""
 _ANSWER_TIMEOUT: Final = 0.1
-"""Seconds that a terminal has to tell its background."""
+"""Time limit in seconds for the terminal to report its background."""
 _ASK: Final = "\x1b]11;?\x07"
 TOLD: Final = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
-"""The answer. It can come late."""
+"""The terminal's answer to :data:`_ASK`. It can arrive late."""
 _LATE: Final = re.compile(r"\x1b\]11;[rgba:0-9a-fA-F/]{0,40}(?:\x07|\x1b\\)?")
 _BEGUN: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[rgba:0-9a-fA-F/]{0,40}\x1b?)?)?)?)?\Z")
-"""The beginning of an answer, after which more is to come; perhaps only the Escape key."""
+"""The beginning of an unfinished answer, which may also be the Escape key alone."""
 
 
 def is_ascii(stream: TextIO) -> bool:
-    """Tell whether a terminal can show nothing but ASCII, or its owner wants nothing else."""
+    """Return whether to draw only ASCII: the encoding lacks a sign, the locale is C, or the owner wants it."""
     told = os.environ.get("LC_ALL") or os.environ.get("LANG", "")
     speaks_ascii = told in ("C", "POSIX") or bool(os.environ.get(ASCII_VARIABLE))
     return speaks_ascii or not can_show(_SIGNS, stream)
 
 
 def has_colors(stream: TextIO) -> bool:
-    """Tell whether a terminal has colours, and its owner wants them."""
+    """Return whether a terminal has colours and its owner wants them."""
     term = os.environ.get("TERM", "")
     return wants_color(stream) and term not in _MONOCHROME and not term.endswith(("-m", "-mono"))
 
 
 def theme_of(stream: TextIO, color: str, ground: Ground) -> Theme:
-    """Return the theme of a terminal.
+    """Return the theme for a terminal.
 
     :param color: the setting: a background, ``auto``, or ``none``.
-    :param ground: as the terminal tells it.
+    :param ground: the background that the terminal reports; a background in ``color`` overrides it.
     """
     grounds: dict[str, Ground] = {"dark": "dark", "light": "light"}
     ground = grounds.get(color, ground)
@@ -70,7 +70,7 @@ def _depth(stream: TextIO) -> Colors:
 
 
 def ground_told() -> Ground:
-    """Return the ground of this process's terminal as the environment tells it: ``COLORFGBG``, as in ``15;0``."""
+    """Return the terminal's background according to the environment variable ``COLORFGBG``, such as ``15;0``."""
     told = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     if not told.isdecimal():
         return "unknown"
@@ -78,9 +78,9 @@ def ground_told() -> Ground:
 
 
 def ask_ground(screen: TextIO) -> tuple[Ground, str]:
-    """Ask the terminal for its background, and return it with the keys that were pressed meanwhile.
+    """Ask the terminal for its background, and return the answer and the keys pressed meanwhile.
 
-    Terminals that do not know the question ignore it.
+    Terminals that do not support the question ignore it. Without an answer, return :func:`ground_told`.
     """
     term = os.environ.get("TERM", "")
     if sys.platform == "win32" or sys.stdin is None or not sys.stdin.isatty() or term in (*_PLAIN, "linux"):
@@ -101,7 +101,7 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
             if not (more := os.read(fd, 1024)):
                 break
             read += more
-    except OSError:  # the terminal is gone, as the next read will tell
+    except OSError:  # the terminal is gone: the next read reports it
         pass
     finally:
         termios.tcsetattr(fd, termios.TCSANOW, before)
@@ -114,43 +114,43 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
 
 
 class LateAnswers:
-    """Takes the answers of a slow terminal out of what is typed, also if they come in pieces."""
+    """Removes a slow terminal's answers from the input, even if they arrive in pieces."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def without(self, read: str, feed: Callable[[str], object]) -> None:
-        """Feed what was read, but for answers and what may be the beginning of one."""
+        """Feed the input without answers, and hold back what may be the beginning of one."""
         read, self._held = self._held + read, ""
         begun = _BEGUN.search(read)
         feed(_LATE.sub("", read[: begun.start()] if begun else read))
         self._held = begun[0] if begun else ""
 
     def flush(self, feed: Callable[[str], object]) -> None:
-        """Feed what was held back and has been a key: nothing else has followed."""
+        """Feed the text held back, unless it can only be an answer: as nothing has followed, it was a key."""
         if self._held and not self._held.startswith("\x1b]1"):
             held, self._held = self._held, ""
             feed(held)
 
 
 def can_move_cursor() -> bool:
-    """Tell whether a terminal can do more than print line after line."""
+    """Return whether the terminal can do more than print line after line."""
     return sys.platform == "win32" or os.environ.get("TERM", "").lower() not in _PLAIN
 
 
 def has_title() -> bool:
-    """Tell whether a terminal has a title that can be set: the others would print it."""
+    """Return whether the terminal has a title. Other terminals would print the escape sequence."""
     return not os.environ.get("TERM", "").startswith(("vt", "linux", "dumb"))
 
 
 def can_paint() -> bool:
-    """Tell whether a terminal is fit to show the full screen by default."""
+    """Return whether the terminal can show the full screen: it moves the cursor and has the :data:`SMALLEST` size."""
     columns, lines = get_terminal_size()
     return can_move_cursor() and columns >= SMALLEST[0] and lines >= SMALLEST[1]
 
 
 def output_of(writer: Writer | None) -> Output:
-    """Return prompt_toolkit's output to this process's terminal, by way of the writer if there is one."""
+    """Return prompt_toolkit's output to this process's terminal, through the writer if there is one."""
     if writer is None:
         from prompt_toolkit.output import create_output
 
@@ -158,10 +158,10 @@ def output_of(writer: Writer | None) -> Output:
     from prompt_toolkit.output.vt100 import Vt100_Output
 
     class Painted(Vt100_Output):
-        """Its own escape sequences pass it by: see ``write_raw``."""
+        """Makes text harmless. prompt_toolkit's own escape sequences use ``write_raw`` and pass unchanged."""
 
         def write(self, data: str) -> None:
-            # The renderer moves down by line breaks, and writes them alone.
+            # The renderer moves down with line breaks, which it writes separately.
             super().write(harmless(data) if data.strip("\r\n") else data)
 
     return Painted.from_pty(cast("TextIO", writer), term=os.environ.get("TERM"))

@@ -1,8 +1,8 @@
-"""Themes: what the roles of a picture look like, in 24 bits, 256 or 16 colours, or none, and in ASCII.
+"""Themes: how each role in a picture looks in 24-bit colour, 256 colours, 16 colours, monochrome, and ASCII.
 
-A sign or a word always says the same as a colour. A role is the ink of a text or the ground below it: the role ``felt``
-as a ground has the class ``on-felt``, and brings an ink for plain text along. Other inks that would not be read on a
-ground are another shade there.
+A role names an ink or a ground. As a ground, the role ``felt`` has the class ``on-felt``, which also sets the ink of
+plain text there. An ink that would be illegible on a ground has another shade on it. Colour never carries meaning
+alone: a sign or a word repeats it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Colors = Literal["24", "256", "16", "none"]
 Ground = Literal["dark", "light", "unknown"]
 
 MARKS: Final = "●▲■◆★✚▼○△□"
-"""A mark for each seat: nothing is said by a colour alone."""
+"""A mark for each seat, so that players can be told apart without colours."""
 
 _ASCII: Final = str.maketrans(
     "●▲■◆★✚▼○△□×│─−▶◀·…›‹–—’‘“”▄▀█✓✕→←↑↓╭╮╰╯━▸▎┄⚀⚁⚂⚃⚄⚅▏",
@@ -42,7 +42,7 @@ _SEATS: Final = {
     "dark": ("3aa5ff", "e8971a", "2fe08c", "f2b0d4", "ecf47a", "ff6257", "d0b8ff", "e9f2f8"),
     "light": ("0b57c2", "945800", "003f2e", "c0107f", "5a4a00", "5e0b00", "5a22d6", "4a545e"),
 }
-"""Seats from the ninth on have the first colours again, with marks of their own."""
+"""Inks of the seats. The ninth and tenth seats reuse the first two colours, but have their own marks."""
 _INKS: Final = {
     "quiet": ("8d97a3", "5b6672"),
     "faint": ("4a525c", "b4bcc6"),
@@ -52,7 +52,7 @@ _INKS: Final = {
     "counts": ("ffd166", "7d5200"),
     "felt": ("123a2b", "dcf0e4"),
 }
-"""On a dark and on a light ground."""
+"""RGB on a dark ground and on a light one."""
 _MOTES: Final[dict[Color, tuple[str, str]]] = {
     "white": ("f4f4ee", "8a8a80"),
     "grey": ("aab2bc", "5b6672"),
@@ -76,11 +76,11 @@ _GROUNDS: Final = {
     "band-wrong": (("7a2320", "ffffff"), ("a8231c", "ffffff")),
     "band-waiting": (("6b4a0e", "ffffff"), ("8a5a00", "ffffff")),
 }
-"""Each with the ink of plain text on it."""
+"""The fill and the ink of plain text on it, for a dark terminal and for a light one."""
 _QUIET_ON_FELT: Final = ("a3c5b4", "3c6450")
 _PAPER: Final = ("15181d", "ffffff")
 _FELT_OF_256: Final = ("005f00", "d7ffd7")
-"""The colours 22 and 194: the nearest ones are grey."""
+"""Colours 22 and 194 of the 256. The colours nearest to the 24-bit felt would be grey."""
 
 _ANSI_COLORS: Final = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "gray")
 _SEATS_16: Final = {"dark": (96, 93, 92, 95, 97, 91, 94, 37), "light": (34, 33, 32, 35, 30, 31, 36, 90)}
@@ -100,7 +100,7 @@ _MOTES_16: Final[dict[Color, tuple[int, int, int]]] = {
     "red": (91, 31, 31),
     "black": (95, 35, 35),
 }
-"""On a dark ground, on a light one, and on either; 0 is the ink of the terminal."""
+"""SGR parameters on a dark ground, a light one, and an unknown one; 0 is the terminal's own ink."""
 _GROUNDS_16: Final = {
     "die": ((107, 30), (40, 97)),
     "counts": ((103, 30), (43, 30)),
@@ -113,9 +113,9 @@ _GROUNDS_16: Final = {
     "band-wrong": ((41, 97), (41, 97)),
     "band-waiting": ((43, 30), (43, 97)),
 }
-"""SGR parameters. What is not here has no ground of its own."""
+"""SGR parameters of fill and ink, for a dark terminal and for a light one. Only seats and motes have fills besides."""
 _EITHER_16: Final = {"quiet": 0, "faint": 0, "good": 32, "bad": 31, "warn": 0, "counts": 0}
-"""Inks that can be read on black and on white."""
+"""Inks that are legible on both black and white."""
 _SEATS_EITHER: Final = (34, 35, 32, 31, 36, 94, 35, 0)
 _REVERSED: Final = ("bar", "die", "counts", "sel", "key", "gone", "band-right", "band-wrong", "band-waiting")
 
@@ -131,7 +131,7 @@ _STANDS_OUT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What a terminal shows: how many colours, on which ground, and whether signs beyond ASCII."""
+    """The display of a terminal: its colour depth, its background, and whether it is limited to ASCII."""
 
     depth: Colors = "24"
     ground: Ground = "dark"
@@ -139,31 +139,31 @@ class Theme:
 
     @property
     def is_mono(self) -> bool:
-        """Whether there are no colours at all."""
+        """Whether the terminal shows no colours."""
         return self.depth == "none"
 
     @property
     def is_framed(self) -> bool:
-        """Whether the felt and the cups have edges, because no ground or half block would show them."""
+        """Whether the felt and the cups need edges, because fills or half blocks cannot show them."""
         return self.is_ascii or self.depth in ("16", "none")
 
     def sign(self, text: str) -> str:
-        """Return a text with what stands in ASCII for other signs, if this terminal has nothing else."""
+        """Return a text as this terminal can show it. In ASCII, other signs become substitutes or ``?``."""
         if text.isascii() or not self.is_ascii:
             return text
         text = text.translate(_ASCII)
         return text if text.isascii() else "".join(c if c.isascii() else "?" * get_cwidth(c) for c in text)
 
     def mark(self, seat: int) -> str:
-        """Return the mark of a seat."""
+        """Return the mark of a seat, as this terminal can show it."""
         return self.sign(MARKS[seat % len(MARKS)])
 
     def ground_of(self, role: str) -> str:
-        """Return the class of a ground; empty if this terminal does not fill it."""
+        """Return the style class of a ground; empty if this terminal does not fill it."""
         return _grounds(self.depth).get(role, "")
 
     def style(self) -> Style:
-        """Return the style of each class, for prompt_toolkit."""
+        """Return the prompt_toolkit style for all classes."""
         from prompt_toolkit.styles import Style
 
         return Style(list(_rules(self.depth, self.ground).items()))
@@ -171,7 +171,7 @@ class Theme:
 
 @cache
 def _grounds(depth: Colors) -> dict[str, str]:
-    """Return the classes of all grounds that are filled."""
+    """Return the classes of the grounds that are filled at this depth, by role."""
     seats = [f"seat{seat}" for seat in range(len(MARKS))]
     roles: list[str] = [*seats, *_REVERSED]
     if depth == "16":
@@ -201,12 +201,12 @@ def _rules(depth: Colors, ground: Ground) -> dict[str, str]:
     if depth == "256":
         inks["felt"] = _FELT_OF_256[side]
         grounds["felt"] = (_FELT_OF_256[side], grounds["felt"][1])
-        if not side:  # it is lighter than in 24 bits, so the inks on it are, too
+        if not side:  # this felt is lighter than in 24 bits, so the inks on it must be, too
             lifted = {f"on-felt {role}": f"#{_mixed(color, 'ffffff', 0.55)}" for role, color in inks.items()}
     rules = {f"on-{role}": f"bg:#{below} #{ink}" for role, (below, ink) in grounds.items()}
     rules |= {role: f"#{color}" for role, color in inks.items()}
     if ground == "unknown":
-        # Only inside filled areas is it certain on which ground an ink stands.
+        # The background is unknown, except inside filled areas.
         bare = {role: _ansi(code) for role, code in inks_16(ground).items()}
         bare |= {f"seat{seat}": f"#{_on_either(seat % len(_SEATS['dark']))}" for seat in range(len(MARKS))}
         rules |= {f"on-{role} {ink}": f"#{inks[ink]}" for role in grounds for ink in bare}
@@ -224,13 +224,13 @@ def _rules_16(ground: Ground, side: int) -> dict[str, str]:
     ink = "ansiwhite" if side else "ansiblack"
     rules |= {f"on-{role}": f"bg:{_ansi(code)} {ink}" for role, code in filled.items() if role not in _INKS_16}
     rules |= {role: _ansi(code) for role, code in inks_16(ground).items()}
-    # A filled area has few inks that can be read on it: text there has the one of the ground.
+    # Few inks are legible on a filled area, so text there takes the area's own ink.
     return rules | {f"on-{role} {ink}": rules[f"on-{role}"] for role in _GROUNDS_16 for ink in ("quiet", "counts")}
 
 
 def inks_16(ground: Ground) -> dict[str, int]:
-    """Return the ink of each role as an SGR parameter, out of the 16 colours that every terminal lets its owner choose;
-    0 is the ink of the terminal."""
+    """Return each role's ink as an SGR parameter from the 16 colours, which most terminals let their owners choose;
+    0 is the terminal's own ink."""
     side = ("dark", "light", "unknown").index(ground)
     inks = _EITHER_16 if side == 2 else {role: each[side] for role, each in _INKS_16.items()}
     seats = [*(_SEATS_EITHER if ground == "unknown" else _SEATS_16[ground])] * 2
@@ -239,7 +239,7 @@ def inks_16(ground: Ground) -> dict[str, int]:
 
 
 def _ansi(code: int) -> str:
-    """Return prompt_toolkit's name for an SGR parameter of a foreground.
+    """Return prompt_toolkit's name for an SGR parameter of an ink; empty for 0.
 
     >>> _ansi(31), _ansi(97), _ansi(90), _ansi(37), _ansi(0)
     ('ansired', 'ansiwhite', 'ansibrightblack', 'ansigray', '')
@@ -253,10 +253,10 @@ def _ansi(code: int) -> str:
 
 @cache
 def _on_either(seat: int) -> str:
-    """Return the ink of a seat that is read on black and on white: between its two inks, and darker if need be, so that
-    a player has one hue inside filled areas and outside."""
+    """Return an ink for a seat that is legible on both black and white: a mix of its two inks, darkened if necessary.
+    A player thus has one hue inside and outside filled areas."""
     color = _mixed(_SEATS["dark"][seat], _SEATS["light"][seat], 0.5)
-    while luminance(color) > 0.3:  # a contrast of 3 on white
+    while luminance(color) > 0.3:  # less than 3:1 contrast with white
         color = _mixed(color, "000000", 0.95)
     return color
 
@@ -269,13 +269,16 @@ def luminance(color: str) -> float:
 
 
 def _mixed(color: str, other: str, share: float) -> str:
-    """Return a share of a colour, and the rest of another one."""
+    """Mix two colours.
+
+    :param share: the first colour's part, from 0 to 1.
+    """
     parts = [round(int(color[at : at + 2], 16) * share + int(other[at : at + 2], 16) * (1 - share)) for at in (0, 2, 4)]
     return "".join(f"{part:02x}" for part in parts)
 
 
 def heat(chance: Fraction) -> str:
-    """Return the role of a chance. It always stands beside its number."""
+    """Return the role of a chance: ``good`` from 66 %, ``warn`` from 33 %, else ``bad``."""
     return "good" if 100 * chance >= 66 else "warn" if 100 * chance >= 33 else "bad"
 
 
@@ -283,7 +286,7 @@ def heat(chance: Fraction) -> str:
 
 
 def painted(text: str, color: str = "auto") -> str:
-    r"""Return a text with colours for turns, bids and losses.
+    r"""Return a text with the turns, bids, losses and motes in it highlighted.
 
     >>> painted("Your turn: raise three fives, or call it.", "dark")
     '\x1b[1;96mYour turn\x1b[0m: raise \x1b[1mthree fives\x1b[0m, or call it.'
