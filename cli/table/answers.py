@@ -1,4 +1,4 @@
-"""Sentences about a board for all tables: answers to questions, and the questions in boxes."""
+"""Sentences about a board for all tables: answers to questions, and the questions in dialogs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_BEGUN = "the match has not begun."
 
 
 def table(board: Board) -> Iterator[str]:
-    """Yield a line for each thing on the table."""
+    """Yield lines on the round, the bids, the dice and whose turn it is; before a match, on the players."""
     if board.state is None:
         yield from players(board)
         if board.absent:
@@ -40,7 +40,7 @@ def table(board: Board) -> Iterator[str]:
 
 
 def bids(board: Board) -> Iterator[str]:
-    """Yield the bids of this round, the last one at the end."""
+    """Yield the bids of this round, then the standing bid."""
     if board.state is None:
         yield f"There are no bids yet: {NOT_BEGUN}"
     elif not board.state.bids:
@@ -55,7 +55,7 @@ def bids(board: Board) -> Iterator[str]:
 
 
 def _called(board: Board) -> Iterator[str]:
-    """Yield what was called in a round that has no standing bid any more, or that it has none yet."""
+    """Yield the call and the verdict of a round without a standing bid, or a note that there is no bid yet."""
     seating, played = board.seating, board.rounds[-1] if board.rounds else None
     if played is None or played.call is None:
         yield "There is no bid in this round yet."
@@ -68,7 +68,7 @@ def _called(board: Board) -> Iterator[str]:
 
 
 def dice(board: Board) -> Iterator[str]:
-    """Yield the reader's dice and how many everybody has, then the dice in the graveyard."""
+    """Yield a line with the reader's dice and everybody's number of dice, then the dice in the graveyard."""
     if board.state is None:
         yield f"There are no dice yet: {NOT_BEGUN}"
         return
@@ -86,7 +86,7 @@ def _my_dice(board: Board, state: State) -> str:
 
 
 def chance(board: Board, quantity: int, face: int) -> Fraction:
-    """Return the chance that a bid is true, as far as the reader's dice tell."""
+    """Return the chance that a bid is true, given the reader's dice."""
     from p2pdice.counting import at_least
 
     state = board.state
@@ -95,7 +95,7 @@ def chance(board: Board, quantity: int, face: int) -> Fraction:
 
 
 def odds(board: Board, asked: str = "") -> str:
-    """Return how likely a bid is.
+    """Return a sentence on the chance of a bid.
 
     :param asked: a bid as it is typed; empty for the standing one.
     """
@@ -124,7 +124,7 @@ def _chances(board: Board, state: State, quantity: int, face: int) -> str:
 
 
 def players(board: Board) -> Iterator[str]:
-    """Yield a line for each player, with the fingerprint."""
+    """Yield a line for each player, with their fingerprint."""
     if not board.players:
         yield "Nobody is here yet."
     state = board.state if board.seating.names else None
@@ -140,7 +140,7 @@ def players(board: Board) -> Iterator[str]:
 
 
 def whose_turn(board: Board) -> str:
-    """Return the awaited player in a clause: ``waiting for Ada``, ``Ada is choosing``; empty if nobody is."""
+    """Return a clause on the awaited player: ``waiting for Ada``, ``Ada is choosing``; empty if nobody is awaited."""
     if board.absent:
         return f"waiting for {board.seating.named(board.absent)}"
     if board.state is None:
@@ -158,7 +158,7 @@ def _stakes(board: Board, state: State) -> str:
 
 
 def conceding(board: Board) -> str:
-    """Return what it means to concede, and when it counts: with the next message that the reader's program owes."""
+    """Return a sentence on the consequences of conceding and, if it takes effect only after a move, on that."""
     state = board.state
     others = [] if state is None else [seat for seat in state.live if seat != board.me]
     means = "you lose this match" if len(others) == 1 else "you are out for good; the others play on"
@@ -168,9 +168,10 @@ def conceding(board: Board) -> str:
 
 
 def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False) -> str:
-    """Return a line with all that one needs to make a move: the round, the bid, the dice, whose turn it is.
+    """Return a line with everything needed for a move: the round, the bid, the dice, whose turn it is.
 
-    :param is_waiting: the reader waits for a seat in the next match.
+    :param is_waiting: whether the reader is waiting for a seat in the next match.
+    :returns: an empty text if no match is running.
     """
     state = board.state
     if state is None or not board.match:
@@ -201,7 +202,7 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
 def score(wins: dict[str, int], players: Sequence[PlayerInfo]) -> str:
     """Return the score of an evening: ``Ada 2, Ben 1``.
 
-    :param wins: matches won, by fingerprint; players who are not at the table now are left out.
+    :param wins: the number of matches won, by fingerprint. Winners who are not among ``players`` are left out.
     """
     ranked = sorted(
         zip(players, display_names(players), strict=True), key=lambda each: -wins.get(each[0].fingerprint, 0)
@@ -213,9 +214,9 @@ def score(wins: dict[str, int], players: Sequence[PlayerInfo]) -> str:
 
 
 def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_on: bool) -> Dialog:
-    """Return the question before one leaves a match.
+    """Return the dialog that opens before a player leaves a match.
 
-    :param goes_on: the others can go on without this player.
+    :param goes_on: whether the others can go on without this player.
     """
     state = board.state
     assert state is not None
@@ -241,11 +242,11 @@ def _is_later(board: Board, state: State) -> bool:
 def absence_box(
     board: Board, clock: Clock | None, lost: PlayerInfo, seconds: int, *, can_wait: bool, can_claim: bool
 ) -> Dialog:
-    """Return the question what to do about a player who does not answer.
+    """Return the dialog about a player who does not answer.
 
-    :param seconds: since they were last heard of.
-    :param can_wait: the reader's program can wait longer.
-    :param can_claim: it is a match of two, which the reader can leave as claimed.
+    :param seconds: how long they have not answered.
+    :param can_wait: whether the reader's program can wait longer.
+    :param can_claim: whether the reader can leave the match as claimed, which takes a match of two.
     """
     name = board.seating.named([lost])
     lines = [f"{name} left {since(seconds)} ago, and can still come back."] if lost.fingerprint in board.gone else []
@@ -277,11 +278,11 @@ def absence_box(
 
 
 def newcomer_box(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> Dialog:
-    """Return the question of a host about somebody who wants to sit down, or of a guest about somebody who sits there.
+    """Return a host's dialog about a player who asks for a seat, or a guest's about a player who already has one.
 
     :param name: safe to print.
-    :param came_by: ``code``, ``line`` or ``network``; empty if the reader is a guest.
-    :param namesake: the reader trusts another key under this name.
+    :param came_by: ``code``, ``line`` or ``network``; empty for a guest's dialog.
+    :param namesake: whether the reader trusts another key under this name.
     """
     ways = {"code": "came with the code", "line": "came with the long line", "network": "found the table by itself"}
     lines = [f"{player.fingerprint}{', ' * bool(came_by)}{ways.get(came_by, '')}"]
@@ -300,5 +301,5 @@ def newcomer_box(name: str, player: PlayerInfo, came_by: str, *, namesake: bool)
 
 
 def since(seconds: int) -> str:
-    """Return a time in words: ``42 seconds``, ``six minutes``."""
+    """Return a duration in words: ``42 seconds``, ``six minutes``."""
     return counted(seconds, "second") if seconds < 120 else counted(seconds // 60, "minute")

@@ -1,8 +1,8 @@
-"""A canvas: the cells of a picture, each a sign with the role of its ink and of the ground that it stands on.
+"""A canvas: the cells of a picture. Each has a sign, the role of its ink, and the role of its ground.
 
-What is drawn is the same in all colours. A theme says what a role looks like, and what stands for a sign in ASCII.
-A die is XL (14 by 7 cells), L (7 by 3) or a tile (3 by 1). In ASCII, rows of a die stand in brackets, and numbers are
-made of seven segments.
+Drawing does not depend on colours: a theme defines how a role looks, and what replaces a sign in ASCII. A die is XL
+(14 by 7 cells), L (7 by 3) or a tile (3 by 1). In ASCII, the rows of a die are in brackets, and numbers have seven
+segments.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Area(NamedTuple):
 
 Size = Literal["L", "XL"]
 DieLook = Literal["die", "counts", "miss", "closed", "gone", "slot"]
-"""A die that is seen, one that counts for the bid, one that does not, one whose face is not seen, one that is lost, and
-a place for a die that is still to count."""
+"""A visible die, one that counts for the bid, one that does not, one with a hidden face, a lost one, and an empty slot
+for a die still to be counted."""
 
 DIE_WIDTH: Final[dict[Size, int]] = {"L": 7, "XL": 14}
 DIE_HEIGHT: Final[dict[Size, int]] = {"L": 3, "XL": 7}
@@ -52,7 +52,7 @@ _SEGMENTS: Final = (
     "| |  | _| _||_||_ |_   ||_||_|",
     "|_|  ||_  _|  | _||_|  ||_| _|",
 )
-"""The rows of the digits, three columns each."""
+"""The rows of the digits, each three columns wide."""
 _DIGITS: Final = """
 0 01110 11011 11011 11011 11011 01110  1 00110 01110 00110 00110 00110 01111  2 11110 00011 00110 01100 11000 11111
 3 11110 00011 01110 00011 00011 11110  4 11011 11011 11011 11111 00011 00011  5 11111 11000 11110 00011 00011 11110
@@ -69,16 +69,16 @@ X 101 101 010 101 101  Y 101 101 010 010 010  Z 111 001 010 100 111  0 010 101 1
 2 110 001 010 100 111  3 110 001 010 001 110  4 101 101 111 001 001  5 111 100 110 001 110  6 011 100 110 101 010
 7 111 001 010 010 010  8 010 101 010 101 010  9 010 101 011 001 110  - 00 00 11 00 00  _ 0 0 0 0 0
 """
-"""The pixels of each sign, row by row. The last one is the blank."""
+"""The pixels of each sign, row by row. ``_`` stands for a blank."""
 _TALL: Final = (0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5)
-"""The row of an L number that each row of pixels of an XL number repeats."""
+"""For each row of pixels of an XL number, the row of the L number that it repeats."""
 
 
 class Canvas:
-    """Cells of a terminal, from the upper left corner. What is put beyond the edges is cut off.
+    """Cells of a terminal, counted from the upper left corner. Anything beyond the edges is cut off.
 
-    A text is one line of printable characters: foreign text is escaped before. A role is a class of the theme's style;
-    ``on`` is the role of the ground, ``""`` is the terminal's own, and None keeps the ground of each cell.
+    A text must be one line of printable characters: escape foreign text first. A role is a class in the theme's style.
+    ``on`` is the role of the ground: ``""`` for the terminal's own, None to keep the ground of each cell.
     """
 
     def __init__(self, width: int, height: int, theme: Theme) -> None:
@@ -98,7 +98,7 @@ class Canvas:
         bold: bool = False,
         underline: bool = False,
     ) -> int:
-        """Write a text from a cell on, and return the column behind it."""
+        """Write a text from a cell on, and return the column after it."""
         cells = _cells(text if text.isascii() or not self.theme.is_ascii else self.theme.sign(text))
         end = x + len(cells)
         start, stop = max(x, 0), min(end, self.width)
@@ -120,7 +120,7 @@ class Canvas:
         return end
 
     def right(self, x: int, y: int, text: str, role: str = "text", on: str | None = None, *, bold: bool = False) -> int:
-        """Write a text that ends before a column, and return the column where it begins."""
+        """Write a text that ends just before a column, and return the column where it begins."""
         start = x - width(text)
         self.put(start, y, text, role, on, bold=bold)
         return start
@@ -128,17 +128,17 @@ class Canvas:
     def centre(
         self, x: int, y: int, room: int, text: str, role: str = "text", on: str | None = None, *, bold: bool = False
     ) -> int:
-        """Write a text in the middle of some columns, cut to them, and return the column behind it."""
+        """Write a text centred in ``room`` columns, cut to fit, and return the column after it."""
         text = cut(text, room)
         return self.put(x + (room - width(text)) // 2, y, text, role, on, bold=bold)
 
     def fill(self, x: int, y: int, width: int, height: int, on: str, role: str = "text") -> None:
-        """Clear a rectangle to a ground."""
+        """Clear a rectangle, and fill it with a ground."""
         for row in range(y, y + height):
             self.put(x, row, " " * width, role, on)
 
     def frame(self, x: int, y: int, width: int, height: int, role: str = "text", on: str | None = None) -> None:
-        """Draw the edges of a rectangle."""
+        """Draw a frame along the edges of a rectangle."""
         for row, line in ((y, f"╭{'─' * (width - 2)}╮"), (y + height - 1, f"╰{'─' * (width - 2)}╯")):
             self.put(x, row, line, role, on)
         for row in range(y + 1, y + height - 1):
@@ -146,7 +146,7 @@ class Canvas:
             self.put(x + width - 1, row, "│", role, on)
 
     def felt(self, area: Area) -> Area:
-        """Draw a felt, and return the area within its edges."""
+        """Draw the felt, and return the area within its edges."""
         x, y, width, height = area
         if self.theme.is_framed:
             self.frame(x, y, width, height, "quiet")
@@ -157,13 +157,13 @@ class Canvas:
         return Area(x, y + 1, width, height - 2)
 
     def gauge(self, x: int, y: int, width: int, share: Fraction | float) -> None:
-        """Draw a bar that is filled to a share."""
+        """Draw a bar that is filled to a share from 0 to 1."""
         full = round(share * width)
         done, left = ("=", ".") if self.theme.is_ascii else ("━", "─")
         self.put(self.put(x, y, done * full, "counts", bold=True), y, left * (width - full), "quiet")
 
     def die(self, x: int, y: int, face: int, kind: DieLook = "die", size: Size = "L") -> None:
-        """Draw a die of some kind: ``closed`` shows no face."""
+        """Draw a die of a kind. A ``closed`` die shows no face."""
         ground: str = "hidden" if kind in ("miss", "closed") else kind
         pips = ("     ", "  ?  ", "     ") if kind == "closed" else _PIPS[face]
         if kind == "gone" and self.theme.is_mono:
@@ -180,7 +180,7 @@ class Canvas:
             self.put(x, y + row, form.format(line), on=ground, bold=kind == "counts")
 
     def tile(self, x: int, y: int, face: int, kind: DieLook = "die", width: int = 3) -> int:
-        """Draw a die in one row, two or three cells wide, and return the column behind it."""
+        """Draw a die in one row, two or three cells wide, and return the column after it."""
         sign = {"closed": "?", "slot": "·", "gone": "✕"}.get(kind, str(face))
         if not (self.theme.is_mono or self.theme.is_ascii):
             ground = "hidden" if kind in ("miss", "closed") else kind
@@ -191,7 +191,7 @@ class Canvas:
         return self.put(x, y, form.format(sign), bold=kind == "counts")
 
     def number(self, x: int, y: int, value: int, role: str = "text", on: str | None = None, size: Size = "L") -> int:
-        """Draw a number as high as a die of this size, and return the column behind it."""
+        """Draw a number as high as a die of a size (in ASCII always as an L die); return the column after it."""
         if self.theme.is_ascii:
             y += (DIE_HEIGHT[size] - DIE_HEIGHT["L"]) // 2
         for digit in str(value):
@@ -203,13 +203,13 @@ class Canvas:
         return x - 1
 
     def number_width(self, value: int, size: Size = "L") -> int:
-        """Return how many columns a number takes."""
+        """Return the columns that a number takes."""
         return len(str(value)) * (4 if self.theme.is_ascii else 11 if size == "XL" else 6) - 1
 
     def letters(self, x: int, y: int, text: str, role: str = "text", on: str | None = None) -> int:
-        """Draw capital letters, digits, hyphens and blanks, three rows high, and return the column behind them.
+        """Draw capital letters, digits, hyphens and blanks, three rows high, and return the column after them.
 
-        In ASCII they are one row: ``*** A LIE ***``, and a code is spaced.
+        In ASCII they take one row: ``*** A LIE ***``, or spaced letters if the text has a hyphen, as codes do.
         """
         wanted = self.letters_width(text)
         if self.theme.is_ascii:
@@ -224,16 +224,16 @@ class Canvas:
         return x - 1
 
     def letters_width(self, text: str) -> int:
-        """Return how many columns letters take."""
+        """Return the columns that letters take."""
         drawn = sum(len(_letter(letter)[0]) + 1 for letter in text.upper()) - 1
         return max(drawn, len(_spelled(text))) if self.theme.is_ascii else drawn
 
     def text(self) -> str:
-        """Return the signs, row by row, without the blanks at their ends."""
+        """Return the signs row by row, without trailing blanks."""
         return "\n".join("".join(row).rstrip() for row in self._signs)
 
     def fragments(self) -> StyleAndTextTuples:
-        """Return the picture as prompt_toolkit paints it. It takes less time without the blanks at the ends of rows."""
+        """Return the picture for prompt_toolkit. Trailing blanks without a ground are omitted, to paint faster."""
         shown: StyleAndTextTuples = []
         for y, (signs, inks, grounds) in enumerate(zip(self._signs, self._inks, self._grounds, strict=True)):
             if y:
@@ -251,12 +251,12 @@ class Canvas:
 
 
 def width(text: str) -> int:
-    """Return how many cells a text takes."""
+    """Return the number of cells that a text takes."""
     return len(text) if text.isascii() else get_cwidth(text)
 
 
 def cut(text: str, columns: int) -> str:
-    """Return a text in at most so many columns. What tells players of one name apart is kept, as long as it fits.
+    """Return a text cut to ``columns`` columns. A suffix in brackets, which distinguishes namesakes, stays if it fits.
 
     >>> cut("Maximilian", 6), cut("五五五", 5), cut("Ada", 3), cut("Maximilian [K7QF]", 12)
     ('Maxim…', '五五…', 'Ada', 'Maxi… [K7QF]')
@@ -278,12 +278,12 @@ def cut(text: str, columns: int) -> str:
 def broken(said: str, columns: int) -> list[str]:
     """Return a text in lines of at most ``columns`` columns, broken between words.
 
-    A longer path or command is broken between its parts, and a longer part where it must be.
+    A path or command that is too long is broken between its parts, and a part that is too long at any character.
 
     >>> broken("one two\\n    p2pdice verify file\\n    ~/evenings/friday", 15)
     ['one two', '    p2pdice ', '    verify file', '    ~/evenings/', '    friday']
     """
-    columns = max(columns, 2)  # a wide sign has room
+    columns = max(columns, 2)  # a wide sign must fit
     return [row for line in wrapped(said, columns + 1).split("\n") for row in _broken_line(line, columns)]
 
 
@@ -295,7 +295,7 @@ def _broken_line(line: str, columns: int) -> list[str]:
     rest = line
     while width(rest) > columns:
         start = _first(rest, columns)
-        if len(start) <= len(indent):  # nothing fits behind it
+        if len(start) <= len(indent):  # nothing fits after it
             indent, rest = "", rest.lstrip()
             start = _first(rest, columns) or rest[:1]
         part = max(map(start.rfind, " /\\")) + 1
@@ -305,7 +305,7 @@ def _broken_line(line: str, columns: int) -> list[str]:
 
 
 def _first(text: str, columns: int) -> str:
-    """Return the longest start that fits, with the marks that stand on its last character."""
+    """Return the longest beginning that fits, including the combining marks on its last character."""
     taken = 0
     for place, character in enumerate(text):
         taken += width(character)
@@ -316,7 +316,7 @@ def _first(text: str, columns: int) -> str:
 
 @lru_cache(4096)
 def _cells(text: str) -> tuple[str, ...]:
-    """Return the signs of a text, cell by cell; behind a wide one, an empty one."""
+    """Return the signs of a text, cell by cell. An empty sign follows a wide one."""
     if text.isascii():
         return tuple(text)
     cells: list[str] = []
@@ -324,7 +324,7 @@ def _cells(text: str) -> tuple[str, ...]:
         columns = get_cwidth(character)
         if columns:
             cells += (character, *[""] * (columns - 1))
-        elif cells:  # a mark on the sign before it
+        elif cells:  # it combines with the sign before it
             place = -1 if cells[-1] else -2
             cells[place] += character
     return tuple(cells)
@@ -363,6 +363,6 @@ def _pixels(signs: str, sign: str) -> list[str]:
 
 
 def _blocks(pixels: list[str], across: int = 1) -> list[str]:
-    """Return rows of pixels as half blocks, two rows in one; each pixel is some columns wide."""
+    """Return pixels as half blocks, with two rows of pixels in each row and ``across`` columns for each pixel."""
     pairs = zip(pixels[::2], [*pixels[1::2], *["0" * len(pixels[0])] * (len(pixels) % 2)], strict=True)
     return ["".join(" ▀▄█"[int(a) + 2 * int(b)] * across for a, b in zip(*pair, strict=True)) for pair in pairs]

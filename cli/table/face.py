@@ -1,4 +1,4 @@
-"""The faces of a table: they read lines and print sentences, at a terminal or through pipes."""
+"""The faces of a table that read lines and print sentences, at a terminal or through pipes."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 HOST: Final = "host"
 """Typed after *again* to open the table in place of its host."""
 _LULL: Final = 0.1
-"""Seconds without a word before a prompt."""
+"""Seconds without output before a prompt."""
 _REST: Final = 2.0
-"""The same for a prompt that asks for nothing: so there is not one after each move of the house bots."""
+"""Seconds without output before a prompt that asks for nothing, so that not every move of a bot is followed by one."""
 _STILL_COUNTS: Final = "News can break into a line that you type. The line still counts" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
-"""Said once, after the first break. Only the terminal knows whether anything was typed: it edits the line."""
+"""Printed once, after the first break. Only the terminal, which edits the line, knows whether anything was typed."""
 
 
 class InterruptedByUserError(Exception):
-    """Ctrl-C at the prompt."""
+    """Ctrl-C was pressed at the prompt."""
 
 
 _typed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str | None]] = WeakKeyDictionary()
-"""Lines that were typed and are not read yet. A thread that waits in a read cannot be stopped, so one thread serves all
-tables of a process, one after the other. As a daemon it does not keep the process alive."""
+"""Typed lines that are not read yet. A thread that waits in a read cannot be stopped, so one thread for each event loop
+serves all its tables in turn. It is a daemon, so it does not keep the process alive."""
 
 
 def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None]) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads any more
+    with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody reads any more
         with contextlib.suppress(OSError):  # the terminal was closed
             for line in sys.stdin or ():
                 loop.call_soon_threadsafe(queue.put_nowait, line.rstrip("\r\n"))
@@ -53,7 +53,7 @@ def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None])
 
 
 class PipedInput:
-    """Lines of standard input, as a pipe or the terminal gives them."""
+    """Reads lines from standard input, be it a pipe or a terminal."""
 
     page_size = None
 
@@ -65,12 +65,12 @@ class PipedInput:
         self._queue = _typed[loop]
 
     async def read(self) -> str | None:
-        """Return the next line, None at the end of the input."""
+        """Return the next line; None at the end of the input."""
         return await self._queue.get()
 
 
 def painter(stream: TextIO, color: str) -> Callable[[str], str]:
-    """Return a function that paints a text for a stream. Without colours it leaves the text as it is.
+    """Return a function that colours a text for a stream, or leaves it unchanged if there are to be no colours.
 
     :param color: the setting: a background, ``auto``, or ``none``.
     """
@@ -78,7 +78,7 @@ def painter(stream: TextIO, color: str) -> Callable[[str], str]:
 
 
 class PipedLines(PipedInput):
-    """Plain lines through pipes. No sentence is lost, however long its reader sleeps."""
+    """Plain lines through pipes. No sentence is lost, however slowly the other end reads."""
 
     is_interactive = False
     shows_board = False
@@ -94,23 +94,23 @@ class PipedLines(PipedInput):
         self._writer.write(f"{harmless(text)}\n")
 
     def remind(self, status: str) -> None:
-        """A pipe has no prompt."""
+        """Do nothing: a pipe has no prompt."""
 
     def refresh(self) -> None:
-        """A pipe has no prompt."""
+        """Do nothing: a pipe has no prompt."""
 
     def ring(self, why: str = "turn") -> None:
-        """A pipe has no bell."""
+        """Do nothing: a pipe has no bell."""
 
     def show(self, table: Table) -> None:
-        """A pipe shows no table."""
+        """Do nothing: a pipe shows no table."""
 
 
 class TerminalLines(PipedInput):
-    """Lines at a terminal, one below the other: nothing is ever repainted, so that a screen reader can follow.
+    """Lines at a terminal, one below the other. Nothing is repainted, so a screen reader can follow.
 
-    The terminal itself echoes and edits the line. News is not held back meanwhile, because somebody may wait for it;
-    after it the prompt comes again. Used in an ``async with`` statement.
+    The terminal itself echoes and edits the line. News appears even while somebody types, because it may be urgent, and
+    the prompt is printed again after it. This is an asynchronous context manager.
     """
 
     is_interactive = True
@@ -123,13 +123,13 @@ class TerminalLines(PipedInput):
         self._bell = bell
         self._paint = painter(sys.stdout, color)
         self._prompted = ""
-        """The prompt at the end of the output, after which somebody may be typing."""
+        """The prompt at the end of the output, where somebody may be typing; empty if there is none."""
         self._is_due = True
-        """The next prompt is due at once, whatever it asks: it is the first, or follows an answer."""
+        """Whether the next prompt is due even if it asks for nothing: it is the first, or follows an answer."""
         self._has_broken_in = False
-        """Something was told while somebody may have been typing."""
+        """Whether news was printed while somebody may have been typing."""
         self._has_explained = False
-        """The player was told that a broken line still counts."""
+        """Whether the player has been told that an interrupted line still counts."""
         self._prompting: asyncio.TimerHandle | None = None
         self._stack = contextlib.ExitStack()
 
@@ -139,7 +139,7 @@ class TerminalLines(PipedInput):
         return self
 
     def _prompt_again(self) -> None:
-        """Prompt again: a shell has written after the last prompt, and the line that was begun there is gone."""
+        """Prompt again after a stop: the shell has written below the last prompt, and a line begun there is lost."""
         self._prompted, self._is_due = "", True
         self.refresh()
 
@@ -153,7 +153,7 @@ class TerminalLines(PipedInput):
 
     async def read(self) -> str | None:
         line = await super().read()
-        self._prompted = ""  # the terminal has gone on to the next line
+        self._prompted = ""  # Enter has moved the terminal to the next line
         return line
 
     def say(self, text: str) -> None:
@@ -167,7 +167,7 @@ class TerminalLines(PipedInput):
         self._write(f"{before}{self._paint(wrapped(harmless(text), get_terminal_size().columns))}\n")
 
     def _write(self, text: str) -> None:
-        # Timers and bots write, too. That a terminal was closed, its reader learns: the input has ended.
+        # Timers and bots write, too. If the terminal is closed, read() reports the end of the input.
         with contextlib.suppress(OSError):
             self._writer.write(text)
 
@@ -175,7 +175,7 @@ class TerminalLines(PipedInput):
         self.say(status)
 
     def refresh(self) -> None:
-        """Prompt after a moment without news."""
+        """Show the prompt after a pause in the news."""
         if self._prompting is not None:
             self._prompting.cancel()
         is_asked = self._is_due or not (self._table.moves_by_itself or self._table.prompt().strip() == ">")
@@ -183,7 +183,7 @@ class TerminalLines(PipedInput):
 
     def _prompt(self) -> None:
         if self._table.is_behind and not self._is_due:
-            self.refresh()  # there is more to show: the prompt would stand in the middle
+            self.refresh()  # more is about to be shown, and the prompt belongs after it
             return
         if self._has_broken_in and not self._has_explained:
             self._has_explained = True

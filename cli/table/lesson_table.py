@@ -1,4 +1,4 @@
-"""The table of a first round against Coach: 60 seconds, three dice each, on this laptop alone. Nothing counts."""
+"""The table of a first round against Coach: 60 seconds, three dice each, all on this laptop. Nothing counts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _COACH: Final = 1
 
 
 class LessonTable(Table):
-    """A round whose dice and bids are written down in :mod:`cli.text.coach`.
+    """A round whose dice and bids are fixed in :mod:`cli.text.coach`.
 
     :param name: the learner's nickname.
-    :param face: the learner's end of a table at which the lesson is only an interlude.
-    :param lobby: that table: it goes on behind the lesson, and its questions are asked on the screen.
+    :param face: the face of the lobby, if the lesson interrupts one.
+    :param lobby: the table that waits behind the lesson. Its questions appear on the screen.
     """
 
     kind = "l"
@@ -41,16 +41,16 @@ class LessonTable(Table):
     ) -> None:
         super().__init__(settings, showing, face)
         self.step = 0
-        """The number of the step that Coach explains, from 1; 0 before the first."""
+        """The number of the step that is shown, from 1; 0 before the first."""
         self._lobby = lobby
         self._explained = 0
-        """Steps that Coach has explained, shown or not."""
+        """The number of steps that Coach has explained, shown or not."""
         self._players = (PlayerInfo(name, "", is_me=True), PlayerInfo(COACH, ""))
         self._state = new_match(PRESETS["classic"].with_options({"dice": "3"}), 2, first=_COACH)
         self._lines: asyncio.Queue[Move | None] = asyncio.Queue()
 
     async def follow(self) -> None:
-        """Go through the steps, and take the learner's moves from :meth:`obey`."""
+        """Go through the steps, with the learner's moves from :meth:`obey`."""
         async for event in self.pace.follow(self._events(), self.board):
             self.take(event)
         self._has_left = True
@@ -94,12 +94,12 @@ class LessonTable(Table):
             self.lesson = f"step {self.step} of {len(LESSONS)}   Esc skips"
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        """Return nothing: the screen shows the table, and Coach's words beside it."""
+        """Return nothing: the screen shows Coach's words beside the table."""
         return ()
 
     @property
     def has_left(self) -> bool:
-        """Whether the learner has skipped the lesson, or it is over."""
+        """Whether the learner has skipped or finished the lesson."""
         return self._has_left
 
     @property

@@ -1,4 +1,4 @@
-"""The line that is typed on the full screen. Keys put moves into it and complete it; a hint says what it would do."""
+"""The line that is typed on the full screen. Keys put moves into it and complete it; a hint explains its meaning."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Step = Literal["up", "down", "left", "right"]
 
 _PASTED: Final = 1000
-"""Characters of a paste that are put into the line."""
+"""Maximum characters taken from a paste."""
 _CALLS: Final = (("!", "liar"), ("=", "exact"))
 _COINS: Final[dict[Step, int]] = {"up": 50, "down": -50, "right": 10, "left": -10}
 
 
 class _Ghost(AutoSuggest):
-    """The rest of the word that is begun, shown behind the cursor."""
+    """Suggests the rest of the word being typed, after the cursor."""
 
     def __init__(self, line: LineEditor) -> None:
         self._line = line
@@ -43,7 +43,7 @@ class _Ghost(AutoSuggest):
 class LineEditor:
     """The line being typed.
 
-    :param submit: takes a line when it is finished.
+    :param submit: receives each finished line.
     """
 
     def __init__(self, table: Table, submit: Callable[[str], None]) -> None:
@@ -56,25 +56,25 @@ class LineEditor:
         self.table = table
         self._submit = submit
         self._picked = ""
-        """The text that keys have put into the line; empty as soon as somebody types."""
+        """The text that keys have put into the line; empty once somebody types."""
         self._candidates: list[str] = []
-        """The completions that the tab key goes through."""
+        """The completions that Tab cycles through."""
         self.hints: Sequence[str] = ()
-        """The keys and words of the key bar."""
+        """The keys and words in the key bar."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing stands in the line."""
+        """Whether the line is empty."""
         return not self.buffer.text
 
     @property
     def is_untyped(self) -> bool:
-        """Whether the line is empty, or keys have put all of it there."""
+        """Whether the line is empty, or keys have put its whole text there."""
         return self.buffer.text in ("", self._picked)
 
     @property
     def picked(self) -> str:
-        """The line, if keys have put all of it there; else nothing."""
+        """The line's text if keys have put all of it there; otherwise empty."""
         return self._picked if self.buffer.text == self._picked else ""
 
     def put(self, text: str) -> None:
@@ -83,7 +83,7 @@ class LineEditor:
         self._put(text)
 
     def meant(self) -> Move | None:
-        """Return the move that the line means, legal or not; None if it means none."""
+        """Return the move that the line means, legal or not; None if there is none, or it is not the reader's turn."""
         board, text = self.table.board, self.buffer.text
         if board.turn is None or not text:
             return None
@@ -94,19 +94,19 @@ class LineEditor:
         return heard if isinstance(heard, Move) else None
 
     def moves(self) -> Sequence[str]:
-        """Return the moves to pick from, if no bid can be made: powers, a side, a die to lose."""
+        """Return the moves to pick from if no bid can be made, such as powers, sides or dice to lose."""
         turn = self.table.board.turn
         if turn is None or is_stake(turn.view) or any(isinstance(move, Bid) for move in turn.view.legal):
             return ()
         return offers(turn.view, self.table.board.seating.names)
 
     def completions(self) -> Sequence[str]:
-        """Return the completions that Tab goes through, from the present one on."""
+        """Return the completions that Tab cycles through, from the current one on."""
         place = self._candidates.index(self.buffer.text) if self.buffer.text in self._candidates else 0
         return [*self._candidates[place:], *self._candidates[:place]]
 
     def ghost(self, text: str) -> str:
-        """Return the word that a beginning stands for: one of the key bar first. Empty if it is a move, or nothing."""
+        """Return a word with this beginning, from the key bar if possible; empty if there is none, or a move fits."""
         stem = text.lower()
         turn = self.table.board.turn
         if not stem.strip() or stem != stem.lstrip():
@@ -119,9 +119,10 @@ class LineEditor:
         return next((word for word in known if word.startswith(stem)), "")
 
     def _is_taken(self, word: str) -> bool:
-        """Tell whether Enter takes a word of the key bar from its beginning.
+        """Return whether Enter may complete the beginning of a word in the key bar.
 
-        It takes none that the next line cannot undo. In a match quit asks first, and after it there is nothing to lose.
+        It may not if the next line cannot undo the word, except *quit*: in a match *quit* asks first, and after a match
+        nothing can be lost.
         """
         board = self.table.board
         is_safe = word == "quit" and (board.match or board.over is not None)
@@ -172,7 +173,7 @@ class LineEditor:
             self.buffer.cursor_right()
 
     def _call(self, word: str) -> None:
-        """Put a call into the line; make it when it stands there."""
+        """Put a call into the line or, if it is already there, make it."""
         if self.buffer.text == word:
             self._clear()
             self._submit(word)
@@ -180,7 +181,7 @@ class LineEditor:
             self._put(word)
 
     def _complete(self, step: int) -> None:
-        """Put the next completion of what was typed into the line, or with a step of -1 the one before."""
+        """Put the next completion of the typed text into the line; the previous one if the step is -1."""
         if self._candidates:
             place = (self._candidates.index(self.buffer.text) + step) % len(self._candidates)
         else:
@@ -194,9 +195,9 @@ class LineEditor:
             self._candidates = []
 
     def bindings(self, is_closed: Filter) -> KeyBindings:
-        """Return what keys do to the line.
+        """Return the key bindings of the line.
 
-        :param is_closed: no page covers the table.
+        :param is_closed: true unless a page or a dialog covers the table.
         """
         keys = KeyBindings()
         add = keys.add
@@ -222,7 +223,7 @@ class LineEditor:
 
         @add(Keys.Any, filter=is_untyped & ~is_empty)
         def _(event: KeyPressEvent) -> None:
-            if event.data != " ":  # a space goes on with a completion
+            if event.data != " ":  # a space continues a completed word
                 self._clear()
             self.buffer.insert_text(event.data)
 
@@ -246,20 +247,20 @@ class LineEditor:
 
             @add(key, filter=is_empty & ~is_legal)
             def _(_event: KeyPressEvent, word: str = word) -> None:
-                if self.table.board.showdown is None:  # else it was called already, and pressed once too often
-                    self._submit(word)  # the table says why it cannot be called
+                if self.table.board.showdown is None:  # otherwise the key was pressed once more after a call
+                    self._submit(word)  # the table explains why the call is not possible
 
         return keys
 
 
 def walk(view: View, names: Sequence[str], at: str, step: Step) -> str:
-    """Return the move that one step of the arrow keys leads to, as it would be typed.
+    """Return the move to which an arrow key leads, as it would be typed.
 
-    Up and down change the number of dice, left and right their face. If no bid can be made, all of them go through the
-    legal moves.
+    Up and down change the number of dice, left and right the face. If no bid can be made, the keys cycle through the
+    legal moves. A stake changes by 50 or 10 coins.
 
     :param names: by seat.
-    :param at: where the last step led; empty for the first one.
+    :param at: the result of the previous key; empty for the first one.
     """
     if is_stake(view):
         coins = at.removeprefix("stake ")
@@ -286,7 +287,7 @@ def _next_bid(bids: list[Bid], here: Bid, step: Step) -> Bid:
         sign = 1 if step == "up" else -1
         further = [bid for bid in bids if (bid.quantity - here.quantity) * sign > 0]
         same = [bid for bid in further if bid.face == here.face]
-        # With some rules another number means another face.
+        # Under some rules, another number requires another face.
         return _nearest(same or further or [here if here in bids else bids[0]], here)
     for distance in range(1, 7):
         face = (here.face - 1 + (distance if step == "right" else -distance)) % 6 + 1
@@ -297,5 +298,5 @@ def _next_bid(bids: list[Bid], here: Bid, step: Step) -> Bid:
 
 
 def _nearest(bids: list[Bid], here: Bid) -> Bid:
-    """Return the bid nearest to another one: in its number of dice, then in its face; rather more dice than fewer."""
+    """Return the bid nearest to another: by number of dice, then by face. Between equals, prefer more dice."""
     return min(bids, key=lambda bid: (abs(bid.quantity - here.quantity), abs(bid.face - here.face), -bid.quantity))

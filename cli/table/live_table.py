@@ -1,6 +1,6 @@
-"""The table of a match that is being played: a node tells what happens there, and the evening goes on after it.
+"""The table of a match in progress: a node reports its events, and the evening goes on after the match.
 
-Events and typed lines are taken side by side, on every player's turn.
+Events and typed lines are handled concurrently, no matter whose turn it is.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
     from protocol.node.node import Node
 
 _LAG: Final = 0.25
-"""The part of the patience by which the table may lag behind the match."""
+"""The share of the patience by which the table may lag behind the match."""
 
 
 class LiveTable(Table):
-    """A table whose match is being played.
+    """A table with a match in progress.
 
-    :param showing: how it is shown.
+    :param showing: how to show the table.
     :param face: as for :class:`~cli.table.table.Table`.
-    :param bots: fingerprints of the bots that this person seated: they leave and return together.
-    :param again: goes back to the table after a match, given the rest of the typed line. Without it, the evening ends
+    :param bots: fingerprints of the bots that this person seated, which leave and return together with the person.
+    :param again: returns to the table after a match, given the rest of the typed line. Without it, the evening ends
         with the match.
     """
 
@@ -74,17 +74,17 @@ class LiveTable(Table):
         super().__init__(settings, showing, face)
         self.bots = bots
         self.muted: set[str] = set()
-        """Fingerprints of players whose words are not shown."""
+        """Fingerprints of players whose chat is hidden."""
         self._node = node
         self._again = again
         self._had_match = False
-        """A match has ended here. The evening goes on."""
+        """Whether a match has ended here, after which the evening goes on."""
         self._began: float | None = None
-        """When the match began, by the monotonic clock; None if it is a resumed one."""
+        """The start of the match on the monotonic clock; None if it was resumed."""
         self._since: dict[str, float] = {}
-        """When players were lost who are not back, or began to hold up the match, by this machine's clock."""
+        """When each missing player was lost, or began to hold up the match, by fingerprint and the monotonic clock."""
         self._wish: str | None = None
-        """What was typed after *again*, if the end of the match was not shown yet."""
+        """The text typed after *again* while the end of the match was not shown yet; None without *again*."""
 
     def begin(self) -> None:
         if (match := self._node.match) is not None and match.is_formed:
@@ -129,7 +129,7 @@ class LiveTable(Table):
         match event:
             case MatchStarted():
                 self._began = None if event.resumed else time.monotonic()
-                if not event.resumed:  # all are here: who was lost had left an earlier match
+                if not event.resumed:  # everybody is here, so any loss dates from an earlier match
                     self._since.clear()
                 self.pace.longest = self.longest_lag()
             case MatchResult() if self._began is not None:
@@ -152,7 +152,7 @@ class LiveTable(Table):
         return bool(mine) and is_other and mine in event.text.casefold()
 
     def told(self, event: Told) -> Iterable[str]:
-        # TableClosed and Stopped end the table, and are its last word. Bots always leave after a match.
+        # TableClosed and Stopped end the table, and are reported then. Bots always leave after a match.
         if isinstance(event, TableClosed | Stopped) or self._is_bot_leaving(event):
             return ()
         if (
@@ -181,7 +181,7 @@ class LiveTable(Table):
             self._had_match = True
 
     def _close_match(self, event: MatchResult) -> None:
-        """Count the victory, and say how the evening can go on."""
+        """Count the victory, and offer another match."""
         self._had_match = True
         for seat in event.places[0]:
             winner = event.players[seat].fingerprint
@@ -197,17 +197,17 @@ class LiveTable(Table):
             self._say("Again? Type again to play another match, or quit.")
 
     def longest_lag(self) -> float:
-        """Return how many seconds an event may be held back: a part of the patience, because others wait meanwhile."""
+        """Return the maximum delay of an event in seconds: a share of the patience, or no limit if only bots wait."""
         match = self._node.match
         if match is None or all(player.is_me or player.fingerprint in self.bots for player in match.info):
             return math.inf
         return match.history.genesis.patience.human * _LAG
 
     def clock(self) -> Clock | None:
-        """Return the awaited players and the time that they have left.
+        """Return the awaited players and the time left to them.
 
-        None if no clock runs, or the table lags behind the match. None, too, when time is up and the others are too few
-        to go on: then the match just waits.
+        None if no clock is running or the table lags behind the match. Also None if time is up but too few others
+        remain to go on: the match then just waits.
         """
         clock = self._node.clock() if self.board.match and not self.pace.is_holding else None
         return clock if clock is not None and (clock.seconds or clock.goes_on) else None
@@ -251,7 +251,7 @@ class LiveTable(Table):
         """Play another match at this table, if the one on the board is over."""
 
     def _awaits_end(self, wish: str) -> bool:
-        """Tell whether the match is over, and only its end is not shown yet. Then the wish to go again is kept."""
+        """Return whether the match is over but its end is not shown yet. If so, keep the wish for another match."""
         match = self._node.match if self.board.match else None
         is_over = match is not None and (match.is_ended or match.id.hex() != self.board.match)
         if is_over:
@@ -265,9 +265,9 @@ class LiveTable(Table):
         self._say("No more pauses.")
 
     def _other(self, word: str, rest: str, among: Sequence[PlayerInfo] | None = None) -> tuple[PlayerInfo, str] | None:
-        """Return the other player whom a person names after a word, and the name to show; None if they name nobody.
+        """Return the other player named after a word, with the name to show; if there is none, say so and return None.
 
-        :param among: whom they may mean, if not only those at the table. A single one need not be named.
+        :param among: the possible players, if not those at the table. If there is only one, no name is needed.
         """
         players = [player for player in (self.board.players if among is None else among) if not player.is_me]
         names = display_names(players, self.board.players)
@@ -284,7 +284,7 @@ class LiveTable(Table):
         return players[seat], names[seat]
 
     def _is_bot(self, player: PlayerInfo) -> bool:
-        """Tell whether a player is a bot of this person, or says so by its name."""
+        """Return whether a player is one of this person's bots, or has a name marked as a bot's."""
         return player.fingerprint in self.bots or is_marked_as_bot(player.name)
 
     def _do_say(self, rest: str) -> None:
@@ -321,7 +321,7 @@ class LiveTable(Table):
         )
 
     def _ask_node(self, do: Callable[[], object]) -> bool:
-        """Let the node do something; tell whether it did, and the person why not."""
+        """Call a method of the node; return whether it succeeded, and print the reason if not."""
         try:
             do()
         except NodeError as error:
@@ -338,9 +338,9 @@ class LiveTable(Table):
 
 
 class SpectatorTable(LiveTable):
-    """A table that is watched. No typed line reaches the players.
+    """A table that is watched. Typed lines cannot affect the match, but chat may reach the players.
 
-    :param target: what was typed to come here.
+    :param target: the argument with which the person came here.
     """
 
     kind = "s"
@@ -348,7 +348,7 @@ class SpectatorTable(LiveTable):
     def __init__(self, node: Node, settings: Settings, showing: Showing, target: str) -> None:
         super().__init__(node, settings, showing, again=_sit_elsewhere)
         self.wants_seat = False
-        """The reader wants to play the next match."""
+        """Whether the reader wants to play the next match."""
         self._target = target
 
     def way_back(self) -> str:
@@ -368,7 +368,7 @@ class SpectatorTable(LiveTable):
         if self.face.is_interactive:
             await super()._end_of_input()
         else:
-            await asyncio.Event().wait()  # nobody types, but the match goes on
+            await asyncio.Event().wait()  # nobody can type, but the match goes on
 
     def _no_turn(self) -> str:
         return "You only watch here. ? shows what you can type."
@@ -378,7 +378,7 @@ class SpectatorTable(LiveTable):
 
 
 async def report(node: Node) -> None:
-    """Print the events as NDJSON until the match is over.
+    """Print events as NDJSON until the match is over.
 
     :raises Failure: if the table is closed or the node stops.
     """
@@ -397,4 +397,4 @@ async def report(node: Node) -> None:
 
 
 async def _sit_elsewhere(_wish: str) -> None:
-    """Do nothing: for the next match a watcher sits at a new table of the same node."""
+    """Do nothing: for the next match, a spectator sits down at a new table of the same node."""

@@ -1,4 +1,4 @@
-"""The pictures before and after a match: who sits at the table and how to join it; the winner and the evening."""
+"""The pictures before and after a match: the players and how to join them; the winner and the evening."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from protocol.events import PlayerInfo
 
 _SIDE: Final = 110
-"""Columns from which on the rules stand beside the seats."""
+"""Minimum columns for the rules to be beside the seats."""
 _PANEL: Final = 36
-"""Columns of the rules there."""
+"""Columns of the rules beside the seats."""
 _WIDEST: Final = 150
 _BROAD: Final = 72
-"""Columns from which on whole sentences fit on the felt."""
+"""Minimum columns for whole sentences on the felt."""
 _NARROW: Final = 60
-"""Columns below which the rows of an end card have no titles."""
+"""Minimum columns for titles in the rows of an end card."""
 _LOW: Final = 11
-"""Rows up to which the felt has no edges."""
+"""Maximum rows for a felt without edges."""
 _TALK: Final = 2
-"""Rows that are left for the talk, where there are enough."""
+"""Rows reserved for the talk, if there are enough."""
 _BADGE: Final = 21
-"""The column of the badges."""
+"""The column where badges begin."""
 _PODIUM: Final = 4
-"""Places that stand on it."""
+"""Players on the podium."""
 _Line = tuple[str, int | None, str, str]
 _LEFT: Final = {"conceded": "conceded", "evicted": "ran out of time"}
-"""By the reason of an exit that dice do not tell."""
+"""Descriptions of early exits, by reason. Exits without dice left need none."""
 _TIMES: Final = {1: "once", 2: "twice"}
 
 
@@ -50,7 +50,7 @@ _TIMES: Final = {1: "once", 2: "twice"}
 
 
 def lobby(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
-    """Draw the way to join, the seats, and the rules in short; return the area that is left for the talk."""
+    """Draw how to join, the seats, and a summary of the rules; return the area left for the talk."""
     if area.width > _WIDEST:
         area = area._replace(x=area.x + (area.width - _WIDEST) // 2, width=_WIDEST)
     x, y, columns, rows = area
@@ -78,7 +78,7 @@ def lobby(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
 
 
 def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[list[str], bool]:
-    """Return the rows on the felt, and whether the code is drawn in letters, for which an empty row stands."""
+    """Return the rows on the felt, and whether the code is to be drawn in letters over the empty ones among them."""
     free = board.seats - len(board.players)
     if not board.join_line or board.claimed is not None:
         told = _waiting(board, free)
@@ -104,7 +104,7 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
 
 
 def _command(join_line: str, columns: int) -> list[str]:
-    """Return the command to join, broken as a shell lets it be."""
+    """Return the command to join, broken into rows so that a shell accepts it."""
     command = command_line("join", join_line)
     room = max(columns - 1, 1)
     parts = [command[at : at + room] for at in range(0, len(command), room)]
@@ -148,7 +148,7 @@ def _paragraph(canvas: Canvas, area: Area, rows: Sequence[str], code: str) -> No
 
 
 def _short(board: Board) -> str:
-    """Return the rules in a few words: those on wild ones and on the aim."""
+    """Return the rules on wild ones and on the goal in a few words."""
     assert board.ruleset is not None
     options = dict(board.ruleset.options())
     wild = SHORT["wild"][str(options["wild"])].replace("ones wild", "ones are wild").replace("nothing", "nothing is")
@@ -168,7 +168,7 @@ def _rules(board: Board, columns: int) -> str:
 
 
 def _beside(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequence[str]) -> Area:
-    """Draw the seats, with the rules or the QR code beside them; return the area for the talk."""
+    """Draw the seats, with the rules or the QR code beside them; return the area left for the talk."""
     x, y, columns, rows = area
     left = columns - _PANEL
     seats = max(board.seats, len(board.players))
@@ -204,7 +204,7 @@ def _beside(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequ
 
 
 def _seats(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequence[str]) -> int:
-    """Draw the players and the free seats, in one or two rows each; return the rows that were used."""
+    """Draw the players and the free seats, in one or two rows each; return the number of rows used."""
     x, y, columns, rows = area
     names = display_names(board.players)
     seats = max(board.seats, len(names))
@@ -248,7 +248,7 @@ def _player(canvas: Canvas, board: Board, place: int, name: str, area: Area, war
 
 
 def _badge(board: Board, player: PlayerInfo, name: str) -> tuple[str, str]:
-    """Return how well the reader knows a player, and its role."""
+    """Return a badge that shows how well the reader knows a player, and its role."""
     key = player.fingerprint
     if player.is_me:
         return "this laptop", "quiet"
@@ -269,7 +269,7 @@ def _badge(board: Board, player: PlayerInfo, name: str) -> tuple[str, str]:
 
 
 def _warning(board: Board, player: PlayerInfo) -> str:
-    """Return what to do about a player whose key and name do not fit; empty if they do."""
+    """Return a warning if a player's key and name conflict with earlier meetings; otherwise an empty text."""
     strange = board.unfamiliar.get(player.fingerprint)
     if strange is None or player.is_me:
         return ""
@@ -281,7 +281,7 @@ def _warning(board: Board, player: PlayerInfo) -> str:
 
 
 def _holdings(board: Board) -> str:
-    """Return the reader's pledge and purse, where the rules ask for them."""
+    """Return the reader's pledge and purse, as far as the rules use them."""
     ruleset = board.ruleset
     if ruleset is None:
         return ""
@@ -293,7 +293,7 @@ def _holdings(board: Board) -> str:
 
 
 def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
-    """Draw the winner, the podium, the recap, and where the transcript lies; return the area left for the talk."""
+    """Draw the winner, the podium, the recap and the transcript's path; return the area left for the talk."""
     over = board.over
     assert over is not None
     x, y, columns, rows = area
@@ -318,7 +318,7 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     room = y + rows - at
     if len(lines) + 1 + len(kept) <= room:
         kept.insert(0, ("", None, "", ""))
-    is_short = columns < _NARROW  # then the recap comes last, as its rows are cut
+    is_short = columns < _NARROW  # then the recap comes last, so that only its rows are cut
     above = max(room - len(kept), 0)
     shown = [*lines[: min(first, above)], *kept, *lines[first:]] if is_short else [*lines[:above], *kept]
     for title, seat, who, text in shown[:room]:
@@ -334,7 +334,7 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
 
 
 def _numbered(places: Sequence[Sequence[int]]) -> list[tuple[int, Sequence[int]]]:
-    """Return the seats of each place with its number: two who share the second place are followed by the fourth."""
+    """Return the seats of each place, with its number. If two share the second place, the next one is the fourth."""
     first, numbered = 1, []
     for seats in places:
         numbered.append((first, seats))
@@ -347,7 +347,7 @@ def _is_drawn(text: str) -> bool:
 
 
 def _podium(canvas: Canvas, board: Board, area: Area, placed: Sequence[tuple[int, int]], names: Sequence[str]) -> None:
-    """Draw the first players on steps: the better the place, the higher."""
+    """Draw the first players on steps, which are higher for better places."""
     assert board.over is not None
     x, y, columns, rows = area
     across = min(18, (columns - 2) // max(len(placed), 1))
@@ -366,7 +366,7 @@ def _podium(canvas: Canvas, board: Board, area: Area, placed: Sequence[tuple[int
 def _story(
     board: Board, scene: Scene, rest: Sequence[tuple[int, int]], names: Sequence[str], columns: int
 ) -> tuple[list[_Line], int, list[_Line]]:
-    """Return the rows below the podium (title, seat, name, text), the first of the recap, and those on the proof."""
+    """Return the rows below the podium (title, seat, name, text), where the recap begins, and those on the proof."""
     over = board.over
     assert over is not None
     lines: list[_Line] = []
@@ -405,7 +405,7 @@ def _story(
 
 
 def _exits(board: Board) -> list[tuple[int, str]]:
-    """Return who left before the end, and why."""
+    """Return the players who left early, with the reasons."""
     left = [(seat, gone.reason) for gone in board.state.exits for seat in gone.seats] if board.state else []
     return [
         (seat, "broke the rules" if board.players[seat].fingerprint in board.cheats else _LEFT[reason])
@@ -415,7 +415,7 @@ def _exits(board: Board) -> list[tuple[int, str]]:
 
 
 def _gains(state: State) -> list[str]:
-    """Return the coins and run tickets that each player has won or lost; nothing without stakes and tickets."""
+    """Return what each player has won or lost in coins and run tickets; an empty list if nobody has."""
     if not state.places:
         return []
     paid = settlement(state)

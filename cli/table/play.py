@@ -1,4 +1,4 @@
-"""Sitting at a table as a person: the node, the bots that come along, and the face that suits this process."""
+"""Playing at a table as a person: the node, the bots that accompany it, and the face that suits this process."""
 
 from __future__ import annotations
 
@@ -49,26 +49,26 @@ _RAISE: Final = "\x1b[?1049h\x1b[2J\x1b[H"
 _LOWER: Final = "\x1b[?1049l"
 _Result = TypeVar("_Result")
 Enter = Callable[["Node"], Awaitable[None]]
-"""Hosts, joins or resumes."""
+"""Makes a node host, join or resume."""
 
 
 Company = Callable[["Node"], AbstractAsyncContextManager["Crew"]]
-"""Seats bots at the node's table for as long as the block lasts."""
+"""Returns a context manager that seats bots at the node's table, and removes them on exit."""
 Again = Callable[["Node", str], Awaitable[Company]]
-"""Goes back to the table after a match, given the rest of the typed line; returns the bots that come along."""
+"""Returns to the table after a match, given the rest of the typed line; the result seats the bots that come along."""
 
 
 def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
-    """Seat nobody."""
+    """Seat no bots."""
     from cli.bots.crew import Crew
 
     return nullcontext(Crew())
 
 
 async def rejoin(node: Node, wish: str) -> Company:
-    """Go back to the table of a match as a guest, or open it oneself.
+    """Return to the table of a match as a guest, or open it as its new host.
 
-    :raises Failure: if something else was wished.
+    :raises Failure: if the wish is anything else, or there was no match.
     :raises NodeError: if there is no way back.
     """
     if wish and wish.lower() != HOST:
@@ -77,7 +77,7 @@ async def rejoin(node: Node, wish: str) -> Company:
         )
     if not wish:
         await node.rejoin()
-    elif (match := node.match or node.former) is None:  # the node gave it up when it waited for the host
+    elif (match := node.match or node.former) is None:  # the node gave it up while it waited for the host
         raise Failure("There was no match here.")
     else:
         await node.host(table_of(match, default_table_name(node.name), node.rules_name))
@@ -85,9 +85,9 @@ async def rejoin(node: Node, wish: str) -> Company:
 
 
 def table_of(match: Match, name: str, rules: str = "") -> TableSettings:
-    """Return a table like that of a match, under a name.
+    """Return settings for a table like that of a match, under another name.
 
-    :param rules: the name of its house rules.
+    :param rules: the name of the house rules.
     """
     from protocol.match.lobby import TableSettings
 
@@ -109,7 +109,7 @@ async def open_again(node: Node, table: TableSettings, wish: str) -> None:
         least = 2 if node.party is None else max(2, len(node.party.programs) + 1)
         if not (len(number) < 3 and least <= int(number) <= PLAYERS):
             raise Failure(f"This table can have {f'{least} to' if least < PLAYERS else 'only'} {PLAYERS} seats.")
-        is_unlisted = table.unlisted and int(number) == least  # else others are to come
+        is_unlisted = table.unlisted and int(number) == least  # otherwise others must find the table
         table, wish = replace(table, seats=int(number), unlisted=is_unlisted), rest.strip()
     try:
         if wish:
@@ -135,11 +135,11 @@ def play(
 ) -> None:
     """Run a node for the person at this terminal until they leave; through pipes, until the match is over.
 
-    :param first: shown until there is a table; safe to print.
-    :param company: bots that play for as long as this player is at the table.
-    :param again: goes back to the table after a match.
-    :param identity: that of the home, if it is unlocked already.
-    :param curtained: closed when there is a table; earlier by ``enter``, if it has something to print.
+    :param first: a line shown until there is a table; safe to print.
+    :param company: seats bots for as long as this player is at the table.
+    :param again: returns to the table after a match.
+    :param identity: the identity of the home, if it is already unlocked.
+    :param curtained: closed once there is a table, or earlier by ``enter`` if it has something to print.
     """
 
     me = identity or unlocked(settings.private_home())
@@ -182,7 +182,7 @@ async def sit(
 ) -> None:
     """Play at a node's table until the evening is over.
 
-    :param watched: the table as it was watched; the node goes back to it for the next match.
+    :param watched: the table that this node has watched; the person sits down for its next match.
     """
     from cli.table.player_table import PlayerTable
 
@@ -190,7 +190,7 @@ async def sit(
 
         async def go_again(wish: str) -> None:
             back = await again(node, wish)
-            await at_table.aclose()  # the bots of the match that is over; they stay if there is no way back
+            await at_table.aclose()  # the bots of the last match leave only now, so they stay if there is no way back
             table.bots = (await at_table.enter_async_context(back(node))).fingerprints
 
         crew = await at_table.enter_async_context(company(node))
@@ -216,7 +216,7 @@ async def show(table: Table) -> None:
 
 
 async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
-    """Run coroutines side by side until one of them ends; the others are cancelled. Its exception is raised."""
+    """Run coroutines concurrently until one of them ends, cancel the others, and raise the exception of the first."""
     tasks = [asyncio.ensure_future(each) for each in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -229,7 +229,7 @@ async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's factory of event loops, which are faster, if it is installed; None for asyncio's own."""
+    """Return uvloop's factory of event loops if it is installed, because they are faster; None for asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -239,10 +239,9 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def run(main: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a coroutine and return its result. Ctrl-C ends the command with its exit code, however the terminal reports
-    it.
+    """Run a coroutine and return its result. Ctrl-C ends the command with its exit code, however it is reported.
 
-    So do the other signals that ask a process to end: its children must not outlive it.
+    SIGTERM and SIGHUP do the same, because the children of the process must not outlive it.
     """
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -255,20 +254,20 @@ async def _stoppable(main: Coroutine[Any, Any, _Result]) -> _Result:
     task = asyncio.current_task()
     assert task is not None
     for name in ("SIGTERM", "SIGHUP"):
-        with suppress(NotImplementedError, AttributeError):  # Windows has neither of the two
+        with suppress(NotImplementedError, AttributeError):  # Windows has neither signal
             number = getattr(signal, name)
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
                 asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     return await main
 
 
 @contextmanager
 def _curtain(text: str, showing: Showing) -> Iterator[None]:
-    """Show a line on the full screen while modules and the network take their time. Complaints are printed at its end.
+    """Show a line on the full screen while modules load and the network starts; print complaints when it closes.
 
     :param text: safe to print.
     """
-    if showing.ui is not Ui.SCREEN or sys.platform == "win32":  # whose consoles may have to be prepared first
+    if showing.ui is not Ui.SCREEN or sys.platform == "win32":  # a Windows console may need preparation first
         yield
         return
     width = get_terminal_size().columns - 2
@@ -289,9 +288,9 @@ def _curtain(text: str, showing: Showing) -> Iterator[None]:
 
 @asynccontextmanager
 async def _face_of(table: Table) -> AsyncIterator[Face]:
-    """Open the face that suits this process: a terminal's if both ends are terminals, else pipes.
+    """Open the face that suits this process: a terminal's if both ends are terminals, otherwise one for pipes.
 
-    A thread writes the output of any face, and the table does not wait for it before the end.
+    A thread writes the output of every face, so the table waits for it only at the end.
     """
     showing = table.showing
     if not is_interactive():
@@ -302,7 +301,7 @@ async def _face_of(table: Table) -> AsyncIterator[Face]:
     elif showing.ui is Ui.SCREEN:
         from cli.table.screen import Screen
 
-        # prompt_toolkit writes to a Windows console by calls of its own.
+        # prompt_toolkit writes to a Windows console through the console's API.
         writer = Writer(sys.stdout) if sys.platform != "win32" else None
         async with Screen(table, writer, bell=showing.bell, color=showing.color) as screen:
             yield screen

@@ -1,4 +1,4 @@
-"""The table of a player: moves, and the words that only players have."""
+"""The table of a player: moves, and the words reserved for players."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
 _NOW: Final = "now"
-"""Typed after *quit* by the dialog, which has asked already."""
+"""Typed after *quit* by the dialog, which has already asked for confirmation."""
 _SILENCE: Final = 15
-"""Seconds without an answer after which a dialog asks what to do."""
+"""Seconds without an answer before a dialog asks what to do."""
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
 FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
@@ -82,9 +82,9 @@ _OUT: Final = "You're out. Watch the rest, talk, or leave."
 
 
 class PlayerTable(LiveTable):
-    """One player's table. Most parameters are those of :class:`~cli.table.live_table.LiveTable`.
+    """A player's table. Most parameters are those of :class:`~cli.table.live_table.LiveTable`.
 
-    :param watched: the table that this reader has watched; they first sit down for the next match.
+    :param watched: the table that this reader has watched until now; they sit down there for the next match.
     """
 
     kind = "p"
@@ -105,29 +105,28 @@ class PlayerTable(LiveTable):
             self.board.qr = self._background()
         self._is_late = watched is not None
         self._returning: asyncio.Task[None] | None = None
-        """The way back to the table, while it lasts."""
+        """The task that returns to the table; None before the first."""
         self._doubted: Move | None = None
-        """A move that counts only when it is typed again in this turn."""
+        """A move that counts only if it is typed again in this turn."""
         self._may_enter = False
-        """Such a move was the last line, so Enter alone is enough."""
+        """Whether that move was the last line, so that Enter alone confirms it."""
         self._knows_raises = False
-        """The player has been told this evening which bids are raises."""
+        """Whether the player has been told this evening which bids are raises."""
         self._is_confirming = False
         self._is_leaving = False
-        """The dialog about leaving is open."""
+        """Whether the dialog about leaving is open."""
         self._is_conceding = False
-        """It was opened to concede."""
+        """Whether that dialog was opened by *concede*."""
         self._closed: dict[tuple[str, str], float] = {}
-        """Until when no box comes about a player, by :func:`_key` and this machine's clock."""
+        """How long the dialog about each player stays closed, by :func:`_key`, on the monotonic clock."""
         self._strangers: list[SeatAsked] = []
-        """Those at somebody else's table with the name of somebody trusted and another key, until the reader
-        decides."""
+        """Players at another person's table with a trusted name but another key, until the reader decides."""
         self._lesson: LessonTable | None = None
         self._teaching: asyncio.Task[None] | None = None
         self._knows_help = False
-        """The player has been told that there is help."""
+        """Whether the player has been told about *help*."""
         self._is_giving_up = False
-        """The player has conceded, and is not out yet."""
+        """Whether the player has conceded but is not out yet."""
         if watched is not None:
             self.board, self.wins, self._had_match = watched.board, watched.wins, True
 
@@ -232,7 +231,7 @@ class PlayerTable(LiveTable):
         return told
 
     def _host_who_left(self, event: AwaitingHost) -> PlayerInfo | None:
-        """Return the host, if they have left and will not open the table again."""
+        """Return the host, if they have left and will not reopen the table; otherwise None."""
         host = event.host if event.host_is == "silent" else None
         return host if host is not None and host.fingerprint in self.board.gone else None
 
@@ -273,13 +272,13 @@ class PlayerTable(LiveTable):
             )
         if (lost := self._silent()) is None:
             return None
-        # Words that this program does not have, or that are of no use now, are not offered in a box either.
+        # A dialog does not offer words that are missing here or useless now.
         can_wait, can_claim = self.is_offered("wait"), self._node.can_claim
         seconds = self.away()[lost.fingerprint]
         return answers.absence_box(self.board, self.clock(), lost, seconds, can_wait=can_wait, can_claim=can_claim)
 
     def _silent(self) -> PlayerInfo | None:
-        """Return the first player who does not answer, unless the reader has said what to do about them."""
+        """Return the first awaited player who does not answer, unless the reader has closed the dialog about them."""
         away, clock = self.away(), self.clock()
         for player in (*self.board.absent, *(clock.awaited if clock is not None else ())):
             if away.get(player.fingerprint, 0) >= _SILENCE and not self._is_closed(player):
@@ -287,7 +286,7 @@ class PlayerTable(LiveTable):
         return None
 
     def _about_newcomers(self) -> Dialog | None:
-        """Return a question about somebody who asks for a seat, or sits at the table under a trusted name."""
+        """Return a dialog about a player who asks for a seat, or who sits at the table under a trusted name."""
         here = [question for question in self._strangers if question.player in self.board.players]
         for question in (*self._node.asked, *here):
             player = question.player
@@ -308,11 +307,11 @@ class PlayerTable(LiveTable):
             self.board.heeded |= {_key(player) for player in self.board.false_friends}
 
     def _is_closed(self, player: PlayerInfo) -> bool:
-        """Tell whether the reader has closed the box about a player, and it is not time for it to come again."""
+        """Return whether the reader has closed the dialog about a player, and it must not open again yet."""
         return time.monotonic() < self._closed.get(_key(player), 0.0)
 
     def _goes_on(self) -> bool:
-        """Tell whether the others can go on without this player and the bots that they seated."""
+        """Return whether the others can go on without this player and their bots."""
         match = self._node.match
         if match is None:
             return False
@@ -338,13 +337,13 @@ class PlayerTable(LiveTable):
         state = turn.view.state if turn is not None else None
         if state is None or state.bid is None or state.phase != "bidding" or state.challenge is not None:
             return super().prompt()
-        if self.face.shows_board:  # which has the bid in sight
+        if self.face.shows_board:  # the bid is in sight
             return super().prompt()
         return f"your turn, {self.board.seating.who(state.bid.seat)} bid {faces(state.bid.quantity, state.bid.face)}> "
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the player has typed *again*, and has no seat yet."""
+        """Whether the player has typed *again* but has no seat yet."""
         return self._returning is not None and not self._returning.done()
 
     @property
@@ -416,7 +415,7 @@ class PlayerTable(LiveTable):
         answer = refusal(move, turn.view, self.board.seating.names, error)
         if isinstance(move, Bid) and is_no_raise(move, state) and not self._knows_raises:
             with_rule, room = f"{answer} {rule_of_raises(state)}", self.face.page_size
-            if room is None or len(broken(with_rule, room[0])) <= REPLY_ROWS:  # else it would cover the table
+            if room is None or len(broken(with_rule, room[0])) <= REPLY_ROWS:  # otherwise it would cover the table
                 self._knows_raises = True
                 answer = with_rule
         self._say(answer)
@@ -430,7 +429,7 @@ class PlayerTable(LiveTable):
             return _OUT
         state = self.board.state
         if state is not None and not self.board.absent and 0 <= state.turn == self.board.me:
-            # After a return, or after a move of one's own.
+            # The player has just returned or moved.
             unheard = self._node.match.unheard if self._node.match is not None else ()
             are = "is" if len(unheard) == 1 else "are"
             return f"One moment: {self.board.seating.named(unheard) if unheard else 'the others'} {are} signing."
@@ -455,15 +454,15 @@ class PlayerTable(LiveTable):
         yield "At any time:"
 
     def _decide(self, rest: str, word: str) -> None:
-        """Obey a word about who sits at the table."""
+        """Obey a word that decides who may sit at the table."""
         node = self._node
         asked = [question.player for question in node.asked]
-        if not (rest or asked or word == "remove"):  # perhaps not any more
+        if not (rest or asked or word == "remove"):  # they may have stopped asking
             self._say(f"Nobody asks for a seat now. Type {word} and a name.")
             return
         strangers = [question.player for question in self._strangers]
         everybody = list(dict.fromkeys([*asked, *strangers, *node.kept_out, *self.board.players]))
-        # A word alone is about a newcomer. It sends nobody away who sits here.
+        # Without a name, a word concerns a newcomer, and cannot send away a player who sits here.
         among = everybody if rest else None if word == "remove" else asked
         if (found := self._other(word, rest, among)) is None:
             return
@@ -524,7 +523,7 @@ class PlayerTable(LiveTable):
     async def _return(self, rest: str, instead_of: asyncio.Task[None] | None = None) -> None:
         """Go back to the table.
 
-        :param instead_of: an earlier way back, which still waits for somebody and is cancelled.
+        :param instead_of: an earlier attempt that may still be waiting, and is cancelled.
         """
         assert self._again is not None
         if instead_of is not None:
@@ -556,18 +555,18 @@ class PlayerTable(LiveTable):
         if not self.board.join_line:
             self._say("Only the host of an open table has a long line.")
         else:
-            # The lobby draws the code in large letters, which nobody can copy.
+            # The lobby draws the code in large letters, which cannot be copied.
             code = f"To copy: {command_line('join', self.board.code)}. " if self.board.code else ""
             self._say(f"{code}This line always works:\n    {command_line('join', self.board.join_line)}")
 
     def _background(self) -> str:
-        """Return the background for which a QR code is drawn."""
+        """Return the background for a QR code: ``ascii``, ``light`` or ``dark``."""
         if is_ascii(sys.stdout):
             return "ascii"
         return "light" if self.showing.color == "light" else "dark"
 
     def _qr_code(self) -> list[str]:
-        """Return the rows of the QR code, indented so that they stay whole."""
+        """Return the rows of the QR code, indented so that they are not wrapped."""
         return [f"    {row}" for row in qr_code(self.board.join_line, self._background())]
 
     def _do_qr(self, _rest: str) -> None:
@@ -601,5 +600,5 @@ class PlayerTable(LiveTable):
 
 
 def _key(player: PlayerInfo) -> tuple[str, str]:
-    """Return what a box is about: the same key under another name is asked about again."""
+    """Return the key for a dialog about a player. A player with the same key but another name gets a new dialog."""
     return player.fingerprint, player.name

@@ -1,7 +1,7 @@
-"""The table of a replay: its reader steps through it, plays it, and jumps about in it.
+"""The table of a replay. Its reader can step through the replay, play it, and jump to any place.
 
-A tape holds the board of one place in the replay. It moves by the events of one step of the history, and keeps a copy
-of the board from the start of each round that it has reached: to go back it folds one round again.
+A tape holds the board at one place in the replay. It advances by the events of one step of the history, and keeps a
+copy of the board from the start of each round reached. To go back, it folds events again from such a copy.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from protocol.match.replay import Replay
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
-"""Keys whose names are more than a word."""
+"""Names of keys that are not just capitalized."""
 EVERYBODY: Final = "all"
-"""Stands for the view of all players."""
+"""Typed for a view of all dice."""
 NOBODY: Final = "spectator"
-"""Stands for the view of those who watched."""
+"""Typed for the view of a spectator."""
 _UNHURRIED: Final = 2
-"""Rounds at a person's pace. The others share the rest of the time."""
+"""Rounds at a person's pace. The others share the remaining time."""
 _LONGEST: Final = 105.0
-"""Seconds that the match takes if nobody stops it. It is played, and judged, in less than the rest of two minutes."""
+"""Maximum seconds that the demo plays if nobody stops it. The match itself takes less than the rest of two minutes."""
 _FASTEST: Final = 0.02
-"""Of the pace: with very many rounds each is still seen."""
+"""Minimum pace, at which each round can still be seen even if there are very many."""
 
 
 # The tape
@@ -55,7 +55,7 @@ class Place(NamedTuple):
     round: int
     """0 before the first roll."""
     number: int
-    """The scene's number in this round, from 1."""
+    """The number of the scene in this round, from 1."""
 
 
 START: Final = Place(0, 1)
@@ -64,7 +64,7 @@ WATCHER: Final = -1
 
 
 class Taped(NamedTuple):
-    """The events of one step of the history, or the end of the match."""
+    """One scene: the events of one step of the history, or the end of the match."""
 
     place: Place
     step: int
@@ -73,27 +73,27 @@ class Taped(NamedTuple):
 
 
 class Tape:
-    """One replay, in one player's view from its start to its end.
+    """One replay from start to end, in one view.
 
-    :param eyes: the seat whose dice the reader sees; None for all, :data:`WATCHER` for none.
-    :param name: stands in place of the table's; the file's if it is empty.
+    :param eyes: the seat whose dice are visible; None for all dice, :data:`WATCHER` for none.
+    :param name: shown as the table's name; if empty, the name of the file is.
     """
 
     def __init__(self, replay: Replay, eyes: int | None, name: str = "") -> None:
         self.replay = replay
         self.eyes = eyes
         self.board = Board()
-        self.board.name = name or replay.path.stem  # that of the table is not in a transcript
-        """As it is after :attr:`place`."""
+        self.board.name = name or replay.path.stem  # a transcript does not contain the name of the table
+        """The board after the scene at :attr:`place`."""
         self.place = Place(0, 0)
-        """The place of the scene that was told last."""
+        """The place of the last scene that was reported."""
         self.step = 0
-        """Its step of the history."""
+        """The step of the history in that scene."""
         self._starts = (0, *replay.rounds)
         self._boards = [self.board.copy()]
-        """Before each round that was reached."""
+        """The board before each round reached so far."""
         self._lengths: list[int] = []
-        """The number of scenes in each round that was passed."""
+        """The number of scenes in each round passed so far."""
         self._ahead = self._scenes(0)
         self._next = next(self._ahead, None)
 
@@ -105,7 +105,7 @@ class Tape:
             told = (moment for moment in told if not isinstance(moment.event, CupsSeen))
         groups = (
             (step, tuple(moment.event for moment in group))
-            # The end is a scene of its own: the last verdict is seen before it.
+            # The end of the match is a scene of its own, so that the last verdict is seen before it.
             for (step, _), group in groupby(told, lambda each: (each[0], _is_end(each[1])))
         )
         following = next(groups, None)
@@ -123,9 +123,9 @@ class Tape:
         return len(self._starts) - 1
 
     def forward(self) -> tuple[NodeEvent, ...]:
-        """Go on by one scene, and return its events, for the owner to put on :attr:`board`.
+        """Advance by one scene, and return its events, which the caller must put on :attr:`board`.
 
-        :return: nothing at the end.
+        :returns: nothing at the end.
         """
         scene = self._next
         if scene is None:
@@ -138,7 +138,7 @@ class Tape:
         return scene.events
 
     def seek(self, place: Place) -> None:
-        """Go to just before a place, so that its scene comes next; beyond the end, to just before the last scene."""
+        """Go to just before a place, so that its scene comes next; past the end, to just before the last scene."""
         known = min(place.round, len(self._boards) - 1)
         if self._next is None or self._next.place > place or self._next.place.round < known:
             self.board = self._boards[known].copy()
@@ -149,7 +149,7 @@ class Tape:
                 self.board.take(event)
 
     def seek_back(self) -> bool:
-        """Go one scene back, so that the one before the last told comes next; return whether there was one."""
+        """Go back one scene, so that the one before the last comes next; return whether there was one."""
         round_, number = self.place
         if number > 1:
             self.seek(Place(round_, number - 1))
@@ -161,7 +161,7 @@ class Tape:
 
 
 def _is_end(event: NodeEvent) -> bool:
-    """Tell whether an event is about the whole match that is over."""
+    """Return whether an event belongs to the end of the whole match."""
     if isinstance(event, Happened):
         return isinstance(event.event, TwinSoulJoined | TicketsEarned | StakesPaid | MatchOver)
     return isinstance(event, MatchResult)
@@ -173,10 +173,10 @@ def _is_end(event: NodeEvent) -> bool:
 def look_back(event: Told, board: Board) -> Iterator[str]:
     """Yield the sentences for an event that the board has just taken.
 
-    Where dice are in sight, they say how likely a bid or a call was, too.
+    If dice are in sight, add how likely a bid or a call was.
     """
     if isinstance(event, MatchResult):
-        return  # its sentences on confirmations concern a table that is still there
+        return  # its sentences on confirmations concern a live table
     sentences = [*tell(event, board)]
     game = event if isinstance(event, Happened) and board.hands else None
     if game is not None and (weighed := weigh(game.event, game.state, board.hands, board.me)):
@@ -185,9 +185,9 @@ def look_back(event: Told, board: Board) -> Iterator[str]:
 
 
 class ReplayTable(Table):
-    """A table on which a replay is shown.
+    """A table that shows a replay.
 
-    :param verdict: the verdict on the file, in lines.
+    :param verdict: the text of the verdict on the file.
     """
 
     has_lobby = False
@@ -200,11 +200,11 @@ class ReplayTable(Table):
         "end": "end",
         " ": "play",
     }
-    """The lines that keys of a full screen type."""
+    """The lines that keys of the full screen type if the line is empty."""
 
     kind = "r"
     title: ClassVar = ""
-    """Stands in place of the table's name; empty for the file's."""
+    """Shown as the table's name; if empty, the name of the file is."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class ReplayTable(Table):
         self._is_playing = asyncio.Event()
         self._steps, self._lost = _measured(replay)
         self._pending: deque[Told] = deque()
-        """Events of the present scene that are not shown yet, while it plays."""
+        """Events of the current scene that are not shown yet while it plays."""
         self.board = self._tape.board
 
     def begin(self) -> None:
@@ -233,7 +233,7 @@ class ReplayTable(Table):
     def _introduce(self) -> None:
         if self.face.shows_board:
             name = self._name(0)
-            self._say(f"Type as {name} to see what {name} saw.")  # the band says whose dice are seen
+            self._say(f"Type as {name} to see what {name} saw.")  # the band shows whose dice are visible
         else:
             self._say(self._told_verdict)
             self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
@@ -260,7 +260,7 @@ class ReplayTable(Table):
         return texts
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        return ()  # the band has it, and a reader who goes back would read it twice
+        return ()  # the band shows them, and a reader who goes back would read them twice
 
     def prompt(self) -> str:
         if self._is_playing.is_set():
@@ -298,7 +298,7 @@ class ReplayTable(Table):
             super().obey(self._spelled_out(line.strip()))
 
     def _spelled_out(self, line: str) -> str:
-        """Return the whole words for a short line: nothing, a number, the beginning of a word."""
+        """Return the whole words for a short line, which is empty, a number, or the beginning of a word."""
         word, _, rest = line.partition(" ")
         if not line or line.isdecimal():
             return f"round {line}" if line else "next"
@@ -317,7 +317,7 @@ class ReplayTable(Table):
     # Going on
 
     def _show_next(self) -> bool:
-        """Show the next scene; tell whether there was one."""
+        """Show the next scene; return whether there was one."""
         events = self._tape.forward()
         for event in events:
             for beat in beats(event, self.board):
@@ -337,7 +337,7 @@ class ReplayTable(Table):
         self._is_playing.set()
 
     async def follow(self) -> None:
-        """Go on without keys while the replay is to play."""
+        """Advance without keys while the replay plays."""
         while not self._has_left and await self._is_playing.wait():
             events = self._tape.forward()
             if not events:
@@ -347,13 +347,13 @@ class ReplayTable(Table):
             pending = self._pending = deque(beat for event in events for beat in beats(event, self.board))
             async with aclosing(self.pace.follow(_each(events), self.board)) as shown:
                 async for _ in shown:
-                    if not pending:  # the reader stopped it, and the rest was shown at once
+                    if not pending:  # the reader has stopped it, which showed the rest at once
                         break
                     self.take(pending.popleft())
-            await asyncio.sleep(0)  # so that the reader can also stop it when nothing is held back
+            await asyncio.sleep(0)  # lets the reader stop it even if nothing is held back
 
     def _stop(self) -> None:
-        """Stop playing; show the rest of the scene at once."""
+        """Stop playing, and show the rest of the scene at once."""
         self._is_playing.clear()
         while self._pending:
             self.take(self._pending.popleft())
@@ -362,7 +362,7 @@ class ReplayTable(Table):
     # Jumping
 
     def _jump(self, place: Place) -> None:
-        """Go to a place, and show its scene."""
+        """Go to a place and show its scene."""
         self._tape.seek(place)
         self.board = self._tape.board
         self._show_next()
@@ -429,7 +429,7 @@ class ReplayTable(Table):
 
 
 class DemoTable(ReplayTable):
-    """A replay that plays by itself until a key stops it. Parameters are those of a replay."""
+    """A replay without dice in sight that plays until a key stops it. Parameters are those of a replay."""
 
     title = "Demo"
 
@@ -437,9 +437,9 @@ class DemoTable(ReplayTable):
         super().__init__(replay, settings, showing, WATCHER, verdict)
         self._facts = facts(len(replay.players))
         self._signatures = [0, *accumulate(len(step.messages) + len(step.votes) for step in replay.steps())]
-        """Up to each step."""
+        """The number of signatures up to each step."""
         self._seconds: list[float] = []
-        """What each round took so far, at a pace of 1."""
+        """The duration of each finished round in seconds, at a pace of 1."""
         self._began = self._round_began = 0.0
 
     def begin(self) -> None:
@@ -448,7 +448,7 @@ class DemoTable(ReplayTable):
         super().begin()
 
     def _introduce(self) -> None:
-        if self.face.shows_board:  # where it stays
+        if self.face.shows_board:  # the text stays visible there
             self._say("Bots play. Space skips a round, End all.")
         else:
             self._say("Four facts about what you see, then the rest at a faster pace. Space skips a round, End all.")
@@ -458,7 +458,7 @@ class DemoTable(ReplayTable):
             self._set_pace()
 
     def _set_pace(self) -> None:
-        """Measure the round that is over, and divide the time that is left among those to come."""
+        """Measure the finished round, and divide the remaining time among the rounds to come."""
         now = asyncio.get_running_loop().time()
         if self._round_began and self.pace.factor:
             self._seconds.append((now - self._round_began) / self.pace.factor)
@@ -516,7 +516,7 @@ class DemoTable(ReplayTable):
 
 
 def _means_round(rest: str) -> bool:
-    """Tell whether a word is the beginning of ``round``."""
+    """Return whether a word is a beginning of ``round``."""
     return bool(rest) and "round".startswith(rest.lower())
 
 
@@ -526,9 +526,9 @@ async def _each(events: Iterable[NodeEvent]) -> AsyncGenerator[NodeEvent]:
 
 
 def _measured(replay: Replay) -> tuple[list[int], list[int | None]]:
-    """Return the number of scenes of each round, from the start on, and the seat that lost dice in each.
+    """Return the number of scenes in each round, starting with round 0, and the seat that lost dice in each round.
 
-    A seat is None if several lost dice in the round, or nobody.
+    The second list starts with round 1. It has None where nobody or more than one seat lost dice.
     """
     tape = Tape(replay, None)
     steps = [0] * (tape.rounds + 1)

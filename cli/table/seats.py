@@ -1,4 +1,4 @@
-"""The seats around the felt: a card, two rows or a few words for each player, by the room that there is."""
+"""The seats around the felt: a card, two rows or a few words for each player, depending on the space."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from p2pdice.state import PlacedBid, State
 
 CARD: Final = 4
-"""Rows of a card at least: a plate, a cup of two rows, and a note."""
+"""Minimum rows of a card: a plate, a cup of two rows, and a note."""
 _BOT: Final = "bot"
 _TILES: Final = ((3, 1), (2, 1), (2, 0), (1, 0))
-"""Columns of a die in a cup and of the gap behind it; the first that fits is taken."""
+"""Columns of a die in a cup and of the gap after it. The first pair that fits is used."""
 
 
 def others(board: Board) -> tuple[int, ...]:
-    """Return the seats around the felt: in the order of play after the reader, or all if the reader has none."""
+    """Return the seats around the felt in the order of play: after the reader, or all for a watcher."""
     seats = len(board.seating.names)
     if board.me is None:
         return tuple(range(seats))
@@ -34,15 +34,15 @@ def others(board: Board) -> tuple[int, ...]:
 
 
 def counts_for(board: Board, face: int, quantity_face: int) -> bool:
-    """Tell whether a die of one face counts for a bid on another one in this round."""
+    """Return whether a die with one face counts for a bid on another face in this round."""
     counting = NOTHING_WILD if board.state is None else board.state.counting
     return counting.weight(face, quantity_face) != 0
 
 
 def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area], cups: Mapping[int, Cup]) -> None:
-    """Draw players at their places.
+    """Draw the players at their places.
 
-    :param cups: by seat, where they are not closed.
+    :param cups: the cups that are open, being lifted or annotated, by seat.
     """
     for seat, area in places.items():
         cup = cups.get(seat) or _seen(board, seat)
@@ -55,7 +55,7 @@ def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area]
 
 
 def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") -> None:
-    """Draw the name of a player, with a mark and, at the right end, a tag. On turn it is filled with their colour."""
+    """Draw a player's mark, name and tag in one row. On their turn, fill the row with their colour."""
     state = board.begun
     role, x, y = f"seat{seat}", area.x, area.y
     is_turn = seat == state.turn and board.over is None
@@ -76,7 +76,7 @@ def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") 
 
 
 def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
-    """Return whether a player is a bot, their pledge and their stake; for the reader, who has no note, also effects."""
+    """Return a player's tag: bot, pledge and stake. The reader, who has no note, also gets lasting effects."""
     state = board.begun
     parts = [_BOT] if seat < len(board.players) and is_marked_as_bot(board.players[seat].name) else []
     if state.motes is not None and seat == board.me:
@@ -91,7 +91,7 @@ def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
 
 
 def _unmarked(name: str) -> str:
-    """Return a name without the mark of a bot, for which a plate has a tag."""
+    """Return a name without the mark of a bot, which a plate shows as a tag."""
     return name.rpartition(" (")[0] if is_marked_as_bot(name) else name
 
 
@@ -106,7 +106,7 @@ def count_of_dice(number: int) -> str:
 
 
 def last_bid(state: State, seat: int) -> PlacedBid | None:
-    """Return what a player bid last in this round."""
+    """Return a player's last bid in this round; None if there is none."""
     return next((bid for bid in reversed(state.bids) if bid.seat == seat), None)
 
 
@@ -115,7 +115,7 @@ def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
     x, y, columns, height = area
     short = tag(board, seat, is_short=True)
     tags = (tag(board, seat), short, short.removeprefix(f"{_BOT} "))
-    room = columns - 5 - min(width(board.seating.names[seat]), 10)  # a name is worth more than all of them
+    room = columns - 5 - min(width(board.seating.names[seat]), 10)  # the name matters more than the tags
     plate(canvas, board, seat, area, next((each for each in tags if width(each) <= room), tags[-1]))
     bottom = y + height - 2
     if seat not in state.live and not cup.dice and not state.dice[seat]:
@@ -139,7 +139,7 @@ def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
 
 
 def _sides(canvas: Canvas, seat: int, area: Area, cup: Cup) -> None:
-    """Draw a cup: filled, or its edges where grounds and half blocks cannot be shown."""
+    """Draw a cup: filled, or only its edges if grounds and half blocks cannot be shown."""
     x, y, columns, height = area
     if canvas.theme.is_framed:
         if not cup.is_open:
@@ -162,7 +162,7 @@ def _sides(canvas: Canvas, seat: int, area: Area, cup: Cup) -> None:
 
 
 def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, DieLook]]) -> int:
-    """Draw the dice of an open cup in the middle of a row, and return the column behind them."""
+    """Draw the dice of an open cup in the middle of a row, and return the column after them."""
     across, gap = next((size for size in _TILES if len(dice) * sum(size) - size[1] <= area.width), _TILES[-1])
     x = area.x + max((area.width - len(dice) * (across + gap) + gap) // 2, 0)
     for face, kind in dice[: area.width // (across + gap) + 1]:
@@ -178,7 +178,7 @@ def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, DieLook]]) -> in
 
 
 def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
-    """Draw the dice of a cup by the first letters of their motes. A die of another player bears their mark."""
+    """Draw the dice in a cup as the first letters of their motes. Another player's die has their mark."""
     state = board.begun
     assert state.motes is not None
     dice = state.motes.cups[seat]
@@ -198,7 +198,7 @@ def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
 
 
 def _rows(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup: Cup) -> None:
-    """Draw a player in two rows: the plate with the number of dice, and below it the last bid."""
+    """Draw a player in two rows: the plate with the number of dice, then the last bid or the dice."""
     state = board.begun
     x, y, columns, _ = area
     dice = state.dice[seat]
@@ -223,11 +223,11 @@ def _rows(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
 
 
 _FEW: Final = 5
-"""Dice up to which they are drawn one by one in a row."""
+"""The most dice that are drawn one by one in a row."""
 
 
 def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) -> None:
-    """Draw a player in a few cells: mark, name, number of dice."""
+    """Draw a player in a few cells: mark, name and number of dice."""
     state = board.begun
     x, y, columns, _ = area
     is_turn = seat == state.turn and board.over is None
@@ -248,7 +248,7 @@ def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) ->
 
 
 def _seen(board: Board, seat: int) -> Cup:
-    """Return the cup of a seat before the showdown: open to a spectator of a replay who sees all dice."""
+    """Return the cup of a seat before the showdown. It is open if a watcher sees its dice."""
     if seat == board.me or not (hand := board.hands.get(seat)) or board.state is None:
         return Cup(is_open=False)
     bid = board.state.bid
@@ -258,7 +258,7 @@ def _seen(board: Board, seat: int) -> Cup:
 
 
 def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str, bool]:
-    """Return what is said below a cup in so many columns, its role, and whether it stands out."""
+    """Return the note below a cup of a width, its role, and whether it is bold."""
 
     def fit(*forms: str) -> str:
         return next((form for form in forms if width(form) <= columns), forms[-1])

@@ -1,7 +1,7 @@
-"""The showdown: cups go up one after the other, dice that count fill the slots of the bid, and a verdict comes.
+"""The showdown: cups go up one after the other, dice that count fill the slots of the bid, and a verdict follows.
 
-The caller's cup is the first, then they go clockwise; the bidder's is the last. The picture is a function of the board,
-which knows the opened cups, and of the motion under the last of them.
+The caller's cup goes up first, then the others clockwise, and the bidder's last. The picture depends on the board,
+which stores the opened cups, and on the animation of the last one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from cli.table.scene import Motion
 
 _AFTERWARDS: Final = ("sunset", "night", "sunrise", "crown")
-"""Phases in which the felt shows dice with powers again."""
+"""Phases after a verdict, in which the felt shows dice with powers again."""
 
 STILL: Final = 1000
-"""A stage in which nothing moves any more."""
+"""The stage in which no animation is left."""
 
 
 class Cup(NamedTuple):
@@ -32,11 +32,11 @@ class Cup(NamedTuple):
 
     is_open: bool
     is_half: bool = False
-    """It is being lifted: its dice are not seen yet."""
+    """Whether it is being lifted, with its dice not visible yet."""
     dice: tuple[tuple[int, DieLook], ...] = ()
-    """Faces and kinds, as far as they are seen."""
+    """The faces of the visible dice, and how each is drawn."""
     note: str = ""
-    """Below it; empty if it has nothing of its own to say."""
+    """The note below the cup; if empty, the player's usual note is shown."""
     role: str = "quiet"
 
 
@@ -50,11 +50,11 @@ class Words(NamedTuple):
     second: str
     """``not seven``"""
     tone: str
-    """The ground, from the reader's side."""
+    """The role of the ground, which depends on the reader's side."""
 
 
 def is_on(board: Board) -> bool:
-    """Whether a call waits for its verdict, or the last verdict is still in sight."""
+    """Return whether a call awaits its verdict, or the last verdict is still shown."""
     state = board.state
     if board.showdown is not None:
         return state is not None and state.phase not in _AFTERWARDS
@@ -62,7 +62,7 @@ def is_on(board: Board) -> bool:
 
 
 def is_siding(board: Board) -> bool:
-    """Whether the others still say who is right."""
+    """Return whether the other players are still choosing sides."""
     return board.showdown is None and board.state is not None and board.state.phase == "siding"
 
 
@@ -70,7 +70,7 @@ def is_siding(board: Board) -> bool:
 
 
 def cups(board: Board, motion: Motion) -> dict[int, Cup]:
-    """Return the cups by seat, as far as they are up; in the phase of siding, who says what."""
+    """Return the cups that are up or have stayed down, by seat; in the siding phase, closed cups with the sides."""
     shown = board.showdown
     if shown is None:
         return _sides(board) if is_siding(board) else {}
@@ -101,7 +101,7 @@ def _cup(board: Board, shown: Showdown, seat: int, motion: Motion) -> Cup:
     if seat != board.me and not stage:
         return Cup(is_open=False, is_half=True, note="…")
     gold = wanted[: max(stage - len(OWN if seat == board.me else LIFT), 0)]
-    rest: DieLook = "miss" if gold or stage >= STILL else "die"  # the others fade as soon as some count
+    rest: DieLook = "miss" if gold or stage >= STILL else "die"  # the other dice fade as soon as one counts
     kinds: list[DieLook] = [
         "counts" if place in gold else "die" if place in wanted else rest for place in range(len(hand))
     ]
@@ -112,7 +112,7 @@ def _cup(board: Board, shown: Showdown, seat: int, motion: Motion) -> Cup:
 
 
 def _with_loss(shown: Showdown, seat: int, cup: Cup) -> Cup:
-    """Return the cup with the dice that its player has just lost."""
+    """Return the cup with its player's gain or loss from the verdict."""
     hand = shown.shown.hands[seat]
     verdict = shown.played.verdict
     for event in shown.played.changes:
@@ -135,13 +135,13 @@ def _with_loss(shown: Showdown, seat: int, cup: Cup) -> Cup:
 
 
 def _without(seen: tuple[tuple[int, DieLook], ...], lost: int) -> tuple[tuple[int, DieLook], ...]:
-    """Return dice after some are gone: from the right, those that did not count first."""
+    """Return dice with some marked as gone: first those that did not count, from the right."""
     order = sorted(range(len(seen)), key=lambda place: (seen[place][1] == "counts", -place))
     return tuple((face, "gone" if place in order[:lost] else kind) for place, (face, kind) in enumerate(seen))
 
 
 def counted(board: Board, motion: Motion) -> list[tuple[int, int]]:
-    """Return the dice that have been counted so far, in this order: seat and face."""
+    """Return the seat and the face of each die counted so far, in the order of counting."""
     if (shown := board.showdown) is None:
         return []
     found = [(seat, _cup(board, shown, seat, motion)) for seat in shown.opened]
@@ -152,7 +152,7 @@ def counted(board: Board, motion: Motion) -> list[tuple[int, int]]:
 
 
 def words(board: Board) -> Words | None:
-    """Return the verdict, if it is told already; that of a round that does not count, too."""
+    """Return the verdict, or that the round is void; None until it is known."""
     showdown, call = board.showdown, board.call
     if showdown is None or call is None or not showdown.is_counted:
         return None

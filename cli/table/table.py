@@ -1,7 +1,7 @@
-"""The table of a person: it puts events on the board and tells them, and obeys typed lines.
+"""A person's table: it puts events on the board, reports them, and obeys typed lines.
 
-A face shows it, in plain lines or as a full screen. The keys of the screen type lines, so a table knows only lines, and
-keys can do nothing that words cannot. There are four kinds: :class:`~cli.table.player_table.PlayerTable`,
+A face shows the table, in plain lines or on a full screen. The keys of the screen type lines, so keys can do nothing
+that words cannot. There are four kinds: :class:`~cli.table.player_table.PlayerTable`,
 :class:`~cli.table.live_table.SpectatorTable`, :class:`~cli.table.replay_table.ReplayTable` and
 :class:`~cli.table.lesson_table.LessonTable`.
 """
@@ -36,17 +36,17 @@ HIDDEN: Final = "Odds are hidden at this table."
 
 
 class TypedWord(NamedTuple):
-    """A word that can be typed. The method ``_do_`` and its name obeys, or a question about the board answers it."""
+    """A word that can be typed. The method ``_do_<name>`` obeys it, or a function in :data:`_QUESTIONS` answers it."""
 
     name: str
     tables: str
-    """Where it can be typed, by :attr:`Table.kind`: a player's (``player_table.py``), a spectator's (with it, in
-    ``live_table.py``), a replay (``replay_table.py``), a lesson (``lesson_table.py``)."""
+    """The kinds of tables that know it, by :attr:`Table.kind`: a player's (``p``), a spectator's (``s``), a replay
+    (``r``), a lesson (``l``)."""
     help: str
     in_full: bool = False
-    """Its beginning is not enough, because the next line cannot undo it."""
+    """Whether it must be typed in full, because the next line cannot undo it."""
     in_lobby: bool = False
-    """It is not offered once a match has begun."""
+    """Whether it is no longer offered once a match has begun."""
 
 
 WORDS: Final = (
@@ -117,89 +117,89 @@ _QUESTIONS: Final = {
     "dice": answers.dice,
     "players": answers.players,
 }
-"""Words that only ask about the board."""
+"""Words that only query the board, with the functions that answer them."""
 _AFTERWARDS: Final = ("again", "quit", "say", "help")
-"""Words to suggest when a match is over."""
+"""Words to suggest after a match."""
 
 
 class Face(Protocol):
-    """A person's end of a table."""
+    """A person's end of a table: shows it, and reads lines."""
 
     is_interactive: bool
-    """Whether questions can be asked."""
+    """Whether the person can answer questions."""
     shows_board: bool
-    """Whether the board is in sight all the time, and vanishes with the face."""
+    """Whether the board is always in sight, and disappears when the face is closed."""
 
     @property
     def page_size(self) -> tuple[int, int] | None:
-        """The columns and lines that a long answer has; None if it is printed, however long it is."""
+        """The columns and lines available to a long answer; None if it may be of any length."""
 
     async def read(self) -> str | None:
-        """Return the next line, None at the end of the input.
+        """Return the next line; None at the end of the input.
 
         :raises InterruptedByUserError: on Ctrl-C at a terminal.
         """
 
     def tell(self, text: str, talk: Talk | None = None) -> None:
-        """Print what has happened, without disturbing the line being typed.
+        """Print a report of an event, without disturbing the line being typed.
 
-        :param talk: the same for a screen, which shows who said it.
+        :param talk: the same report for a screen, with its author.
         """
 
     def say(self, text: str) -> None:
-        """Print an answer to the line that was typed last."""
+        """Print an answer to the last typed line."""
 
     def remind(self, status: str) -> None:
-        """Show all that one needs to make a move, before the next prompt, unless it is always in sight."""
+        """Print everything needed for a move before the next prompt, unless it is always in sight."""
 
     def refresh(self) -> None:
-        """Show the prompt, or the board, again: it has changed."""
+        """Update the prompt or the board after a change."""
 
     def ring(self, why: str = "turn") -> None:
-        """Call the person: it is their turn; or for another reason, if they want to hear of all."""
+        """Ring for the person's turn, or for another reason if their settings ask for all of them."""
 
     def show(self, table: Table) -> None:
-        """Show another table from now on. Lines are still read for the one that opened the face."""
+        """Show another table from now on. The table that opened the face still reads the lines."""
 
 
 class Table(ABC):
-    """What all tables have in common.
+    """The base class of all tables.
 
-    A full screen shows :meth:`progress`, :meth:`clock` and the :meth:`dialog` besides the board.
+    Besides the board, a full screen shows :meth:`progress`, :meth:`clock` and :meth:`dialog`.
 
-    :param showing: how it is shown.
-    :param face: shows it, and reads lines.
+    :param showing: how to show the table.
+    :param face: shows the table, and reads lines.
     """
 
     kind: ClassVar[str]
-    """Its letter in :attr:`TypedWord.tables`."""
+    """The letter of this kind of table in :attr:`TypedWord.tables`."""
     has_lobby: ClassVar[bool] = True
-    """Before a match the screen shows who is at the table."""
+    """Whether the screen shows the players at the table before a match."""
     key_lines: Mapping[str, str] = {}
-    """What a key of the full screen types on an empty line, by prompt_toolkit's name for the key."""
+    """The lines that keys of the full screen type if the line is empty, by prompt_toolkit's names of the keys."""
     verdict = ""
-    """Of the judgement on the file of a replay, such as ``fair``; empty elsewhere."""
+    """The verdict on a replay's file, such as ``fair``; empty elsewhere."""
     latest = ""
-    """What a replay has told last."""
+    """The last sentence that a replay has shown."""
     coach = ""
-    """Coach's words, in a lesson."""
+    """Coach's words in a lesson."""
     lesson = ""
-    """How far a lesson is."""
+    """The progress of a lesson."""
     face: Face
     """The person's end of the table. :func:`cli.table.play.show` opens one that suits this process."""
 
     def __init__(self, settings: Settings, showing: Showing, face: Face | None = None) -> None:
         self.board = Board()
-        """The state of the table, as far as it is shown."""
+        """The state of the table as far as it is shown."""
         self.showing = showing
         self.pace = Pace(showing.pace, showing.motion)
-        """Holds events back until a person can follow."""
+        """Delays events so that a person can follow."""
         self.minutes = 0
-        """Length of the last match, from its first message to its last; 0 if it began elsewhere."""
+        """Duration of the last match; 0 if unknown, because it was resumed here."""
         self.wins: dict[str, int] = {}
-        """Matches won in this evening, by fingerprint."""
+        """The number of matches won this evening, by fingerprint."""
         self.last_words: list[str] = []
-        """Texts that are needed after the table: where transcripts and proofs are, and how to return."""
+        """Texts to print once the table is closed: where transcripts and proofs are, and how to return."""
         self.words = {word.name: word for word in WORDS if self.kind in word.tables}
         self._settings = settings
         self._has_left = False
@@ -207,17 +207,17 @@ class Table(ABC):
             self.face = face
 
     def begin(self) -> None:  # noqa: B027 - most kinds have nothing to prepare
-        """Show what is there before the first event."""
+        """Show the initial state, before the first event."""
 
     @abstractmethod
     async def follow(self) -> None:
-        """Show events until the table is over."""
+        """Show events until the table is over, or its person leaves."""
 
     def interrupt(self) -> None:  # noqa: B027
-        """Say how to return, on Ctrl-C."""
+        """On Ctrl-C, show how to return."""
 
     def close(self) -> None:  # noqa: B027
-        """End what goes on beside the table."""
+        """Cancel the background tasks of the table."""
 
     def _say(self, text: str) -> None:
         self.face.say(text)
@@ -225,7 +225,7 @@ class Table(ABC):
     # Events
 
     def take(self, event: Told) -> None:
-        """Put an event on the board, and tell it."""
+        """Put an event on the board, and report it."""
         self.board.take(event)
         self._before_telling(event)
         texts = [*self.told(event)]
@@ -241,27 +241,27 @@ class Table(ABC):
         self.face.refresh()
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        """Return what a screen, which shows the game itself, tells of an event."""
+        """Return the entries for an event in a screen's talk. The screen shows the game itself."""
         return moment.talk(event, self.board, told)
 
     def _before_telling(self, event: Told) -> None:  # noqa: B027 - most kinds have nothing to note
-        """Note an event that the board has just taken."""
+        """Act on an event that the board has just taken, before it is reported."""
 
     def told(self, event: Told) -> Iterable[str]:
         """Return the sentences for an event that the board has just taken."""
         return tell(event, self.board)
 
     def _after_telling(self, event: Told) -> None:  # noqa: B027 - or to add
-        """Add to the sentences on an event."""
+        """Act on an event after it has been reported."""
 
     # For the face
 
     def clock(self) -> Clock | None:
-        """Return the awaited players and the time that they have left; None if no clock runs."""
+        """Return the awaited players and the time left to them; None if no clock is running."""
         return None
 
     def progress(self) -> Progress | None:
-        """Return how far the open step of a match is; None if there is none."""
+        """Return the progress of the open step of a match; None if there is none."""
         return None
 
     def prompt(self) -> str:
@@ -270,46 +270,46 @@ class Table(ABC):
 
     @property
     def untouched(self) -> str:
-        """What Enter types on an empty line."""
+        """The line that Enter submits if nothing has been typed."""
         return ""
 
     @property
     def is_behind(self) -> bool:
-        """Whether the table lags behind the match. A key shows the rest at once."""
+        """Whether the table lags behind the match. A key shows the missing events at once."""
         return self.pace.is_holding
 
     @property
     def moves_by_itself(self) -> bool:
-        """Whether the table goes on until a key is pressed."""
+        """Whether the table advances without keys, until one is pressed."""
         return False
 
     @property
     def gives_odds(self) -> bool:
-        """Whether a full screen shows chances until its reader wants something else."""
+        """Whether a full screen shows chances unless its reader chooses otherwise."""
         return True
 
     @property
     def asked(self) -> Sequence[PlayerInfo]:
-        """Newcomers who wait for the reader to say whether they may sit down."""
+        """Newcomers about whom the reader must decide whether they may sit down."""
         return ()
 
     def away(self) -> dict[str, int]:
-        """Return the fingerprints of players who do not answer, and for how many seconds."""
+        """Return for how many seconds players have not answered, by fingerprint."""
         return {}
 
     def dialog(self) -> Dialog | None:
-        """Return a question that a full screen asks in a box; its answers are lines."""
+        """Return the question that a full screen asks in a box, if there is one. Its answers are lines."""
         return None
 
     def close_dialog(self) -> None:  # noqa: B027 - most kinds ask nothing
-        """Take the question as answered."""
+        """Close the dialog, as if its question were answered."""
 
     def strip(self) -> ReplayStrip | WatchStrip | None:
-        """Return what stands in place of the reader's own dice; None for a player."""
+        """Return the strip in place of the reader's own dice; None for a player."""
         return None
 
     def key_bar(self) -> Sequence[tuple[str, str]]:
-        """Return the keys that matter, if it has :attr:`keys` of its own."""
+        """Return the keys for the key bar; if empty, :func:`cli.table.moment.useful_keys` supplies them."""
         return ()
 
     # Typed lines
@@ -333,7 +333,7 @@ class Table(ABC):
         return answers.status(self.board, self.clock())
 
     def obey(self, line: str) -> None:
-        """Do what a line says. No line, however wrong, can end the match."""
+        """Obey a line. No line, however wrong, can end the match."""
         word, _, rest = line.strip().partition(" ")
         word = "help" if word == "?" else word.lower()
         if word in self.words:
@@ -352,7 +352,7 @@ class Table(ABC):
             getattr(self, f"_do_{word}")(rest)
 
     def _hear(self, line: str) -> None:
-        """Do what a line means that does not begin with a whole word."""
+        """Interpret a line that does not begin with a whole word."""
         if (turn := self.board.turn) is not None:
             try:
                 meant = hear(line, turn.view, self.board.seating.names, self._short_words(), self._long_words())
@@ -373,7 +373,7 @@ class Table(ABC):
             self._say(f"I don't know {quoted(line)}. {instead}")
 
     def _play(self, move: Move, turn: YourTurn) -> None:
-        """Make a move of the reader, who is on turn."""
+        """Make a move for the reader, whose turn it is."""
         raise NotImplementedError("nobody is on turn who only watches")
 
     @abstractmethod
@@ -386,7 +386,7 @@ class Table(ABC):
         return f"Type {listing([word for word in _AFTERWARDS if self.is_offered(word)], 'or')}."
 
     def is_offered(self, word: str) -> bool:
-        """Tell whether a word is of use now. The others only explain why they are not."""
+        """Return whether a word is useful now. Others only explain why they are not."""
         return word in self.words
 
     def offered(self) -> list[str]:
@@ -426,12 +426,12 @@ class Table(ABC):
 
     @abstractmethod
     def _help(self) -> Iterable[str]:
-        """Yield what the help says before its list of words."""
+        """Yield the sentences of the help before its list of words."""
 
     def _do_rules(self, _rest: str) -> None:
         if (ruleset := self.board.ruleset) is None:
             self._say("Nobody has said yet which rules this table plays by.")
-        else:  # the face breaks the lines
+        else:  # the face wraps the lines
             self._say(explain(ruleset, described(ruleset, self.board.rules_name), None))
 
     def _do_odds(self, rest: str) -> None:

@@ -1,9 +1,9 @@
-"""Output without waiting: a thread writes it, so a terminal that stands still does not hold up the protocol.
+"""Output that never blocks: a thread writes it, so a stalled terminal does not hold up the protocol.
 
-A terminal stops taking output when its owner presses Ctrl-S, looks back through its history, or puts the program that
-shows it to sleep; a pipe does so while its reader sleeps. A node that tried to write would wait, and the others would
-believe that it has left. So a table gives all output to a :class:`Writer`, which never waits. What others print
-meanwhile, such as bots' complaints and warnings of libraries, is :func:`overheard` and told at the table.
+A terminal stops taking output when its owner presses Ctrl-S, scrolls back, or suspends the program that displays it; a
+pipe does so while its reader sleeps. A node that waited for a write would look to the others as if it had left. So a
+table gives all output to a :class:`Writer`, which never waits. Anything else that is printed meanwhile, such as the
+complaints of bots and the warnings of libraries, is :func:`overheard` and shown at the table.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Final, TextIO, cast
 from cli.output import unguarded
 
 BACKLOG: Final = 4 * 1024 * 1024
-"""The most characters that wait for a terminal. An evening of sentences is less."""
+"""Maximum characters that wait for a terminal. The sentences of an evening are fewer."""
 
 DRAIN_LIMIT: Final = 2.0
-"""Seconds that the last words wait for a terminal that stands still."""
+"""Time limit in seconds for the last output, if the terminal has stalled."""
 
 
 class Writer:
-    """A text stream in front of another one. Made inside a running loop; only the loop's thread may close it.
+    """A text stream in front of another one. Create it in a running loop; other threads may only call :meth:`write`.
 
-    :param stream: gets everything, in order and as it is.
-    :param limit: characters that may wait; None for no limit. Text beyond it is lost, and a note says so afterwards.
+    :param stream: receives all text, in order and unchanged.
+    :param limit: maximum waiting characters; None for no limit. Text beyond it is lost, which a note reports later.
     """
 
     def __init__(self, stream: TextIO, limit: int | None = BACKLOG) -> None:
@@ -39,33 +39,33 @@ class Writer:
         self.encoding = stream.encoding or "ascii"
         self._stream = stream = unguarded(stream)
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
-        """The stream below the buffer. A thread that waits in a write would keep the lock of the buffer to the end."""
+        """The stream below the buffer. A thread that waits in a buffered write would hold its lock until exit."""
         self._limit = limit
         self._waiting: deque[str] = deque()
         self._size = 0
-        """Characters that are not yet written, including those being written."""
+        """The number of characters not yet written, including those being written."""
         self._has_lost = False
         self.error: OSError | None = None
-        """The reason why nothing can be written any more, if so."""
+        """The reason why writing has failed for good; None while it works."""
         self._changed = threading.Condition()
         self._loop = asyncio.get_running_loop()
         self._idle: list[Callable[[], None]] = []
-        # A thread that waits in a write cannot be stopped; a daemon does not keep the process alive.
+        # A thread that waits in a write cannot be stopped, but a daemon does not keep the process alive.
         self._thread = threading.Thread(target=self._run, name="output", daemon=True)
         self._thread.start()
 
     def fileno(self) -> int:
-        """Return the number of the stream's file."""
+        """Return the stream's file descriptor."""
         return self._stream.fileno()
 
     def isatty(self) -> bool:
-        """Tell whether the stream is a terminal."""
+        """Return whether the stream is a terminal."""
         return self._stream.isatty()
 
     def write(self, text: str) -> int:
         """Queue a text. Any thread may call this.
 
-        :raises OSError: if an earlier text could not be written, for instance because the reader of a pipe has gone.
+        :raises OSError: if an earlier text could not be written, for example because the reader of a pipe is gone.
         """
         with self._changed:
             if self.error is not None:
@@ -79,15 +79,15 @@ class Writer:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing to do: the thread writes as fast as the stream takes it."""
+        """Do nothing: the thread writes as fast as the stream takes the text."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is not written yet."""
+        """Whether some text is not written yet."""
         return self._size > 0
 
     def when_idle(self, do: Callable[[], None]) -> None:
-        """Call ``do`` in the loop as soon as everything is written."""
+        """Call ``do`` in the loop as soon as everything is written, or writing has failed."""
         with self._changed:
             if self._size and self.error is None:
                 if do not in self._idle:
@@ -96,9 +96,9 @@ class Writer:
         self._loop.call_soon(do)
 
     async def drain(self, patience: float | None = None) -> bool:
-        """Wait until everything is written, or writing has failed; tell whether all is written.
+        """Wait until everything is written, or writing has failed; return whether everything is written.
 
-        :param patience: seconds to wait at most.
+        :param patience: time limit in seconds; None for no limit.
         """
         written = asyncio.Event()
         self.when_idle(written.set)
@@ -120,7 +120,7 @@ class Writer:
                 self._write(text)
             except OSError as error:
                 self.error = error
-            except ValueError:  # the stream was closed: the process is ending
+            except ValueError:  # the stream was closed, because the process is ending
                 return
             with self._changed:
                 self._size -= len(text)
@@ -134,7 +134,7 @@ class Writer:
                 if self.error is not None:
                     self._waiting.clear()
                     self._size = 0
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
                 for do in told:
                     self._loop.call_soon_threadsafe(do)
 
@@ -157,9 +157,8 @@ class Writer:
 async def drained(writer: Writer | None, patience: float | None) -> AsyncIterator[None]:
     """Write everything before the block is left.
 
-    :param patience: seconds to wait for it; None to wait until the reader has it all. After an exception, such as
-        Ctrl-C, the wait is always short.
-
+    :param patience: time limit in seconds; None to wait until the reader has everything. After an exception, such as
+        Ctrl-C, the limit is always :data:`DRAIN_LIMIT`.
     :raises OSError: if it could not be written.
     """
     try:
@@ -176,10 +175,10 @@ LOST: Final = "\r\n(Some lines were lost: this terminal stopped taking output fo
 
 
 class Overheard:
-    """Takes the place of an output stream, and tells each line. Any thread may print. Made inside a running loop.
+    """Replaces an output stream, and reports each line. Any thread may print. Create it in a running loop.
 
-    :param say: tells a line; it is called in the loop.
-    :param encoding: of the terminal, for libraries that ask for it.
+    :param say: receives each line; called in the loop.
+    :param encoding: the terminal's encoding, for libraries that ask for it.
     """
 
     errors = "backslashreplace"
@@ -193,7 +192,7 @@ class Overheard:
         self._rest = ""
 
     def write(self, text: str) -> int:
-        """Report each line that is complete now."""
+        """Report each line that this text completes."""
         with self._lock:
             *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
@@ -202,7 +201,7 @@ class Overheard:
         return len(text)
 
     def flush(self) -> None:
-        """Incomplete lines wait for their end."""
+        """Do nothing: an incomplete line waits for its end."""
 
     def isatty(self) -> bool:
         """Always False: whatever shows the lines also wraps them."""
@@ -211,9 +210,7 @@ class Overheard:
 
 @contextmanager
 def overheard(say: Callable[[str], None], encoding: str) -> Iterator[None]:
-    """Report each line that is printed inside the block, on standard output or standard error; the last one, too, if
-    the block ends in the middle of it.
-    """
+    """Report each line printed in the block on standard output or standard error, including an incomplete last one."""
     stream = cast("TextIO", Overheard(say, encoding))
     try:
         with redirect_stdout(stream), redirect_stderr(stream):
