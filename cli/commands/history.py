@@ -27,6 +27,7 @@ from protocol.wire.names import ruleset_label
 
 if TYPE_CHECKING:
     from cli.history import MatchFigures
+    from protocol.consensus.verifier import Mapped
     from protocol.storage.home import Home
 
 EPILOG: Final = """\b
@@ -172,10 +173,13 @@ def stats(
     say(WARNING)
 
 
-def read_figures(path: Path) -> MatchFigures | None:
-    """Verify a transcript; return the figures of its match if it is fair and finished, and can be read."""
+def read_figures(path: Path, mapped: Mapped) -> MatchFigures | None:
+    """Verify a transcript; return the figures of its match if it is fair and finished, and can be read.
+
+    :param mapped: as for :func:`protocol.consensus.verifier.examine`.
+    """
     try:
-        examined = examine(read_transcript(path))
+        examined = examine(read_transcript(path), mapped)
     except OSError:
         return None
     fair = (Judgement.FAIR, Judgement.UNPROVEN)

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
@@ -27,11 +28,16 @@ from protocol.storage.home import Home
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from protocol.consensus.verifier import Mapped
+
 SHARE: Final = 1024 * 1024
 """Bytes that are worth another process: to start one takes as long as to judge a few hundred thousand."""
+PIECE: Final = 32
+"""Signatures that are worth another thread: it takes as long to hand them over as to check two or three."""
 MOST_CORES: Final = 61 if sys.platform == "win32" else 256
 """Windows can wait for no more processes at once; no machine is known on which more than that would help elsewhere."""
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -53,15 +59,18 @@ def cores() -> int:
 
 
 @contextmanager
-def on_all_cores(work: Callable[[Path], Result], paths: Sequence[Path]) -> Iterator[Callable[[Path], Result]]:
-    """Work on these files side by side while the block lasts, if that is faster.
+def on_all_cores(work: Callable[[Path, Mapped], Result], paths: Sequence[Path]) -> Iterator[Callable[[Path], Result]]:
+    """Work on these files while the block lasts: side by side in processes if that is faster, else one after the other,
+    each on several cores.
 
-    :param work: a function of a module, as other processes import it.
+    :param work: a function of a module, as other processes import it. What it is given takes the place of ``map`` for
+        whatever lets other threads run meanwhile, as the check of a signature does.
     :return: takes the place of ``work`` for them: it waits for the result, or raises what ``work`` raised.
     """
     processes = min(len(paths), cores(), _size(paths) // SHARE)
     if processes < 2:
-        yield work
+        with _threads() as mapped:
+            yield lambda path: work(path, mapped)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
@@ -69,10 +78,28 @@ def on_all_cores(work: Callable[[Path], Result], paths: Sequence[Path]) -> Itera
     # Started anew, as on every system: a forked process would share the open files of this one.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin)
     try:
-        under_way = {path: pool.submit(work, path) for path in dict.fromkeys(paths)}
+        under_way = {path: pool.submit(work, path, map) for path in dict.fromkeys(paths)}
         yield lambda path: under_way[path].result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _threads() -> Iterator[Mapped]:
+    """Give a ``map`` that works in as many threads as there are cores: this one, and others while the block lasts."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    count = cores()
+    with ThreadPoolExecutor(max(1, count - 1)) as pool:  # which starts them when there is work
+
+        def mapped(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+            size = max(PIECE, -(-len(items) // count))
+            pieces = [items[start : start + size] for start in range(size, len(items), size)]
+            others = [pool.submit(list, map(work, piece)) for piece in pieces]
+            own = list(map(work, items[:size]))
+            return [*own, *chain.from_iterable(each.result() for each in others)]
+
+        yield mapped
 
 
 def _begin() -> None:

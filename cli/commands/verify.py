@@ -32,7 +32,7 @@ from protocol.storage.database import StoreError
 from protocol.storage.home import Home
 
 if TYPE_CHECKING:
-    from protocol.consensus.verifier import Verdict
+    from protocol.consensus.verifier import Mapped, Verdict
     from protocol.storage.people import Mismatch, Person
 
 EPILOG: Final = """\b
@@ -244,13 +244,14 @@ def _named(name: str, settings: Settings) -> Path | Failure | OSError:
         return error
 
 
-def judge(path: Path) -> tuple[Verdict, float]:
+def judge(path: Path, mapped: Mapped) -> tuple[Verdict, float]:
     """Return the verdict on a file, and when it was last changed, in seconds since 1970.
 
+    :param mapped: as for :func:`protocol.consensus.verifier.verify`.
     :raises OSError: if it cannot be read.
     """
     data = read_transcript(path)
-    return verifier.verify(data), path.stat().st_mtime
+    return verifier.verify(data, mapped), path.stat().st_mtime
 
 
 def _judged(

@@ -6,7 +6,7 @@ an unreadable byte is *altered*, and that accuses nobody. *Misconduct* needs a r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from itertools import islice, pairwise
@@ -26,6 +26,9 @@ from protocol.wire.genesis import MalformedGenesisError
 from protocol.wire.messages import VOTES, Kind, Signed
 from protocol.wire.names import ruleset_label, which_are_alike
 from protocol.wire.purses import SOUL_NAMES
+
+Mapped = Callable[[Callable[[Signed], bool], Sequence[Signed]], Iterable[bool]]
+"""Applies a function to each of many messages, as ``map`` does; the answers are in the order of the messages."""
 
 
 class Judgement(StrEnum):
@@ -114,20 +117,26 @@ class Examined:
     """What proves misconduct, by author."""
 
 
-def verify(data: bytes) -> Verdict:
+def verify(data: bytes, mapped: Mapped = map) -> Verdict:
     """Judge the bytes of a transcript or a proof. Whatever they are, the answer is a verdict, never an error.
 
     Takes no more memory for a long match than for a short one.
+
+    :param mapped: takes the place of ``map`` where signatures are checked, a few hundred at once. The checks do not
+        depend on each other, so it can use several threads.
     """
-    return _examine(data, frozenset()).verdict
+    return _examine(data, frozenset(), mapped).verdict
 
 
-def examine(data: bytes) -> Examined:
-    """Judge the bytes of a transcript or a proof, and return with the verdict the match that was judged."""
-    return _examine(data, None)
+def examine(data: bytes, mapped: Mapped = map) -> Examined:
+    """Judge the bytes of a transcript or a proof, and return with the verdict the match that was judged.
+
+    :param mapped: as for :func:`verify`.
+    """
+    return _examine(data, None, mapped)
 
 
-def _examine(data: bytes, kept: Collection[int] | None, checked: int = 0) -> Examined:
+def _examine(data: bytes, kept: Collection[int] | None, mapped: Mapped, checked: int = 0) -> Examined:
     """See :func:`examine`.
 
     :param kept: the steps of the match that are kept in memory; None for all.
@@ -146,18 +155,18 @@ def _examine(data: bytes, kept: Collection[int] | None, checked: int = 0) -> Exa
     try:
         if opened.is_proof:
             return Examined(reading.judge_contradiction(tuple(islice(opened.messages, 3))))
-        for signed in _checked(reading.history, opened.messages, checked):
+        for signed in _checked(reading.history, opened.messages, mapped, checked):
             reading.take(signed)
     except (MalformedTranscriptError, RejectedMessageError) as error:
         failure = error
     if kept is not None and not kept and (steps := reading.steps_behind()):
-        return _examine(data, steps, reading.signatures)  # now it is known what there is to look back to
+        return _examine(data, steps, mapped, reading.signatures)  # now it is known what there is to look back to
     if failure is not None:
         return Examined(reading.altered(reading.complaint or f"{failure} (message {reading.signatures})"))
     return reading.judge()
 
 
-def _checked(history: History, messages: Iterator[Signed], known: int) -> Iterator[Signed]:
+def _checked(history: History, messages: Iterator[Signed], mapped: Mapped, known: int) -> Iterator[Signed]:
     """Yield messages as they come, marked as checked if their signatures are right.
 
     Many are checked in a row, before any of them is folded in. Taking turns, the two would drive each other's code and
@@ -170,15 +179,22 @@ def _checked(history: History, messages: Iterator[Signed], known: int) -> Iterat
         for number, signed in enumerate(messages):
             batch.append(signed._replace(checked=True) if number < known else signed)
             if len(batch) == _IN_A_ROW:
-                yield from history.mark(batch)
+                yield from _marked(history, batch, mapped)
                 batch = []
     except MalformedTranscriptError:
-        yield from history.mark(batch)
+        yield from _marked(history, batch, mapped)
         raise
-    yield from history.mark(batch)
+    yield from _marked(history, batch, mapped)
 
 
 _IN_A_ROW: Final = 256
+
+
+def _marked(history: History, messages: Sequence[Signed], mapped: Mapped) -> list[Signed]:
+    return [
+        Signed(signed.data, signed.signature, signed.message, signed.id, is_right)
+        for signed, is_right in zip(messages, mapped(history.is_right, messages), strict=True)
+    ]
 
 
 class _Reading:

@@ -7,10 +7,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from threading import Barrier
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -18,20 +20,20 @@ import pytest
 
 from cli.commands import judging
 from cli.commands.judging import read_transcript
-from cli.commands.verify import CODES, LIMITS, WORST_FIRST, FileVerdict, describe
+from cli.commands.verify import CODES, LIMITS, WORST_FIRST, FileVerdict, describe, judge
 from cli.exits import ExitCode
 from p2pdice.rulesets import PRESETS
 from protocol import limits
-from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
-from protocol.consensus.verifier import Judgement, Verdict, examine
-from protocol.crypto.keys import MatchKey, fingerprint, parse_fingerprint
+from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
+from protocol.consensus.verifier import Judgement, Verdict, examine, verify
+from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, fingerprint, parse_fingerprint
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Message, sign
 from tests.cli.conftest import Run
 from tests.programs import PATIENCE, ROOT, environment
 from tests.protocol.marathon import marathon
-from tests.simulation.world import World, join_record
+from tests.simulation.world import World, join_record, played
 from tests.tiers import thoroughly
 
 KEYS = {
@@ -112,6 +114,57 @@ def test_many_files_are_judged_side_by_side_and_told_in_their_order(
     assert (together.returncode, together.stdout, together.stderr) == (alone.returncode, alone.stdout, alone.stderr)
     assert together.stdout.count("FAIR.") == 2
     assert together.stdout.splitlines()[-1] == "8 files: 2 fair, 4 altered, 2 not judged."
+
+
+def test_signatures_of_one_file_are_checked_on_several_cores_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of those that check must be under way at the same time, or none of them comes to an end."""
+    monkeypatch.setattr(judging, "cores", lambda: 2)
+    met = Barrier(2)
+
+    def check(number: int) -> int:
+        return met.wait(PATIENCE)
+
+    def work(_: Path, mapped: Callable[..., Iterable[int]]) -> set[int]:
+        return set(mapped(check, range(2 * judging.PIECE)))
+
+    with judging.on_all_cores(work, []) as judged:
+        assert judged(Path()) == {0, 1}
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 8])
+def test_answers_of_several_threads_are_in_the_order_of_the_questions(
+    monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    monkeypatch.setattr(judging, "cores", lambda: cores)
+    items = [*range(300)]
+
+    def work(_: Path, mapped: Callable[..., Iterable[int]]) -> bool:
+        return all([*mapped(abs, items[:size])] == items[:size] for size in (0, 1, 31, 32, 33, 64, 65, 256, 300))
+
+    with judging.on_all_cores(work, []) as judged:
+        assert judged(Path())
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_a_verdict_does_not_depend_on_the_number_of_cores(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cores: int
+) -> None:
+    """Wherever one message is missing, is told twice, or has the signature of another."""
+    monkeypatch.setattr(judging, "cores", lambda: cores)
+    monkeypatch.setattr(judging, "PIECE", 1)
+    fair = played(PRESETS["classic"].with_options({"dice": "1"}), 2)
+    opened = open_transcript(fair)
+    start, messages = encode((TRANSCRIPT_TAG, opened.genesis)), [encode(each.wire) for each in opened.messages]
+    changed = [fair]
+    for place, message in enumerate(messages):
+        before, after = messages[:place], messages[place + 1 :]
+        unsigned = message[:-SIGNATURE_BYTES] + messages[place - 1][-SIGNATURE_BYTES:]
+        changed += [b"".join((start, *before, *now, *after)) for now in ((), (message, message), (unsigned,))]
+    path = tmp_path / "changed"
+    with judging.on_all_cores(judge, [path]) as judged:
+        for data in changed:
+            path.write_bytes(data)
+            assert judged(path)[0] == verify(data)
 
 
 def test_a_fair_match_is_described(here: Run, files: dict[str, str], demo: dict[str, Any]) -> None:

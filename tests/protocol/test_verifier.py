@@ -1,7 +1,7 @@
 """The judge: fair, misconduct, incomplete or altered, and nobody is blamed for what they did not sign."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -110,6 +110,11 @@ def test_a_file_larger_than_any_match_is_not_read() -> None:
     assert verify(bytes(TRANSCRIPT + 1)).verdict == "altered"
 
 
+def backwards(check: Callable[[Signed], bool], messages: Sequence[Signed]) -> list[bool]:
+    """Check the last signature first: threads check them in any order."""
+    return [check(signed) for signed in reversed(messages)][::-1]
+
+
 @settings(max_examples=60)
 @given(data=st.data())
 def test_messages_dropped_doubled_swapped_or_inserted_are_altered(
@@ -132,6 +137,7 @@ def test_messages_dropped_doubled_swapped_or_inserted_are_altered(
         changed.insert(one, foreign[data.draw(st.integers(0, len(foreign) - 1))])
     verdict = verify(assemble(genesis, changed))
     assert (verdict.verdict, verdict.culprit) == ("altered", None)
+    assert verify(assemble(genesis, changed), backwards) == verdict
 
 
 def test_another_roster_or_another_signature_is_altered(world: World, fair: bytes, stranger: bytes) -> None:
