@@ -134,6 +134,8 @@ class Ballot:
         """The slot of the last late vote, by author and kind: a decision may arrive after its round."""
         self._polkas: set[tuple[int, VoteValue]] = set()
         """Every polka found so far: a later ABSENT may name it."""
+        self._named: set[bytes] = set()
+        """The tips and ids that votes name."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
 
@@ -150,7 +152,7 @@ class Ballot:
         """
         if signed.message.kind in VOTES:
             return self._take_vote(read_vote(signed))
-        outcome = self.branches.take(signed, self._named(), is_mine=is_mine)
+        outcome = self.branches.take(signed, self._named, is_mine=is_mine)
         if outcome is Outcome.ADDED:
             self._changed()
         return outcome
@@ -171,11 +173,14 @@ class Ballot:
         self._votes[slot] = (*known, vote)
         self._changed()
         self._forget()
+        values = {each.value for each in self.votes() if each.value is not None}
+        ids = (entry for value in values if not isinstance(value.entries, bytes) for entry in value.entries)
+        self._named = {value.tip for value in values}.union(ids)
         return Outcome.LATE if is_late else Outcome.ADDED
 
     def grow(self) -> list[Signed]:
         """Fold steps on where messages lead; return kept messages whose step has become known, to be taken again."""
-        found = list(self.branches.grow(self._named()))
+        found = list(self.branches.grow(self._named))
         self._changed()
         return found
 
@@ -192,12 +197,6 @@ class Ballot:
 
     def _changed(self) -> None:
         self._count = self._line = None
-
-    def _named(self) -> set[bytes]:
-        """Return the tips and ids that votes name."""
-        values = {vote.value for vote in self.votes() if vote.value is not None}
-        ids = {entry for value in values if not isinstance(value.entries, bytes) for entry in value.entries}
-        return {value.tip for value in values} | ids if values else ids
 
     def _forget(self) -> None:
         """Drop votes that nothing rests on any more. A liar can add only a few in each round, and no round ends without
@@ -334,7 +333,7 @@ class Ballot:
         """The history that the node follows: positions from the root to the open step."""
         if self._line is None:
             voters: dict[bytes, set[int]] = {tip: {_JUDGE} for tip in self._judged_at}
-            for vote in self.votes():
+            for vote in self.votes() if self._convicted else ():
                 if vote.value is not None:
                     voters.setdefault(vote.value.tip, set()).add(vote.author)
             self._line = self.branches.line(self._convicted, voters)
@@ -380,6 +379,11 @@ class Ballot:
     # What the node does
 
     @property
+    def has_votes(self) -> bool:
+        """Somebody has voted on this root."""
+        return bool(self._votes)
+
+    @property
     def has_voted(self) -> bool:
         """This node has voted on this root."""
         return any(author == self.me for _, author, _ in self._votes)
@@ -415,23 +419,23 @@ class Ballot:
 
         :param over: the missing authors with whom its patience is over.
         """
-        if not self._may_vote:
-            return None
         if self.leading is not None:
-            return self.leading.value
+            return self.leading.value if self._may_vote else None
         position, missing = self.line[-1], set(self.missing)
         if position.kind is Kind.LOCK:
             voters = {author for _, author, _ in self._votes}.difference(self._convicted)
             is_mine = self.me in missing and not self.may_lock
             is_due = is_mine or not missing.isdisjoint(over) or not missing.isdisjoint(voters)
-            value, leaving = VoteValue(position.step, position.tip, position.lock), set[int]()
         else:
             is_due = bool(missing) and missing.issubset(over)
-            held = self.held
-            entries = tuple(held[author].id if author in held else b"" for author in position.owed)
-            value = VoteValue(position.step, position.tip, entries)
-            leaving = leavers(position, held)
-        return value if is_due and position.kind is not None and is_possible(position, leaving) else None
+        if not is_due or position.kind is None or not self._may_vote:
+            return None
+        if position.kind is Kind.LOCK:
+            return VoteValue(position.step, position.tip, position.lock) if is_possible(position, ()) else None
+        held = self.held
+        entries = tuple(held[author].id if author in held else b"" for author in position.owed)
+        is_enough = is_possible(position, leavers(position, held))
+        return VoteValue(position.step, position.tip, entries) if is_enough else None
 
     def absent(self, over: Collection[int]) -> Vote | None:
         """Return the ABSENT that this node is to sign now, after it has shown the :meth:`grounds`.

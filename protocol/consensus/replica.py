@@ -102,9 +102,8 @@ class Replica:
     @property
     def is_calm(self) -> bool:
         """This node holds nothing but the history and messages for the open step."""
-        ballot = self.ballot
-        has_votes = next(ballot.votes(), None) is not None or bool(self._votes_ahead)
-        return not (has_votes or self._aside or self.proven or any(ballot.branches.later.values()))
+        ballot, later = self.ballot, self.ballot.branches.later
+        return not (ballot.has_votes or self._votes_ahead or self._aside or self.proven or any(later.values()))
 
     @property
     def is_diverged(self) -> bool:
@@ -213,7 +212,10 @@ class Replica:
             else:
                 signed = history.check_signature(signed)
                 outcome = self.ballot.take(signed, is_mine=message.author == self.me)
-                self._is_settled = self._is_settled and outcome is not Outcome.ADDED
+                if outcome is Outcome.ADDED and self._is_settled and self._leaves_open(message):
+                    history.held[message.author] = signed
+                elif outcome is Outcome.ADDED:
+                    self._is_settled = False
         except MisconductError as error:
             self._prove(error)
             return Outcome.DUPLICATE
@@ -229,6 +231,13 @@ class Replica:
         if outcome in (Outcome.FOREIGN, Outcome.LATE):
             self._put_aside(signed)
         return outcome
+
+    def _leaves_open(self, message: Message) -> bool:
+        """Tell whether a message that was added only fills a slot of the open step: nothing else follows from it."""
+        position, ballot = self.history.position, self.ballot
+        if message.tip != position.tip or ballot.has_votes or self.proven:
+            return False
+        return len(ballot.branches.messages[message.tip][message.author]) == 1 and not ballot.branches.is_full(position)
 
     def _take_vote(self, signed: Signed) -> Outcome:
         history, message, root = self.history, signed.message, self.ballot.root
@@ -314,7 +323,8 @@ class Replica:
         root = history.position
         self.ballot = Ballot(self.me, root, history, self.proven)
         kept = [signed for slots in old.branches.messages.values() for each in slots.values() for signed in each]
-        stray = [signed for signed in kept if all(each.id != signed.id for each in history.said(signed.message))]
+        final = {signed.id for position in history.chain[old.root.step + 1 :] for signed in position.entries.values()}
+        stray = [signed for signed in kept if signed.id not in final]
         for signed in (*stray, *(vote.signed for vote in old.votes())):
             self._put_aside(signed)
         later = [signed for each in old.branches.later.values() for signed in each.values()]

@@ -442,7 +442,7 @@ class Match:
         owed = self._signer.owes(may_commit=self.is_formed or self.may_commit())
         if owed is not None:
             if self._signer.is_host and not self.is_formed and owed.kind != Kind.RESIGN:  # all goes through the host
-                for signed in self.history.held.values():
+                for _, signed in sorted(self.history.held.items()):
                     self._emit(Broadcast(Carried(*signed.wire)))
             self._sign(*owed)
         return owed is not None

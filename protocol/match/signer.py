@@ -148,9 +148,7 @@ class Signer:
         if position.kind is None:
             is_silent = me in position.resigned or ballot.has_resigned or me in history.results
             return None if is_silent else self._produce(Kind.RESULT, position)
-        if me in position.left or ballot.has_resigned:
-            return None
-        if self._replica.signed_at(position) is not None:
+        if me in position.left or self._replica.signed_at(position) is not None or ballot.has_resigned:
             return None
         if position.step < FORMED and self._holds_back(position, may_commit):
             return None

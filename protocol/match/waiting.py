@@ -279,6 +279,8 @@ class Voter:
         """
         ballot = self._replica.ballot
         self.wake = math.inf
+        if self._replica.is_calm and now < self._timeouts.earliest:
+            return None
         over = set()
         for author in ballot.missing if has_quorum else ():
             due = self._timeouts.due((author,), ballot.line[-1].witnesses)
