@@ -63,12 +63,25 @@ def environment(home: Path) -> dict[str, str]:
     return kept | own | {"COLUMNS": "80", "PYTHONPATH": path, "PYTHONUTF8": "1"}
 
 
-def run(*arguments: str, home: Path, given: str = "", variables: Mapping[str, str] = {}) -> Done:
-    """Run Python with these arguments to its end, with ``given`` on standard input."""
-    command = [sys.executable, *arguments]
+def run(
+    *arguments: str,
+    home: Path,
+    given: str = "",
+    folder: Path | None = None,
+    prefix: tuple[str, ...] = (),
+    variables: Mapping[str, str | None] = {},
+) -> Done:
+    """Run Python with these arguments to its end, with ``given`` on standard input.
+
+    :param folder: where it runs, if not in the current folder.
+    :param prefix: goes before the command, to run it as somebody else.
+    :param variables: of its environment, beside those of every test; None takes one away.
+    """
+    command = [*prefix, sys.executable, *arguments]
     with Popen(
         command,
-        env=environment(home) | dict(variables),
+        env={key: value for key, value in (environment(home) | dict(variables)).items() if value is not None},
+        cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

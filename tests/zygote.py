@@ -1,8 +1,9 @@
 """Processes that begin with the modules of the command line imported, which takes half a second of CPU each time.
 
 One process for each worker of pytest, the zygote, imports them once, and forks for every program that a test starts. A
-fork is handed over to the test's process, so that it is a child like any other. On Linux only: elsewhere, and wherever
-the interpreter itself is to begin otherwise, :class:`Popen` is subprocess's own.
+fork is handed over to the test's process, so that it is a child like any other. A program that may start bots has a
+zygote of its own, which it forks before it begins: there, subprocess's ``Popen`` is ours. On Linux only: elsewhere, and
+wherever the interpreter itself is to begin otherwise, :class:`Popen` is subprocess's own.
 """
 
 from __future__ import annotations
@@ -25,11 +26,19 @@ from pathlib import Path
 from typing import Any, Final
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
-_PRELOADED: Final = ("cli.commands.host", "cli.commands.join", "cli.commands.demo", "cli.table.screen")
+_PRELOADED: Final = ("cli.table.player_table", "nacl.bindings", "encodings.idna", "tomllib")
+"""Beside the commands, what they import when they need it."""
 _LARGEST: Final = 1 << 20
 """Bytes of arguments and environment."""
 _SUBREAPER: Final = 36
 """Linux: ``PR_SET_CHILD_SUBREAPER``, to which orphans below this process go."""
+STARTERS: Final = frozenset(("demo", "host", "league", "resume"))
+"""Commands that start bots of the house, which are forked, too."""
+_ACCOUNT: Final = ("setpriv",)
+"""A prefix that only changes the account: the zygote is started behind it."""
+_NETWORK: Final = ("ip", "netns", "exec")
+"""A prefix with the name of a network behind it, which a fork enters by itself."""
+_CLONE_NEWNET: Final = 0x40000000
 _AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_")
 """How variables begin that an interpreter reads when it starts."""
 
@@ -45,32 +54,27 @@ def _at_start(variables: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in variables.items() if key.startswith(_AT_START)}
 
 
-class _Zygote:
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-        self.at_start = _at_start(variables)
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            command = [sys.executable, "-m", __name__, str(theirs.fileno())]
-            self._process = subprocess.Popen(command, env=dict(variables), cwd=_ROOT, pass_fds=[theirs.fileno()])
-        atexit.register(self._close)
-
-    def fork(self, arguments: Sequence[str], variables: Mapping[str, str], folder: str, streams: Sequence[int]) -> int:
-        """Return the id of a new process."""
-        os.umask(mask := os.umask(0))
-        asked = pickle.dumps((list(arguments), dict(variables), folder, mask))
-        socket.send_fds(self._socket, [asked], streams)
-        return int(self._socket.recv(100))
-
-    def _close(self) -> None:
-        self._socket.close()
-        self._process.wait()
+def _adopt() -> tuple[socket.socket, socket.socket]:
+    """Become the parent of all that a zygote forks; return both ends of what it is asked by."""
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 @cache
-def _zygote(pid: int, at_start: tuple[tuple[str, str], ...], number: int) -> _Zygote:
+def _zygote(pid: int, at_start: tuple[tuple[str, str], ...], prefix: tuple[str, ...], number: int) -> socket.socket:
     """Return one of two: their forks hash texts differently, so an order that depends on it differs between players."""
-    return _Zygote({"PYTHONHASHSEED": str(pid + number), **os.environ, **dict(at_start)})
+    variables = {"PYTHONHASHSEED": str(pid + number), **os.environ, **dict(at_start)}
+    ours, theirs = _adopt()
+    with theirs:
+        command = [*prefix, sys.executable, "-m", __name__, str(theirs.fileno())]
+        process = subprocess.Popen(command, env=variables, cwd=_ROOT, pass_fds=[theirs.fileno()])
+    atexit.register(process.wait)
+    atexit.register(ours.close)  # before that
+    return ours
+
+
+_of_this_program: socket.socket | None = None
+"""How a program that was forked itself asks for its bots."""
 
 
 _TURNS: Final = cycle(range(2))
@@ -83,7 +87,14 @@ class Popen(subprocess.Popen[Any]):
         self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
         p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *more,
     ) -> None:  # fmt: skip
-        is_python = args[0] == sys.executable and args[1] in ("-c", "-m")
+        given: list[Any] = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
+        start = given.index(sys.executable) if sys.executable in given else len(given)
+        words = [word for word in given[start + 1 :] if word != "-P"]
+        prefix: tuple[str, ...] = tuple(given[:start])
+        network = ""
+        if start == 4 and prefix[:3] == _NETWORK:
+            prefix, network = (), given[3]
+        is_python = prefix[:1] in ((), _ACCOUNT) and words[:1] in (["-c"], ["-m"])
         is_ours = sys.platform == "linux" and is_python and not (preexec_fn or pass_fds)
         # Standard streams are made as they are in Python's UTF-8 mode, and arguments are read so.
         # Another path may lead to a sitecustomize, which can read any variable.
@@ -94,35 +105,76 @@ class Popen(subprocess.Popen[Any]):
                 p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *more,
             )  # fmt: skip
             return
-        zygote = _zygote(os.getpid(), tuple(sorted(_at_start(env).items())), next(_TURNS))
+        at_start = tuple(sorted(_at_start(env).items()))
+        zygote = _of_this_program or _zygote(os.getpid(), at_start, prefix, next(_TURNS))
+        may_start = not STARTERS.isdisjoint(words)
+        asked = pickle.dumps((words, dict(env), os.fspath(cwd or os.getcwd()), _mask(), network, may_start))
         streams = [own if own >= 0 else theirs for theirs, own in enumerate((p2cread, c2pwrite, errwrite))]
-        self.pid = zygote.fork(args[1:], env, os.fspath(cwd or os.getcwd()), streams)
+        socket.send_fds(zygote, [asked], streams)
+        self.pid = int(zygote.recv(100))
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
 
-def _serve(requests: socket.socket) -> list[str] | None:
-    """Fork for each request; return the arguments in the process that is to run, and nothing in the zygote's end."""
+def _mask() -> int:
+    """Return the mask of modes of files; a program's zygote has that of the program."""
+    if _of_this_program:
+        return -1  # it cannot be read but by setting it, and another thread may make a file meanwhile
+    os.umask(mask := os.umask(0))
+    return mask
+
+
+def _serve(requests: socket.socket) -> list[str]:
+    """Fork for each request; return the arguments in the process that is to run. The zygote ends here."""
     while True:
         data, streams, _, _ = socket.recv_fds(requests, _LARGEST, 3)
         if not data:
-            return None
+            os._exit(0)
         if not (between := os.fork()):
             between = os.getpid()
             if os.fork():
                 os._exit(0)
-            while os.getppid() == between:  # until it is an orphan, and the test's
+            while os.getppid() == between:  # until it is an orphan, and its starter's
                 time.sleep(0.001)
             os.setsid()
             requests.send(str(os.getpid()).encode())
             requests.close()
-            arguments, variables, folder, mask = pickle.loads(data)
-            os.umask(mask)
+            arguments, variables, folder, mask, network, may_start = pickle.loads(data)
+            if mask >= 0:
+                os.umask(mask)
+            if network:
+                _enter(network)
             _become(variables, folder, streams)
-            return list(arguments)
+            return _have_zygote(arguments) if may_start else arguments
         os.waitpid(between, 0)
         for stream in streams:
             os.close(stream)
+
+
+def _enter(network: str) -> None:
+    """Enter a network namespace, as Python can by itself from 3.12 on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(f"/run/netns/{network}") as entry:
+        if libc.setns(entry.fileno(), _CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"cannot enter {network}")
+
+
+def _have_zygote(arguments: list[str]) -> list[str]:
+    """Fork a zygote of this program's own; return the arguments of this program, or in one of its forks of that."""
+    global _of_this_program
+    ours, theirs = _adopt()
+    if os.fork():
+        theirs.close()
+        _of_this_program = ours
+        subprocess.Popen = Popen  # type: ignore[misc]
+        return arguments
+    ours.close()
+    os.setsid()  # no key of a terminal is for it
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+    return _serve(theirs)
 
 
 def _become(variables: dict[str, str], folder: str, streams: Sequence[int]) -> None:
@@ -143,13 +195,13 @@ def _become(variables: dict[str, str], folder: str, streams: Sequence[int]) -> N
 
 
 if __name__ == "__main__":
-    for module in _PRELOADED:
+    commands = [f"cli.commands.{entry.module}" for entry in import_module("cli.front").COMMANDS.values()]
+    for module in (*commands, *_PRELOADED):
         import_module(module)
     gc.freeze()
-    if (words := _serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
-        way, what, *rest = words
-        sys.argv = [way, *rest]
-        if way == "-m":
-            runpy.run_module(what, run_name="__main__", alter_sys=True)
-        else:
-            exec(what, {"__name__": "__main__"})
+    way, what, *rest = _serve(socket.socket(fileno=int(sys.argv[1])))
+    sys.argv = [way, *rest]
+    if way == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        exec(what, {"__name__": "__main__"})

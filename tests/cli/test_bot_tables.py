@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
+from tests import zygote
 from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE
@@ -139,7 +140,10 @@ def test_the_bots_of_a_host_who_was_killed_leave(sit: Sit, tmp_path: Path) -> No
     wait_until_gone(*pids(tmp_path))
 
 
-def test_no_other_account_reads_the_token_of_a_private_table(sit: Sit, tmp_path: Path) -> None:
+def test_no_other_account_reads_the_token_of_a_private_table(
+    sit: Sit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zygote, "STARTERS", frozenset())  # the command line of a fork is that of its zygote
     command = program(tmp_path, "good", GOOD)
     host = sit("Ada", "host", "--private", "--name", "Ada", "--seats", "4", "--bots", "1", "--bot", as_text(command))
     token = join_line(host).rpartition("/")[2]
