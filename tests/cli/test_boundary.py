@@ -25,7 +25,7 @@ from protocol.storage.archive import find
 from protocol.storage.database import StoreError
 from protocol.storage.store import StoredMatch
 from tests.cli.conftest import Run
-from tests.programs import PATIENCE, ROOT, environment
+from tests.programs import PATIENCE, ROOT, Done, environment, run
 
 
 @pytest.mark.parametrize(
@@ -264,19 +264,13 @@ def test_a_home_in_a_file_is_named_as_it_was_typed(
     assert p2pdice("host", "--home", "file/new").stderr == "Error: file/new: Not a directory.\n"
 
 
-def broken_command(tmp_path: Path, statement: str) -> subprocess.CompletedProcess[str]:
+def broken_command(tmp_path: Path, statement: str) -> Done:
     """Run ``p2pdice verify`` with a judge that does something unexpected."""
     patch = f"import protocol.consensus.verifier as v\ndef judge(data):\n    {statement}\nv.verify = judge"
     code = f"{patch}\nimport cli; cli.main()"
     file = tmp_path / "file"
     file.write_bytes(b"x")
-    return subprocess.run(
-        [sys.executable, "-c", code, "verify", str(file)],
-        env=environment(tmp_path / "home"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run("-c", code, "verify", str(file), home=tmp_path / "home")
 
 
 def test_an_unexpected_error_is_one_line_that_names_the_log_where_the_traceback_is(tmp_path: Path) -> None:

@@ -181,13 +181,7 @@ def test_a_usage_error_says_what_is_wrong_and_ends_with_2(here: Run, arguments: 
     assert "Traceback" not in done.stderr
 
 
-def test_completion_knows_the_commands_without_any_network(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "p2pdice"],
-        env=environment(tmp_path)
-        | {"_P2PDICE_COMPLETE": "complete_bash", "COMP_WORDS": "p2pdice res", "COMP_CWORD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_completion_knows_the_commands_without_any_network(p2pdice: Run) -> None:
+    asked = {"_P2PDICE_COMPLETE": "complete_bash", "COMP_WORDS": "p2pdice res", "COMP_CWORD": "1"}
+    done = p2pdice(**asked)
     assert done.stdout.split() == ["resume"]

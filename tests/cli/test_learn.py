@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +16,7 @@ from p2pdice.engine import apply, new_match
 from p2pdice.events import Judged
 from p2pdice.moves import Bid, Hands, Play, Rolled
 from p2pdice.rulesets import PRESETS
-from tests.programs import MODULE
+from tests.cli.conftest import Run
 
 MINE, COACHS = HANDS
 RULESET = PRESETS["classic"].with_options({"dice": "3"})
@@ -48,14 +47,8 @@ def test_no_step_leaves_a_gap_in_the_words(*, has_keys: bool) -> None:
     assert not any(re.search("[{}]", spoken(lesson.words + lesson.nudge, has_keys=has_keys)) for lesson in LESSONS)
 
 
-def test_a_lesson_through_pipes_says_where_the_rules_are(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, *MODULE, "learn", "--home", str(tmp_path)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_a_lesson_through_pipes_says_where_the_rules_are(p2pdice: Run) -> None:
+    ended = p2pdice("learn")
     assert ended.returncode == ExitCode.FAILURE
     assert "p2pdice rules classic" in ended.stderr
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -12,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
+from tests import programs
 from tests.disks import AS_STRANGER, needs_setpriv
-from tests.programs import MODULE, PATIENCE, ROOT, Done
+from tests.programs import MODULE, ROOT, Done
 
 pytestmark = needs_setpriv
 
@@ -33,17 +32,9 @@ def folder() -> Iterator[Path]:
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> Done:
-    names = ("HOME", "P2PDICE_HOME", "P2PDICE_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
-    kept = {key: value for key, value in os.environ.items() if key not in names}
-    return subprocess.run(
-        [*AS_STRANGER, sys.executable, *MODULE, *arguments],
-        env=kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)} | variables,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    nowhere = dict.fromkeys(("HOME", "P2PDICE_HOME", "P2PDICE_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME"))
+    own = nowhere | {"TMPDIR": str(folder)} | variables
+    return programs.run(*MODULE, *arguments, home=folder, folder=folder, prefix=AS_STRANGER, variables=own)
 
 
 @pytest.mark.parametrize(

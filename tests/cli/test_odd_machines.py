@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,22 +16,24 @@ from cli.home import log_path
 from cli.render import command_line
 from tests.cli.conftest import Run
 from tests.disks import fill, needs_mounts, needs_root, small_disk
-from tests.programs import MODULE, PATIENCE, ROOT, Done, environment, run
+from tests.programs import MODULE, PATIENCE, ROOT, Done, run
 
 VECTOR = ROOT / "tests" / "vectors" / "resign.p2pdice"
 
 
 def where(folder: Path, *arguments: str, home: Path) -> Done:
     """Run a command in a folder."""
-    return subprocess.run(
-        [sys.executable, *MODULE, *arguments],
-        env=environment(home),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return run(*MODULE, *arguments, home=home, folder=folder)
+
+
+REMOVED = """
+import os, sys
+os.mkdir(gone := sys.argv.pop(1))
+os.chdir(gone)
+os.rmdir(gone)
+import cli
+cli.main()
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder in which a program is")
@@ -50,17 +51,9 @@ def where(folder: Path, *arguments: str, home: Path) -> Done:
 def test_a_command_that_needs_a_removed_current_folder_says_in_a_sentence_that_it_is_gone(
     command: str, demo: dict[str, Any], tmp_path: Path
 ) -> None:
-    gone = tmp_path / "gone"
-    script = f'mkdir {gone}; cd {gone}; rmdir {gone}; exec "$@"'
+    gone, home = tmp_path / "gone", Path(demo["folder"]) / "ada"
     words = command.format(vector=VECTOR).split()
-    done = subprocess.run(
-        ["sh", "-c", script, "sh", sys.executable, *MODULE, *words],
-        env=environment(Path(demo["folder"]) / "ada"),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = run("-c", REMOVED, str(gone), *words, home=home, variables={"PWD": str(gone)})
     assert done.returncode == ExitCode.FAILURE
     assert done.stderr.endswith(
         f"Error: The current folder, {gone}, was removed.\nGo to another one with cd, and repeat.\n"
