@@ -4,6 +4,8 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +24,7 @@ hypothesis.settings.load_profile("ordinary")
 TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
 """Markers of tests that the README's command leaves to longer runs; ``--slow`` runs what ``--thorough`` does, too."""
 LEFT = "left to --"
+FOLDER = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 """Where Linux keeps files in memory: hundreds of stores that are synced to a disk wait for it most of the time."""
 ENOUGH = 2**30
@@ -42,6 +45,18 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let two processes compile the tests, before each worker of a whole run would do so, all at the same time."""
+    is_alone = session.config.getoption("dist", "no") == "no"
+    is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if is_alone or not is_whole or any(FOLDER.glob("cli/__pycache__/test_*-pytest-*.pyc")):
+        return
+    looking = [sys.executable, "-m", "pytest", "-q", "-n0", "--collect-only", "-p", "no:cacheprovider"]
+    halves = ([FOLDER / "cli"], [FOLDER, f"--ignore={FOLDER / 'cli'}"])
+    for process in [subprocess.Popen([*looking, *half], stdout=subprocess.DEVNULL) for half in halves]:
+        process.wait()  # what is wrong with a test, the workers say
 
 
 def pytest_xdist_auto_num_workers() -> int:
