@@ -28,6 +28,7 @@ from tests.simulation.replacing import replaced
 from tests.tiers import slowly, thoroughly
 
 TABLES = 30
+EVENINGS = 8
 
 
 def run(seed: int, folder: Path) -> Counter[str]:
@@ -42,7 +43,7 @@ def run(seed: int, folder: Path) -> Counter[str]:
 
 def test_what_is_promised_of_purses_holds_with_liars_and_old_backups(tmp_path: Path) -> None:
     total: Counter[str] = Counter()
-    for seed in range(8):
+    for seed in (*range(EVENINGS), *(bug.seed for bug in BUGS if bug.seed >= EVENINGS)):
         total.update(run(seed, tmp_path / str(seed)))
     for what in ("matches", "handed back", "voids", "given up", "shams", "forged ends", "backups put back"):
         assert total[what], what
@@ -134,7 +135,7 @@ BUGS = (
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.plant.__name__)
-def test_an_evening_finds_the_bug_and_nothing_without_it(bug: EveningBug, tmp_path: Path) -> None:
+def test_an_evening_finds_the_bug(bug: EveningBug, tmp_path: Path) -> None:
+    """Without it the same evening holds: see the first test."""
     with bug.plant(), pytest.raises(bug.caught_by):
         run(bug.seed, tmp_path / "with")
-    run(bug.seed, tmp_path / "without")

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.campaign import run_seed
 
 GROUP = 10
-ORDINARY = 30
+ORDINARY = 20
 
 
 def assert_all_hold(seeds: range) -> None:

@@ -25,6 +25,7 @@ from tests.simulation.planted import own_messages_are_not_stored
 from tests.simulation.scenario import Plan, draw
 from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Simulation
+from tests.tiers import thoroughly
 
 CALM = Plan(
     seed=1,
@@ -64,7 +65,8 @@ def test_a_calm_world_ends_with_everybody_of_one_mind() -> None:
 
 
 @pytest.mark.parametrize("kind", MISBEHAVIOURS)
-def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str) -> None:
+@pytest.mark.parametrize("often", [1, *thoroughly([2])])
+def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str, often: int) -> None:
     made = MISBEHAVIOURS[kind]
     # Somebody must have something to catch up with, for the cheats who lie about the past.
     faults = (Fault("crash", 60, 0, 1, 1.0, 0.0, "anywhere"),) if issubclass(made, BadHistory) else ()
@@ -73,7 +75,7 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str) -> None:
     if issubclass(made, BadVote):  # there must be somebody to vote on
         plan = replace(plan, players=5, faults=(Fault("power cut", 150, 0, 1, 60.0),))
     worlds = (run(replace(plan, seed=seed)) for seed in range(4))
-    acted = list(islice((world for world in worlds if world.figures.misbehaviours[kind]), 2))
+    acted = list(islice((world for world in worlds if world.figures.misbehaviours[kind]), often))
     assert acted
     for world in acted:
         if made.is_proven or made is OutOfTurn:
