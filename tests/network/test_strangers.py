@@ -247,7 +247,7 @@ async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_
     sources = [elsewhere(number) for number in (1, 2, 3, 4)] if attackers == "other machines" else [HOST] * 4
     async with meanwhile(*(begin_and_break_off(source) for source in sources)):
         await host.until_true(lambda: begun > limits.CODE_BURST)
-        for _ in range(12):
+        for _ in range(4):
             guest = Inquiry(Dialer(credentials(Identity.generate().private_key)))
             async with asyncio.timeout(PATIENCE):
                 found = await guest.find_by_code(CODE, heard())

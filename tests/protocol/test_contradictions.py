@@ -211,30 +211,31 @@ CASES: Final = list(cases())
 
 
 @pytest.mark.parametrize("case", [*CASES[::3], *thoroughly(sorted({*CASES} - {*CASES[::3]}))], ids=" of ".join)
+@pytest.mark.parametrize("turned", [0, *thoroughly([1])])
 @cached_checks()
-def test_two_messages_are_a_proof_in_any_order_and_place(case: tuple[str, str]) -> None:
+def test_two_messages_are_a_proof_in_any_order_and_place(case: tuple[str, str], turned: int) -> None:
+    """Every other pair is given in the other order; ``turned`` says which."""
     course, step = case
     missed = []
     place = target(step)
     moments = list(COURSES[course])
     author = place.owed[-1]
-    for (name, pair), (early, late) in itertools.product(
-        pairs(place), itertools.combinations_with_replacement(moments, 2)
-    ):
-        for first, second in (pair, pair[::-1]):
-            node = Node(place.step - 1)
-            for moment, turn in COURSES[course].items():
-                turn(node, place, author)
-                if moment == early:
-                    node.give(said(place, author, *first))
-                if moment == late:
-                    node.give(said(place, author, *second))
-                    break
-            names = [RULES[kind].name for kind, _ in (first, second)]
-            told = f"{name}: {names[0]} when it is {early}, {names[1]} when it is {late}"
-            found = convinced(node, author)
-            if not all(found.values()):
-                missed.append(f"{told}: {[each for each, is_convinced in found.items() if not is_convinced]}")
+    ways = itertools.product(pairs(place), itertools.combinations_with_replacement(moments, 2))
+    for number, ((name, pair), (early, late)) in enumerate(ways, turned):
+        first, second = pair[::-1] if number % 2 else pair
+        node = Node(place.step - 1)
+        for moment, turn in COURSES[course].items():
+            turn(node, place, author)
+            if moment == early:
+                node.give(said(place, author, *first))
+            if moment == late:
+                node.give(said(place, author, *second))
+                break
+        names = [RULES[kind].name for kind, _ in (first, second)]
+        told = f"{name}: {names[0]} when it is {early}, {names[1]} when it is {late}"
+        found = convinced(node, author)
+        if not all(found.values()):
+            missed.append(f"{told}: {[each for each, is_convinced in found.items() if not is_convinced]}")
     assert not missed, "\n".join(missed)
 
 
