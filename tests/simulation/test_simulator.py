@@ -32,7 +32,7 @@ CALM = Plan(
     preset="classic",
     mode="calm",
     players=3,
-    ruleset=PRESETS["classic"].with_options({"dice": "2", "stakes": "yes"}),
+    ruleset=PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"}),
     patience=Patience(30, 5),
     think=0.5,
     quits=0.0,
@@ -74,7 +74,7 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str, often: i
     plan = replace(CALM, misbehaviour=kind, culprit=2, players=players, faults=faults, is_random=True, think=5.0)
     if issubclass(made, BadVote):  # there must be somebody to vote on
         plan = replace(plan, players=5, faults=(Fault("power cut", 150, 0, 1, 60.0),))
-    worlds = (run(replace(plan, seed=seed)) for seed in range(4))
+    worlds = (run(replace(plan, seed=seed)) for seed in range(12))
     acted = list(islice((world for world in worlds if world.figures.misbehaviours[kind]), often))
     assert acted
     for world in acted:
