@@ -17,7 +17,7 @@ from tests.network.namespaces import HAS_OWN_NETWORK, elsewhere, give_up, leave_
 from tests.simulation.signatures import cached_checks
 
 # Nothing asserts how long something takes: a machine may be busy.
-hypothesis.settings.register_profile("ordinary", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("ordinary", deadline=None, max_examples=20)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("ordinary")
 

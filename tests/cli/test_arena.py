@@ -38,6 +38,7 @@ from p2pdice.rulesets import PRESETS
 from tests.cli import arena_players
 from tests.cli.conftest import Run
 from tests.programs import descendants
+from tests.tiers import thoroughly
 
 HERE = Path(__file__).parent
 
@@ -779,7 +780,7 @@ class TestTerminal:
         assert done.stdout == "SIGHUP SIGINT SIGTERM\n"
 
     @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a process there as soon as it has begun")
-    @pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "SIGHUP"])
+    @pytest.mark.parametrize("ending", ["SIGINT", *thoroughly(["SIGTERM", "SIGHUP"])])
     def test_a_signal_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path, ending: str) -> None:
         begun = self.begin(tmp_path, "odds", "press")
         while not descendants("spawn_main", of=begun.pid):

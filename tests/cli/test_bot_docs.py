@@ -115,9 +115,7 @@ CLAIMS = [
 """The rows of the table that says who beats whom."""
 
 
-@pytest.mark.parametrize(
-    "claim", [*CLAIMS[::8], *thoroughly(CLAIMS[4::8]), *slowly(sorted({*CLAIMS} - {*CLAIMS[::4]}))]
-)
+@pytest.mark.parametrize("claim", [CLAIMS[0], *thoroughly(CLAIMS[4::4]), *slowly(sorted({*CLAIMS} - {*CLAIMS[::4]}))])
 def test_a_claim_about_the_levels_can_be_repeated_by_its_command(here: Run, claim: tuple[str, ...]) -> None:
     preset, players, beside, _, won, interval, fair, *_, command = claim
     low = float(interval.split("–")[0])

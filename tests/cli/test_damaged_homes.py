@@ -26,7 +26,8 @@ from tests.simulation.world import World
 from tests.tiers import thoroughly
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
-NONSENSE = (-1, 2**63 - 1, "x\x1b[2J", b"\xff" * 32)
+TEXT = "x\x1b[2J"
+OTHERS = (-1, 2**63 - 1, b"\xff" * 32)
 """For any column, as SQLite keeps values of any type in each."""
 
 
@@ -117,9 +118,13 @@ def test_a_store_that_was_removed_is_not_taken_for_one_that_never_was(here: Run,
 
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
-async def test_nonsense_in_any_column_is_shown_harmlessly_or_named(home: Home, place: tuple[str, str]) -> None:
+@pytest.mark.parametrize("is_whole", [False, *thoroughly([True])])
+async def test_nonsense_in_any_column_is_shown_harmlessly_or_named(
+    home: Home, place: tuple[str, str], is_whole: bool
+) -> None:
+    """Text in each; of other values all in a thorough run, and otherwise the next one in the next column."""
     table, column = place
-    for value in NONSENSE:
+    for value in (TEXT, *(OTHERS if is_whole else [OTHERS[PLACES.index(place) % len(OTHERS)]])):
         path = home.path.with_name("edited")
         shutil.copytree(home.path, path)
         with (

@@ -58,7 +58,7 @@ STATES = {
 }
 
 
-@pytest.fixture(params=["at rest", "with a log"])
+@pytest.fixture(params=[*thoroughly(["at rest"]), "with a log"])
 def played(request: pytest.FixtureRequest, demo: dict[str, Any], tmp_path: Path) -> Path:
     """A home in which a match was played; after a crash there is something in its log that the store lacks."""
     path = tmp_path / "played"

@@ -201,7 +201,7 @@ def test_a_slip_is_answered_with_what_was_probably_meant(line: str, guess: str) 
 
 
 @given(SLIPS, st.sampled_from(["classic", "plain", "joker", "perudo", "spot-on", "wildcard"]))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_a_slip_is_answered_in_one_line_with_what_this_table_knows(line: str, preset: str) -> None:
     seen = turn(preset, "2x3")
     try:
@@ -218,7 +218,7 @@ def test_a_slip_is_answered_in_one_line_with_what_this_table_knows(line: str, pr
 
 
 @given(SLIPS)
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_the_strict_text_of_a_move_is_heard_as_that_move(line: str) -> None:
     seen = turn("spot-on", "2x3")
     try:

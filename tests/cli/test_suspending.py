@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.screen import DASH, IN_FOREGROUND, LEAVES_THE_SCREEN, Shell, Terminal
 from tests.cli.test_replay import SMALL, play
+from tests.tiers import thoroughly
 
 if sys.platform == "win32":
     pytest.skip("jobs of a shell are POSIX", allow_module_level=True)
@@ -48,7 +49,7 @@ def without_warning(shell: Shell) -> None:
 HOW = pytest.mark.parametrize("stop", [by_key, by_signal, without_warning])
 
 
-@HOW
+@pytest.mark.parametrize("stop", [by_key, *thoroughly([by_signal]), without_warning])
 def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Callable[[Shell], None]) -> None:
     host = shell("host", "Friday", "--ui", "screen", "--bots", "1", "--seats", "2", "--name", "Ada")
     host.until_display("(you)", "round 1")

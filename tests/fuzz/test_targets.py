@@ -30,7 +30,7 @@ def test_examples(target: Target) -> None:
 def test_changed_examples(target: Target) -> None:
     examples = target.examples()
 
-    @settings(RELAXED, max_examples=EXPENSIVE.get(target.name, 100))
+    @settings(RELAXED, max_examples=EXPENSIVE.get(target.name, 60))
     @given(st.sampled_from(examples), st.integers(1, 4), st.randoms())
     def changed(data: bytes, changes: int, rng: Random) -> None:
         for _ in range(changes):

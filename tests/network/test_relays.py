@@ -13,6 +13,7 @@ from protocol.limits import BURST, RATE
 from tests.network.liar import KINDS
 from tests.network.namespaces import lan
 from tests.network.relays import AT_THE_LIMIT, CALM, FULL_SPEED, NAMES, NEW_LINKS, Attack, Outcome, attacked
+from tests.tiers import slowly, thoroughly
 
 LATER: Final = 0.25
 """Seconds by which an attack may delay what an honest player signs."""
@@ -50,7 +51,7 @@ def are_honest(link: str, seats: int) -> bool:
     return NAMES[seats - 1] not in link
 
 
-@pytest.mark.parametrize("seats", [pytest.param(3, marks=pytest.mark.slow), 5])
+@pytest.mark.parametrize("seats", [*thoroughly([5]), *slowly([3])])
 def test_votes_over_new_links_are_not_passed_on_before_what_honest_players_sign(tmp_path: Path, seats: int) -> None:
     """The victim was put out after six seconds: what the others signed waited behind 2,660 votes, 50 a second. With
     three players that happened in one match of ten even when nothing was late: one voter was followed."""

@@ -58,6 +58,7 @@ from tests.network import views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
+from tests.tiers import thoroughly
 
 
 async def watcher(people: Company, target: str, name: str = "W", **options: bool) -> Player:
@@ -81,7 +82,7 @@ async def refused(people: Company, target: str, name: str = "W") -> str:
 # What is seen
 
 
-@pytest.mark.parametrize("players", [2, 3, 5])
+@pytest.mark.parametrize("players", [3, *thoroughly([2, 5])])
 async def test_a_spectator_from_the_start_sees_everything_and_no_hand_too_early(people: Company, players: int) -> None:
     (host,), opened = await people.table(players, "A")
     watching = await watcher(people, opened.join_line)

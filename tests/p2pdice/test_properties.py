@@ -46,7 +46,7 @@ matches = given(
     seed=st.integers(0, 2**32),
     departures=st.sampled_from([0.0, 0.01, 0.1]),
 )
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=25, deadline=None)
 
 
 def listed_range(state: State, rng: Random) -> list[Move]:

@@ -40,6 +40,7 @@ from protocol.wire.genesis import parse_genesis
 from tests.network import views
 from tests.network.company import CLASSIC, HOST, Company, Player, agree
 from tests.programs import PATIENCE
+from tests.tiers import thoroughly
 
 SHORT = Limits(handshake=0.5)
 MULTICAST = pytest.mark.multicast
@@ -56,7 +57,7 @@ async def refused(player: Player, target: str | tuple[Sighting, ...]) -> str:
 # Sitting down
 
 
-@pytest.mark.parametrize("seats", [2, 3, 5])
+@pytest.mark.parametrize("seats", [3, *thoroughly([2, 5])])
 async def test_a_guest_joins_by_the_join_line_and_plays_a_whole_match(people: Company, seats: int) -> None:
     players, _ = await people.table(seats)
     await agree(*players)

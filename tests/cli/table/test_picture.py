@@ -188,7 +188,7 @@ NAMES = st.text(st.characters(exclude_categories=()), min_size=1, max_size=20) |
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     rules=st.sampled_from(sorted(PRESETS)),
     names=st.lists(NAMES, min_size=2, max_size=10),
