@@ -1,7 +1,7 @@
-"""The entrants and fixtures of an arena: who sits where in which game, and with which dice.
+"""The entrants and fixtures of an arena: which entrant sits where in each game, and with which dice.
 
 Luck is shared. Each deal is played once for every rotation of its table, so every bot gets each cup, and the first
-turn, as often as any other. Which dice a seat gets in which round depends on the deal alone.
+turn, equally often. The dice of a seat in a round depend only on the deal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ArenaTable(NamedTuple):
     """A table whose games are counted together."""
 
     rules: str
-    """How the ruleset was named."""
+    """The name of the ruleset, as it was given."""
     seats: tuple[int, ...]
     """Entrants by seat, in the first rotation."""
 
@@ -38,19 +38,19 @@ class Fixture(NamedTuple):
     """One game."""
 
     number: int
-    """From 0, in the order in which the results are read. It does not depend on how many games are to be played."""
+    """The place, from 0, in the order in which results are read. It does not depend on the number of games planned."""
     table: int
     deal: int
     """From 0. Games of one table and one deal have the same dice."""
     rotation: int
-    """By how many seats the entrants have moved on."""
+    """The number of seats by which the entrants have moved on."""
 
 
 def round_robin(entrants: int, rules: Sequence[str], sizes: Sequence[int]) -> tuple[ArenaTable, ...]:
-    """Return the tables at which everybody meets everybody equally often.
+    """Return the tables at which all entrants meet each other equally often.
 
-    Each entrant has at most one seat at a table. Where there are fewer entrants than seats, all sit down, and take the
-    other seats in turn.
+    Each entrant has at most one seat at a table. If there are fewer entrants than seats, all of them sit down, and take
+    the other seats in rotation.
     """
     return tuple(
         ArenaTable(name, tuple(seats[seat % len(seats)] for seat in range(size)))
@@ -61,7 +61,7 @@ def round_robin(entrants: int, rules: Sequence[str], sizes: Sequence[int]) -> tu
 
 
 def gauntlet(entrants: int, rules: Sequence[str], sizes: Sequence[int]) -> tuple[ArenaTable, ...]:
-    """Return the tables at which the first entrant sits alone among copies of each other one."""
+    """Return the tables at which the first entrant sits alone among copies of one other entrant."""
     return tuple(
         ArenaTable(name, (0, *(other,) * (size - 1)))
         for name in rules
@@ -71,9 +71,9 @@ def gauntlet(entrants: int, rules: Sequence[str], sizes: Sequence[int]) -> tuple
 
 
 def fixtures(tables: Sequence[ArenaTable], games: int) -> Iterator[Fixture]:
-    """Yield all games, deal by deal, so that no table is behind another at any time.
+    """Yield all games, deal by deal, so that all tables progress equally.
 
-    :param games: at each table; rounded up to whole deals.
+    :param games: the number at each table; rounded up to whole deals.
     """
     every_deal = [(index, rotation) for index, table in enumerate(tables) for rotation in range(len(table.seats))]
     deals = [-(-games // len(table.seats)) for table in tables]
@@ -90,7 +90,7 @@ def table_of(tables: Sequence[ArenaTable], number: int) -> ArenaTable:
 
 
 def seated(table: ArenaTable, rotation: int) -> tuple[int, ...]:
-    """Return the entrants by seat in a game of the table."""
+    """Return the entrants by seat in one rotation of the table."""
     return table.seats[rotation:] + table.seats[:rotation]
 
 
@@ -98,24 +98,24 @@ _CLASS: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class EntrantError(ValueError):
-    """Nobody can play under this name."""
+    """No player can be made from the text of an entrant."""
 
 
 class UnmadeError(EntrantError):
-    """The class is there, but its author's code fails to make a player."""
+    """The class exists, but its code fails to make a player."""
 
 
 class Entrant(NamedTuple):
     """A player of a tournament."""
 
     text: str
-    """As it was typed: a level of the house bots, ``module:Class``, or a command."""
+    """The text that was typed: a level of the house bots, ``module:Class``, or a command."""
     name: str
-    """Unlike any other's of the tournament, and safe to print."""
+    """Unique in the tournament, and safe to print."""
 
     @property
     def kind(self) -> Literal["house", "class", "program"]:
-        """Where its moves come from."""
+        """The kind of player, which determines where its moves come from."""
         if self.text in LEVELS:
             return "house"
         return "class" if _CLASS.fullmatch(self.text) else "program"
@@ -124,9 +124,9 @@ class Entrant(NamedTuple):
         """Return a bot that plays for this entrant. A program still has to be opened.
 
         :param rng: the only source of randomness of a house bot, and of a class that takes one.
-        :param move_ms: milliseconds that a program has for a move.
-        :raises EntrantError: if there is no such class, or it makes something else than a player.
-        :raises UnmadeError: if it cannot be made.
+        :param move_ms: a program's time limit for a move in milliseconds.
+        :raises EntrantError: if the class does not exist, or does not make a player.
+        :raises UnmadeError: if the code of the class fails.
         :raises ProgramError: if the command cannot be read.
         """
         if self.kind == "program":
@@ -137,7 +137,7 @@ class Entrant(NamedTuple):
 
 
 class _ClassBot(PlayerBot):
-    """A player of somebody's class: its moves are spelled and read again, so nothing but a move reaches the engine."""
+    """A player of a foreign class. Its moves are spelled and parsed again, so nothing but a move reaches the engine."""
 
     async def choose(self, view: View) -> Move:
         move: object = await super().choose(view)
@@ -147,7 +147,7 @@ class _ClassBot(PlayerBot):
 
 
 def named(texts: Sequence[str]) -> tuple[Entrant, ...]:
-    """Return entrants with names of their own: the second ``odds`` is ``odds 2``."""
+    """Return entrants with unique names: the second ``odds`` becomes ``odds 2``."""
     entrants: list[Entrant] = []
     for text in texts:
         short = escape(text)
@@ -160,11 +160,11 @@ def named(texts: Sequence[str]) -> tuple[Entrant, ...]:
 
 
 def _made(text: str, rng: Random) -> Player:
-    """Return a player of a class, ``Class(rng)``: the interface of :mod:`p2pdice.players`."""
+    """Make a player by calling ``Class(rng)``. It must have the interface of :class:`p2pdice.players.Player`."""
     module, name = text.split(":")
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.append(here)  # behind everything else, so that no file here hides a library
+        sys.path.append(here)  # after everything else, so that no file here hides a library
     kind: type[EntrantError] = EntrantError
     try:
         maker = getattr(import_module(module), name)

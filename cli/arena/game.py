@@ -1,7 +1,6 @@
 """One game of an arena, its record, and the worker that plays games one after the other.
 
-Workers are in processes of this machine or of a cluster. They keep programs running from game to game, as long as the
-arena is the same.
+Workers run in processes of this machine or of a cluster, and keep programs running from game to game of an arena.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from p2pdice.views import View
 
 _FAULTS: Final = get_args(FaultKind)
 _MOST: Final = 1_000_000_000
-"""Faults of a kind, and milliseconds of a move: more than any game has."""
+"""Maximum number of faults of a kind, and of milliseconds for a move. No game comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game that was played."""
+    """The record of a game."""
 
     number: int
-    """Of its fixture."""
+    """The number of its fixture."""
     rules: str
-    """How its ruleset was named."""
+    """The name of its ruleset, as it was given."""
     leader: int
     """The seat that led the first round."""
     places: tuple[tuple[int, ...], ...]
     """Seats by place, the best first."""
     faults: tuple[dict[str, int], ...]
-    """By seat: how often each kind of fault was made."""
+    """The number of faults of each kind, by seat."""
     ms: tuple[tuple[float, ...], ...]
-    """By seat: milliseconds that each move took."""
+    """The duration of each move in milliseconds, by seat."""
     lines: tuple[Line, ...]
-    """The whole game as ``p2pdice referee`` reads it."""
+    """The whole game as input for ``p2pdice referee``."""
 
     @property
     def winners(self) -> tuple[int, ...]:
@@ -56,15 +55,15 @@ class Game:
         return self.places[0]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the game as JSON-able data."""
-        # Not asdict, which copies every part of every line: that took longer than half of the game itself.
+        """Return the game as data for JSON."""
+        # asdict would copy every part of every line, which took longer than half of the game itself.
         return {"type": "game", **{field.name: getattr(self, field.name) for field in fields(self)}}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Game:
-        """Return the game that :meth:`to_json` gave, as JSON returns it.
+        """Return the game from parsed JSON that :meth:`to_json` has written.
 
-        :raises ValueError: for anything else.
+        :raises ValueError: if the data is anything else.
         """
         try:
             game = cls(
@@ -81,7 +80,7 @@ class Game:
         seats = list(range(len(game.faults)))
         if not all(game.places) or sorted(seat for place in game.places for seat in place) != seats:
             raise ValueError("this is not a game of an arena: its places are not those of its seats")
-        # The kinds are printed as they are; sums of numbers without bounds could be too large to be printed.
+        # The kinds are printed as they are, and sums of unbounded numbers could be too large to print.
         if any(
             kind not in _FAULTS or type(count) is not int or not 0 < count <= _MOST
             for faults in game.faults
@@ -94,9 +93,9 @@ class Game:
 
 
 class TimedBot:
-    """A seat of one game. It times the bot's moves. An error in the bot's code costs a move, and does not end the game.
+    """A seat in one game. It times the bot's moves. An error in the bot's code costs a move, but does not end the game.
 
-    :param bot: is not closed, as it may play on in the next game.
+    :param bot: it is not closed, because it may play in the next game.
     """
 
     def __init__(self, bot: Bot) -> None:
@@ -104,11 +103,11 @@ class TimedBot:
         self.ms: list[float] = []
         self._bot = bot
         self._faults: Counter[str] = Counter()
-        """Noticed by this seat."""
+        """Faults that this seat has found."""
         self._counted: Counter[str] = Counter(_counted(bot))
-        """The program's own count before this game."""
+        """The number of faults of a program before this game."""
 
-    # A try in each method, and no context manager for all: this took a third of the time of a game.
+    # Each method has a try of its own: a common context manager took a third of the time of a game.
 
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
         try:
@@ -146,7 +145,7 @@ class TimedBot:
             self._blame(error)
 
     async def close(self) -> None:
-        """Leave the bot to the next game."""
+        """Do nothing: the bot may play in the next game."""
 
     @property
     def faults(self) -> dict[str, int]:
@@ -155,7 +154,7 @@ class TimedBot:
         return dict(sorted(made.items()))
 
     def _blame(self, error: BaseException) -> None:
-        """Count what the bot's code raised as a fault: even sys.exit() there must not end the arena."""
+        """Count an error in the bot's code as a fault. Even ``sys.exit()`` there must not end the arena."""
         self._faults["illegal" if isinstance(error, RulesError) else "crashed"] += 1
 
 
@@ -164,7 +163,7 @@ def _counted(bot: Bot) -> dict[str, int]:
 
 
 async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], dice: SharedDice) -> Game:
-    """Play a game between bots that sit by seat. The first two arguments only name it."""
+    """Play a game between bots, given by seat. ``number`` and ``rules`` only describe it."""
     seats = [TimedBot(bot) for bot in bots]
     lines: list[Line] = []
     note: Callable[[Line], None] = lines.append
@@ -181,27 +180,27 @@ async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], d
 
 
 GIVEN_UP: Final = 3
-"""A program that fails for good in this many games in a row is not started again."""
+"""Failures for good in a row, one in each game, after which a program is not started again."""
 
 
 class Plan(NamedTuple):
-    """Everything that decides what happens in the games of an arena, except the time that programs take."""
+    """Everything that determines the games of an arena, except the time that programs take."""
 
     entrants: tuple[Entrant, ...]
     tables: tuple[ArenaTable, ...]
     rulesets: tuple[Ruleset, ...]
     """By table."""
     games: int
-    """At each table, at least: whole deals are played."""
+    """Minimum number of games at each table; rounded up to whole deals."""
     seed: str
     move_ms: int
-    """Milliseconds that a program has for a move."""
+    """A program's time limit for a move in milliseconds."""
 
 
 def play_games(plan: Plan, batch: tuple[Fixture, ...]) -> list[Game]:
     """Play some games, one after the other.
 
-    :raises EntrantError: if there is no such class of players.
+    :raises EntrantError: if a class of players does not exist.
     :raises ProgramError: if a command cannot be read or started.
     """
     worker = getattr(_here, "worker", None)
@@ -213,9 +212,9 @@ def play_games(plan: Plan, batch: tuple[Fixture, ...]) -> list[Game]:
 
 
 def forfeited(plan: Plan, fixture: Fixture) -> Game | None:
-    """Return the result of a game whose process died: every player but house bots loses, as any may have killed it.
+    """Return the result of a game whose process died: all players except house bots lose, as each may have killed it.
 
-    :return: None at a table of house bots, which are trusted.
+    :returns: None at a table of house bots, which are trusted.
     """
     table = plan.tables[fixture.table]
     suspects = [plan.entrants[index].kind != "house" for index in seated(table, fixture.rotation)]
@@ -236,7 +235,7 @@ def forfeited(plan: Plan, fixture: Fixture) -> Game | None:
 
 
 def close_programs() -> None:
-    """End the programs that the worker in this thread keeps."""
+    """End the programs that this thread's worker keeps."""
     worker = getattr(_here, "worker", None)
     if worker is not None:
         _here.worker = None
@@ -245,9 +244,9 @@ def close_programs() -> None:
 
 
 def close_all_programs() -> None:
-    """End the programs of all threads of this process; those in a game end with the game.
+    """End the programs of all threads in this process; a program that is in a game ends after the game.
 
-    A worker with more games starts them again.
+    A worker that gets more games starts its programs again.
     """
     for worker in tuple(_workers):
         worker.end_programs()
@@ -255,7 +254,7 @@ def close_all_programs() -> None:
 
 _here: Final = threading.local()  # on a cluster several threads may work in one process
 _workers: Final[set[_Worker]] = set()
-"""Those of all threads."""
+"""The workers of all threads."""
 
 
 class _Worker:
@@ -263,10 +262,10 @@ class _Worker:
         self.plan = plan
         self._runner = asyncio.Runner()
         self._programs: dict[tuple[int, int], _Program] = {}
-        """By entrant and copy: a table can seat an entrant more than once."""
+        """By entrant and copy, because a table can seat an entrant more than once."""
         self._playing = threading.Lock()
         self._is_ending = False
-        """Whether the programs are to be ended when the games that are played are over."""
+        """Whether to end the programs once the current games are over."""
 
     def play(self, batch: tuple[Fixture, ...]) -> list[Game]:
         with self._playing:
@@ -338,7 +337,7 @@ class _Worker:
 def _made(entrant: Entrant, rng: Random, move_ms: int) -> Bot:
     try:
         return entrant.seat(rng, move_ms)
-    except UnmadeError:  # it was made once before the first game: now it loses this game, and the arena goes on
+    except UnmadeError:  # it could be made before the first game; now it loses this game, and the arena goes on
         return _Retired(entrant.name)
 
 
@@ -352,16 +351,16 @@ def _random(seed: str) -> Random:
 
 
 class _Program:
-    """A program at the table, game after game."""
+    """A program that plays one game after another."""
 
     def __init__(self, bot: Bot) -> None:
         self.bot = bot
         self.given_up = 0
-        """In how many games in a row, the latest included, it failed for good."""
+        """The number of games in a row, including the latest, in which it failed for good."""
 
 
 class _Retired:
-    """Plays defaults for a bot that has been given up: it counts one crash a game, and takes no time."""
+    """Plays default moves for a bot that has been given up. It counts as one crash in each game, and takes no time."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -373,10 +372,10 @@ class _Retired:
         return default_move(view)
 
     def happened(self, event: Event) -> None:
-        """Nobody is there to be told."""
+        """Do nothing: there is no bot to notify."""
 
     def over(self, places: Sequence[Sequence[int]]) -> None:
-        """Nobody is there to be told."""
+        """Do nothing: there is no bot to notify."""
 
     async def close(self) -> None:
-        """There is nothing to be closed."""
+        """Do nothing: there is nothing to close."""

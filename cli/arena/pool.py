@@ -1,7 +1,7 @@
-"""Where the games of an arena are played: in processes of this machine, or on a Dask cluster.
+"""Executors for the games of an arena: processes on this machine, or a Dask cluster.
 
-Both are executors, so one feeder serves both. It hands out batches that take a fraction of a second. When a process
-dies, the future of its batch is broken, in both.
+One feeder serves both. It submits batches that take a fraction of a second. If a process dies, the future of its batch
+is broken, in both cases.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from distributed import Future as Task
 
 BATCH_SECONDS: Final = 0.5
-"""The longest that a batch should take: handing it out takes far less, and progress is seen often enough."""
+"""Target duration of a batch. Submitting it takes far less, and progress is still reported often enough."""
 _LARGEST_BATCH: Final = 512
 _DEATHS: Final = 5
-"""Give up after this many deaths for each worker in a row, without a game between them."""
+"""Deaths in a row, for each worker and without a finished game between them, after which to give up."""
 _AHEAD: Final = 2
-"""Batches that wait or are played, for each worker."""
+"""Submitted batches for each worker, waiting or running."""
 
 _ENDING: Final = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class WorkersDied(Failure):
-    """Processes die though nobody but house bots plays in them, or before they play."""
+    """Processes die although only house bots play in them, or before anybody plays."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -67,13 +67,13 @@ class WorkersDied(Failure):
 def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Iterator[Fixture]) -> Generator[list[Game]]:
     """Yield the games as they end, in any order. The caller may stop at any time.
 
-    A player could kill its process rather than lose. So after a death its games are played again, and from then on each
-    game is alone in its process: if that dies, the game is forfeited.
+    A player could kill its process rather than lose. So after a death, the games of the batch are played again, and
+    from then on each game is alone in its process. If that process dies, the game is forfeited.
 
-    :param workers: how many batches are played at a time.
-    :raises EntrantError: if there is no such class of players.
+    :param workers: the number of batches played at a time.
+    :raises EntrantError: if a class of players does not exist.
     :raises ProgramError: if a command cannot be started.
-    :raises WorkersDied: if the processes keep dying, and it is the fault of no entrant.
+    :raises WorkersDied: if the processes keep dying, and no entrant is to blame.
     """
     again: list[Fixture] = []
     deaths = 0
@@ -114,16 +114,16 @@ def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Itera
         for future in running:
             future.cancel()
         if running and isinstance(executor, _Processes):
-            executor.abandon()  # nobody waits for these games: a slow program can make them last for hours
+            executor.abandon()  # nobody needs these games, and a slow program can make them last for hours
         executor.shutdown()
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Hold signals that end an arena back for a moment in which a process may be started.
+    """Hold back the signals that end an arena, while a process may be started.
 
-    Otherwise they could come when it is half started, or end it with a traceback before it has told itself to ignore
-    them. The process inherits that from the thread that starts it, and that thread from this one.
+    A signal could otherwise arrive when the process is half started, or end it with a traceback before it ignores the
+    signal. The process inherits the mask from the thread that starts it, and that thread from this one.
     """
     if sys.platform == "win32":
         yield
@@ -139,7 +139,7 @@ def _timed(plan: Plan, batch: tuple[Fixture, ...], is_careful: bool) -> tuple[li
     begun = time.monotonic()
     games = play_games(plan, batch)
     if is_careful:
-        close_programs()  # one that ends this process after its game shall not end the next one's
+        close_programs()  # one that kills this process after its game must not spoil the next game
     return games, time.monotonic() - begun
 
 
@@ -148,7 +148,7 @@ def local(jobs: int, home: Path | None = None) -> Executors:
 
     They are spawned, not forked, so that they are alike on every system. They end when this process does.
 
-    :param home: the home whose log gets the standard error of programs.
+    :param home: the home whose log receives the standard error of programs; None for no log.
     """
     return lambda: _Processes(jobs, home)
 
@@ -156,13 +156,13 @@ def local(jobs: int, home: Path | None = None) -> Executors:
 class _Processes(ThreadPoolExecutor):
     """Processes that can be ended in the middle of a game.
 
-    Each has a thread that waits for it. So if one dies, that breaks the work that it did, and no other.
+    A thread waits for each process, so the death of one only breaks the work that it was doing.
     """
 
     def __init__(self, jobs: int, home: Path | None) -> None:
         super().__init__(jobs)
         if sys.platform != "win32":
-            # Starting it unblocks signals, and a thread that starts a process must keep them blocked.
+            # Starting the tracker unblocks signals, which must stay blocked in a thread that starts a process.
             resource_tracker.ensure_running()
         self._context = get_context("spawn")
         self._ended, self._end = self._context.Pipe(duplex=False)
@@ -183,7 +183,7 @@ class _Processes(ThreadPoolExecutor):
         self._end.close()
 
     def _process(self) -> Executor:
-        """Return the process of this thread, or the next one if it has died: that is not the fault of what is next."""
+        """Return the process of this thread. If it has died, replace it: the next work is not to blame."""
         for _ in range(_DEATHS):
             process: Executor | None = getattr(self._here, "process", None)
             if process is None:
@@ -208,10 +208,10 @@ def _begin_worker(ended: Connection, home: Path | None) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends its workers
     if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)  # they were held back while this process started
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)  # they were blocked while this process started
     if home is not None:
         open_log(home)
-    sys.stdout = sys.stderr  # what a class of players prints is no part of the standings
+    sys.stdout = sys.stderr  # output of a player's class must not mix with the standings
     atexit.register(close_programs)
     threading.Thread(target=_end_with_parent, args=(ended,), daemon=True).start()
 
@@ -228,10 +228,10 @@ def _end_with_parent(ended: Connection) -> None:
 def cluster(address: str) -> Iterator[tuple[Executors, int]]:
     """Connect to a Dask scheduler, or start one on this machine for the address ``local``.
 
-    Yield a function that returns its executor, and how many batches it plays at a time. Dask itself plays the games of
-    a lost worker again.
+    Yield a function that returns its executor, and the number of batches that it plays at a time. Dask itself repeats
+    the games of a lost worker.
 
-    :raises Failure: if ``dask.distributed`` is not installed, or nobody answers, or the scheduler is lost.
+    :raises Failure: if ``dask.distributed`` is not installed, no scheduler or worker answers, or one is lost.
     """
     try:
         from distributed import Client, LocalCluster
@@ -270,13 +270,13 @@ def cluster(address: str) -> Iterator[tuple[Executors, int]]:
 class _Cluster(Executor):
     """The workers of a cluster.
 
-    Dask has such an executor, too. That one takes a result for an error if its worker is lost as it arrives.
+    It replaces Dask's own executor, which mistakes a result for an error if the worker is lost as the result arrives.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._tasks: dict[Future[Any], Task] = {}
-        """Unfinished ones only: a task that is kept here keeps its result on the cluster."""
+        """Unfinished tasks only, because the cluster keeps the result of each task that is referenced here."""
 
     def submit(self, work: Callable[..., T], /, *args: Any, **options: Any) -> Future[T]:
         future: Future[T] = Future()
@@ -288,17 +288,17 @@ class _Cluster(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let nobody play what is not played yet."""
+        """Cancel all tasks that are not finished."""
         self._client.cancel(list(self._tasks.values()))
 
 
 def _pass_on(task: Task, future: Future[T]) -> None:
-    """Give a future the result of a task. If that is lost again, wait until another worker has it."""
+    """Pass the result of a task to a future. If the result is lost again, wait until another worker has it."""
     from distributed import KilledWorker
 
     try:
         future.set_result(task.result())
-    except KilledWorker as error:  # not its first worker, either
+    except KilledWorker as error:  # several workers have died with it
         future.set_exception(BrokenExecutor(str(error)))
     except Exception as error:  # noqa: BLE001  whatever the work raised
         future.set_exception(error)

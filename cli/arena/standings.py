@@ -1,7 +1,7 @@
-"""The standings of an arena: who wins how much more than a fair share, how sure that is, and how it is printed.
+"""The standings of an arena: how far entrants win more than a fair share, and with which confidence; and their output.
 
-A victory is one point, shared by all who win together. A deal is one score, between 0 and 1: its games have the same
-dice, so they are not independent. Both kinds of confidence intervals here are for the mean of such scores.
+A victory is worth one point, which players who win together share. The games of a deal have the same dice, so they are
+not independent: together they give one score, from 0 to 1. All confidence intervals here are for the mean of scores.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ if TYPE_CHECKING:
     from openskill.models import PlackettLuceRating
 
 CONFIDENCE: Final = 0.99
-"""Of each interval that is shown, where the number of games was fixed in advance."""
+"""The confidence of each interval, if the number of games was fixed in advance."""
 
 
 class Share(NamedTuple):
-    """How often an entrant wins at one table."""
+    """An entrant's share of victories at one table."""
 
     table: int
     entrant: int
     games: int
     won: float
-    """The share of games that it won, 0 to 1."""
+    """The share of games that it won, from 0 to 1."""
     fair: float
-    """The share that it would win if all were alike: its seats by those of the table."""
+    """The share that it would win if all were alike: its part of the seats at the table."""
     bounds: Interval
-    """Of its share in the long run: see :attr:`Summary.confidence`."""
+    """Bounds of its share in the long run. :attr:`Summary.confidence` is their confidence."""
 
     @property
     def is_better(self) -> bool:
-        """Whether it wins more than its fair share for sure."""
+        """Whether its bounds are above its fair share."""
         return self.bounds.low > self.fair
 
     @property
     def is_worse(self) -> bool:
-        """Whether it wins less than its fair share for sure."""
+        """Whether its bounds are below its fair share."""
         return self.bounds.high < self.fair
 
 
 class EntrantResult(NamedTuple):
-    """How an entrant did in all games."""
+    """The results of an entrant in all games."""
 
     entrant: int
     games: int
-    """Seats that it took: a game counts twice for an entrant that sits there twice."""
+    """Seats taken: a game counts twice for an entrant with two seats."""
     won: float
-    """Victories, shared ones in part."""
+    """Victories, counting only a part of a shared one."""
     fair: float
-    """Victories that it would have if all were alike."""
+    """Expected victories if all were alike."""
     rating: float
-    """By openskill's Plackett-Luce model; 25 is where everybody begins."""
+    """The rating in openskill's Plackett-Luce model, in which everybody begins with 25."""
     uncertainty: float
-    """Half the width of the rating's interval."""
+    """Half the width of the rating's confidence interval."""
     faults: dict[str, int]
     move_ms: float
-    """Milliseconds a move, on average."""
+    """The mean duration of a move in milliseconds."""
     slow_ms: float
-    """Milliseconds: the 99th percentile of its moves."""
+    """The 99th percentile of the durations of its moves, in milliseconds."""
 
 
 class DealScores:
@@ -76,13 +76,13 @@ class DealScores:
 
     def __init__(self, tables: Sequence[ArenaTable]) -> None:
         self.deals: dict[tuple[int, int], list[float]] = defaultdict(list)
-        """For table and entrant the score of each whole deal, 0 to 1."""
+        """The score from 0 to 1 of each complete deal, by table and entrant."""
         self._tables = tables
         self._points: dict[int, float] = defaultdict(float)
-        """What each entrant has won in the deal that is not whole yet."""
+        """The points of each entrant in the deal that is not complete yet."""
 
     def add(self, fixture: Fixture, game: Game) -> bool:
-        """Take the next game; tell whether its deal is whole now."""
+        """Add the next game; return whether its deal is complete now."""
         seats = seated(self._tables[fixture.table], fixture.rotation)
         for seat in game.winners:
             self._points[seats[seat]] += 1 / len(game.winners)
@@ -94,9 +94,9 @@ class DealScores:
         return True
 
     def shares(self, table: int, decision: Decision | None) -> list[Share]:
-        """Return how often each entrant of a table wins, in the order of the seats.
+        """Return the share of each entrant at a table, in the order of the seats.
 
-        :param decision: what ended the games, if their number was not fixed in advance: its bounds hold all the same.
+        :param decision: the decision that ended the games, if their number was not fixed in advance.
         """
         seats = self._tables[table].seats
         return [
@@ -118,16 +118,16 @@ def _fair(seats: Sequence[int], entrant: int) -> float:
 
 
 class Decision:
-    """Tells when it is known, for every entrant at every table, whether it wins more or less than its fair share.
+    """Determines for every entrant at every table whether it wins more or less than its fair share.
 
-    :param error: the chance that any of these answers is wrong is at most this, whenever one stops.
+    :param error: maximum probability that any of these answers is wrong, no matter when the games are stopped.
     """
 
     def __init__(self, tables: Sequence[ArenaTable], error: float) -> None:
         self.error = error
         self._tables = tables
         self._scores = DealScores(tables)
-        # With two entrants, each game that one does not win goes to the other, so one answer is enough.
+        # With two entrants, one of them wins each game that the other does not, so one answer is enough.
         pairs = [
             (index, entrant)
             for index, table in enumerate(tables)
@@ -137,7 +137,7 @@ class Decision:
         self._undecided = set(pairs)
 
     def add(self, fixture: Fixture, game: Game) -> None:
-        """Take the next game, in the order of the fixtures."""
+        """Add the next game, in the order of the fixtures."""
         if not self._scores.add(fixture, game):
             return
         seats = self._tables[fixture.table].seats
@@ -150,11 +150,11 @@ class Decision:
 
     @property
     def is_made(self) -> bool:
-        """Whether nothing is undecided."""
+        """Whether all answers are known."""
         return not self._undecided
 
     def bounds(self, table: int, entrant: int) -> Interval:
-        """Return the bounds of an entrant's share. All bounds together hold with a chance of 1 - ``error``."""
+        """Return the bounds of an entrant's share. All bounds together hold with a probability of 1 - ``error``."""
         if sequence := self._sequences.get((table, entrant)):
             return sequence.interval
         low, high = self._sequences[table, self._tables[table].seats[0]].interval
@@ -165,13 +165,13 @@ class Summary:
     """The results of an arena.
 
     :param played: games with their fixtures, in the order of the fixtures.
-    :param decision: what ended the games, if their number was not fixed in advance.
+    :param decision: the decision that ended the games, if their number was not fixed in advance.
     """
 
     def __init__(self, plan: Plan, played: Sequence[tuple[Fixture, Game]], decision: Decision | None = None) -> None:
         self.plan = plan
         self.confidence = 1 - decision.error if decision else CONFIDENCE
-        """The chance that all bounds hold together if there is a decision; else the chance of each bound."""
+        """With a decision, the probability that all bounds hold together; otherwise, the probability for each."""
         scores = DealScores(plan.tables)
         for fixture, game in played:
             scores.add(fixture, game)
@@ -211,7 +211,7 @@ def _standings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Entra
 
 
 def _ratings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[PlackettLuceRating]:
-    """Return a rating for each entrant. Copies at one table are rated apart, and their new ratings are averaged."""
+    """Return a rating for each entrant. Average the ratings of its copies at one table, which are rated apart."""
     from openskill.models import PlackettLuce
 
     model = PlackettLuce()
@@ -221,7 +221,7 @@ def _ratings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Placket
         places = {seat: place for place, shared in enumerate(game.places) for seat in shared}
         ranks = [float(places[seat]) for seat in range(len(seats))]
         teams = [[ratings[entrant]] for entrant in seats]
-        rated = model.rate(teams, ranks=ranks, tau=0.0)  # no bot learns between games
+        rated = model.rate(teams, ranks=ranks, tau=0.0)  # bots do not learn between games
         for entrant in set(seats):
             own = [rated[seat][0] for seat, each in enumerate(seats) if each == entrant]
             ratings[entrant] = model.rating(fmean(each.mu for each in own), fmean(each.sigma for each in own))
@@ -229,21 +229,21 @@ def _ratings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Placket
 
 
 class Interval(NamedTuple):
-    """Bounds of an average."""
+    """Bounds of a mean."""
 
     low: float
     high: float
 
     def excludes(self, value: float) -> bool:
-        """Tell whether the value is outside."""
+        """Return whether a value is outside the bounds."""
         return not self.low <= value <= self.high
 
 
 def interval(scores: list[float], confidence: float) -> Interval:
-    """Return bounds of the mean for a number of deals that was fixed before, by the normal approximation.
+    """Return bounds of the mean for a number of deals that was fixed in advance, by the normal approximation.
 
-    A deal that was lost and one that was won are added, in the manner of Agresti and Coull (1998): a few deals that are
-    alike by chance would have no variance, and look certain.
+    A lost deal and a won deal are added, in the manner of Agresti and Coull (1998). A few deals with the same score by
+    chance would otherwise have no variance, and look certain.
 
     >>> interval([0.0, 1.0] * 49, 0.95)
     Interval(low=0.4015..., high=0.5984...)
@@ -257,12 +257,12 @@ def interval(scores: list[float], confidence: float) -> Interval:
 
 
 class ConfidenceSequence:
-    """Bounds that hold after all deals at once, so one may look after each, and stop as soon as they say enough.
+    """Bounds that hold after all deals at once, so games may stop after any deal, as soon as the bounds are decisive.
 
     Source: the predictable plug-in empirical Bernstein confidence sequence of Waudby-Smith and Ramdas, "Estimating
     means of bounded random variables by betting" (2023), theorem 2. It holds for every distribution on [0, 1].
 
-    :param error: the chance that the mean is ever outside is at most this.
+    :param error: maximum probability that the mean is ever outside the bounds.
     """
 
     def __init__(self, error: float) -> None:
@@ -274,10 +274,10 @@ class ConfidenceSequence:
         self._weighted = 0.0
         self._spread = 0.0
         self.interval = Interval(-inf, inf)
-        """The bounds now. They never widen: as all of them hold at once, so does what they have in common."""
+        """The current bounds. They never widen: all bounds hold at once, so their intersection does, too."""
 
     def add(self, scores: Iterable[float]) -> None:
-        """Take the scores of further deals, in their order."""
+        """Add the scores of further deals, in their order."""
         for score in scores:
             count = self._count + 1
             variance = (0.25 + self._squares) / count
@@ -295,7 +295,7 @@ class ConfidenceSequence:
 
 
 def summary_text(summary: Summary) -> str:
-    """Return both tables and the faults."""
+    """Return the standings and the shares as Markdown tables, and the faults as sentences."""
     names = short_names(summary.plan.entrants)
     standings = [
         [
@@ -353,7 +353,7 @@ def summary_text(summary: Summary) -> str:
 
 
 def short_names(entrants: Sequence[Entrant]) -> list[str]:
-    """Return names that leave room for the figures: a program is named after its file, if no other has that name."""
+    """Return names that leave room for the figures. A program is named after its file, if that name is unique."""
     files = [
         escape(program_name(split_command(entrant.text))) if entrant.kind == "program" else entrant.name
         for entrant in entrants
@@ -365,13 +365,13 @@ def short_names(entrants: Sequence[Entrant]) -> list[str]:
 
 
 def _others(names: Sequence[str], seats: Sequence[int], entrant: int) -> str:
-    """Return whom an entrant plays against at a table: ``3 odds``."""
+    """Return an entrant's opponents at a table: ``3 odds``."""
     others = {each: count for each, count in Counter(seats).items() if each != entrant}
     return ", ".join(names[each] if count == 1 else f"{count} {names[each]}" for each, count in others.items())
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
-    """Return the standings as JSON-able data."""
+    """Return the standings as data for JSON."""
     names = [entrant.name for entrant in summary.plan.entrants]
     return {
         "bots": [
@@ -415,7 +415,7 @@ def _percent(share: float) -> str:
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Return a table whose first ``left`` columns are aligned to the left, the others to the right."""
+    """Return a Markdown table. Its first ``left`` columns are aligned to the left, the others to the right."""
     widths = [max(3, columns(head), *(columns(row[index]) for row in rows)) for index, head in enumerate(heads)]
 
     def line(cells: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""An arena from its first game to its last: what is played, resumed, counted and ended early, and its file.
+"""An arena from its first game to its last: playing, resuming, counting, stopping early, and its file.
 
-The file has a heading, and a line for each game, written as the game ends. A process that is killed can leave half a
-line behind: a resumed arena takes the whole lines, and plays the other games.
+The file has a heading and a line for each game, written when the game ends. A process that is killed can leave half a
+line. A resumed arena takes the complete lines, and plays the missing games.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ PlayedGames = list[tuple[Fixture, Game]]
 
 
 class ArenaProgress(NamedTuple):
-    """How far an arena is."""
+    """The progress of an arena."""
 
     games: int
-    """PlayedGames by now, those of the file included."""
+    """The number of games played so far, including those from the file."""
     of: int
-    """To be played at most."""
+    """Maximum number of games to play."""
     resumed: int
-    """How many of them come from the file."""
+    """The number of games from the file."""
 
 
 def run(
@@ -48,11 +48,11 @@ def run(
     decision: Decision | None,
     told: Callable[[ArenaProgress], None],
 ) -> PlayedGames:
-    """Play the games that the file lacks; return all that count, in the order of the fixtures.
+    """Play the games missing from the file; return all games that count, in the order of the fixtures.
 
-    :param decision: stop as soon as it is made; None: play all.
-        Games that were begun by then are kept in the file and do not count, so the result depends on no clock.
-    :param told: called whenever games have ended.
+    :param decision: stop as soon as it is made; None to play all games. Games that end later are kept in the file but
+        do not count, so that the result does not depend on timing.
+    :param told: called each time some games have ended.
     """
     every = list(fixtures(plan.tables, plan.games))
     numbers = {fixture.number for fixture in every}
@@ -87,17 +87,17 @@ VERSION: Final = 1
 
 
 class JournalError(Exception):
-    """The file is not one of this arena. The text can be printed as it is."""
+    """The file does not belong to this arena. The message can be printed as it is."""
 
 
 class JournalInUseError(Exception):
-    """Another arena writes to the file. The text can be printed as it is."""
+    """Another arena is writing to the file. The message can be printed as it is."""
 
 
 def heading(plan: Plan) -> dict[str, Any]:
-    """Return the heading as JSON-able data. It leaves out the number of games, so that an arena can be made longer.
+    """Return the heading as data for JSON. It omits the number of games, so that an arena can be made longer.
 
-    House bots may play otherwise in another version, and a command means another program in another folder.
+    It includes the version, because house bots may change, and the folder, on which the meaning of a command depends.
     """
     is_anywhere = all(entrant.kind == "house" for entrant in plan.entrants)
     return {
@@ -116,11 +116,11 @@ def heading(plan: Plan) -> dict[str, Any]:
 
 
 def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
-    """Return the file for these games if nobody names one: the latest one of this arena, or the next.
+    """Return the default file for these games: the latest one of this arena if it is resumed, otherwise a new one.
 
-    No arena takes the place of an earlier one: a program may have changed meanwhile.
+    A new arena does not replace an earlier one, because a program may have changed in the meantime.
 
-    :raises OSError: if the file is there, and is not the owner's own.
+    :raises OSError: if the file exists, but is not the owner's own.
     """
     name = sha256(_line(heading(plan))).hexdigest()[:12]
     latest = max((int(path.stem.partition("-")[2]) for path in folder.glob(f"{name}-*.ndjson")), default=0)
@@ -130,20 +130,20 @@ def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
 
 
 class Journal:
-    """The games that were played, on the disk.
+    """The file of the games that were played.
 
-    :param is_resumed: take the games that are in the file, if there is one; else there must be none.
-    :raises JournalError: if the file to be resumed is one of another arena.
-    :raises JournalInUseError: if another arena writes to it.
-    :raises FileExistsError: if there is a file, and it is not resumed.
+    :param is_resumed: read the games from the file, if it exists; otherwise the file must not exist.
+    :raises JournalError: if the file to be resumed is not one of this arena.
+    :raises JournalInUseError: if another arena is writing to it.
+    :raises FileExistsError: if the file exists, but is not to be resumed.
     :raises OSError: if it cannot be read or written.
     """
 
     def __init__(self, path: Path, plan: Plan, *, is_resumed: bool) -> None:
         self.games: list[Game] = []
-        """Those of the file, without their moves: the results of a million games fit into memory."""
+        """The games from the file, without their moves: the results of a million games fit into memory."""
         begun = _line(heading(plan))
-        path = path.resolve()  # the lock is beside the file, not beside a link to it
+        path = path.resolve()  # the lock must be beside the file, not beside a link to it
         self._held = _hold(path)
         try:
             is_there = is_resumed and path.exists()
@@ -168,21 +168,21 @@ class Journal:
         self._held.close()
 
     def add(self, games: Iterable[Game]) -> None:
-        """Write games."""
+        """Append games to the file."""
         self._file.write(b"".join(_line(game.to_json()) for game in games))
         self._file.flush()
 
     def _read(self, path: Path, begun: bytes, plan: Plan) -> int:
-        """Take the games of the whole lines; return how many bytes those lines have."""
+        """Read the games from the complete lines; return the size of these lines in bytes."""
         with path.open("rb") as file:
             first = file.readline(2 * len(begun))
             if first != begun:
-                if begun.startswith(first):  # killed before it was written
+                if begun.startswith(first):  # the arena was killed while writing it
                     return 0
                 raise JournalError(f"{shown_path(path)} is the file of another arena, or of none")
             whole = len(first)
             for line in file:
-                if not line.endswith(b"\n"):  # killed before the end of it was written
+                if not line.endswith(b"\n"):  # the arena was killed while writing it
                     break
                 try:
                     self.games.append(_game(json.loads(line), plan))
@@ -203,7 +203,7 @@ def _game(data: object, plan: Plan) -> Game:
 
 
 def _hold(path: Path) -> Connection:
-    """Keep the file from every other arena, until the connection is closed or the process dies."""
+    """Lock the file against all other arenas, until the connection is closed or the process dies."""
     try:
         return hold_file(path)
     except HomeInUseError:

@@ -1,1 +1,1 @@
-"""Programs and house players at a table, their processes, and what drives the engine without a network."""
+"""Bots: programs and house players, their seats at a table, their processes, and the engine as a filter."""

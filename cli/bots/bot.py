@@ -1,4 +1,4 @@
-"""Bots: their interface to a seat, house players as bots, nicknames, the default move, and matches in memory."""
+"""Bots: their interface to a seat, house players as bots, nicknames, default moves, and matches in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from protocol.wire.names import BOT_MARKS, NicknameError, check_nickname, outlin
 
 
 class Level(StrEnum):
-    """A level of the house bots; :data:`p2pdice.players.LEVELS` has the same."""
+    """A level of the house bots. :data:`p2pdice.players.LEVELS` has the same ones."""
 
     RANDOM = "random"
     CAUTIOUS = "cautious"
@@ -37,38 +37,38 @@ class Level(StrEnum):
 
     @property
     def mark(self) -> str:
-        """The level in a nickname: empty for the usual one."""
+        """The level as it appears in a nickname; empty for the default one."""
         return "" if self is DEFAULT_LEVEL else self.value
 
 
 DEFAULT_LEVEL: Final = Level.ODDS
-"""It bluffs now and then, and a person has a chance against it; ``mind`` is for people who want a hard opponent."""
+"""It bluffs now and then, and a person can beat it. ``mind`` is for people who want a hard opponent."""
 
 
 class Bot(Protocol):
-    """Decides for a seat. A table asks one thing at a time."""
+    """Makes the decisions of a seat. A table makes one request at a time."""
 
     name: str
     """Safe to print."""
 
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
-        """Learn the rules, this bot's seat, and the names by seat."""
+        """Receive the rules, this bot's seat, and the names by seat."""
 
     async def choose(self, view: View) -> Move:
-        """Return a legal move or, if stakes are awaited, a stake out of the funds."""
+        """Return a legal move or, if stakes are due, a stake within the funds."""
 
     def happened(self, event: Event) -> None:
-        """Learn what happened."""
+        """Receive an event of the match."""
 
     def over(self, places: Sequence[Sequence[int]]) -> None:
-        """Learn the seats by place, the best first."""
+        """Receive the seats by place at the end of the match, the best first."""
 
     async def close(self) -> None:
-        """Free all resources."""
+        """Release all resources."""
 
 
 class PlayerBot:
-    """A :class:`p2pdice.players.Player`, in this process."""
+    """A :class:`p2pdice.players.Player` as a bot, in this process."""
 
     def __init__(self, name: str, player: Player) -> None:
         self.name = name
@@ -87,14 +87,14 @@ class PlayerBot:
         self._player.over(tuple(map(tuple, places)))
 
     async def close(self) -> None:
-        """A player holds no resources."""
+        """Do nothing: a player holds no resources."""
 
 
 def default_move(view: View) -> Move:
-    """Return the move that is played for a bot without an answer. It never prolongs a match.
+    """Return the move that is played for a bot without a valid answer. It never prolongs a match.
 
-    It is a challenge if possible, else the lowest raise; pass; accused; the last listed die to lose, the first to
-    crown; and a stake of nothing.
+    It is a call of liar if possible, otherwise the lowest raise; to pass; to side with the bidder; to lose the last
+    listed die, or crown the first one; to stake nothing.
     """
     if is_stake(view):
         return Stake(0)
@@ -106,9 +106,9 @@ def default_move(view: View) -> Move:
 
 
 def check_move(move: Move, view: View) -> None:
-    """Refuse what the rules refuse, from a bot that was asked with this view.
+    """Check that the rules allow a move by a bot that was asked with this view.
 
-    :raises RulesError: for an illegal move, or a stake that cannot be paid.
+    :raises RulesError: if the move is illegal, or the stake cannot be paid.
     """
     if not is_stake(view):
         apply(view.state, Play(view.seat, move))
@@ -119,23 +119,23 @@ def check_move(move: Move, view: View) -> None:
 
 
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
-"""One for each seat of the largest table."""
+"""A name for each seat of the largest table."""
 _INTERPRETER: Final = re.compile(
     r"(env|uv|uvx|pipx|py|pythonw?|pypy|node|nodejs|deno|bun|java|ruby|perl|php|lua|luajit|rscript|julia|racket|guile"
     r"|dotnet|mono|sh|bash|dash|zsh|ksh|fish|pwsh|powershell|cmd|cscript)[0-9.-]*(\.exe)?"
 )
-"""Interpreters and runners: the program is the file named after one of these."""
+"""Interpreters and runners. If a command begins with one, the program is the first file among its arguments."""
 
 
 def house_names(number: int, others: Sequence[str]) -> list[str]:
-    """Return names for this many house bots. None looks like one of ``others`` as long as there are enough names."""
+    """Return names for this many house bots. As long as there are enough, none looks like one of ``others``."""
     taken = {outline(other) for other in others}
     free = [name for name in BOT_NAMES if outline(name) not in taken]
     return (free + list(BOT_NAMES))[:number]
 
 
 def program_name(command: Sequence[str]) -> str:
-    """Return the name of a program's file, for one that gives no name; an interpreter before it is skipped.
+    """Return a name for a program that gives none: that of its file, without an interpreter before it.
 
     >>> program_name(["./my-bot", "--cautious"])
     'my-bot'
@@ -150,10 +150,10 @@ def program_name(command: Sequence[str]) -> str:
 def bot_nickname(name: str, owner: str = "", taken: Collection[str] = (), level: str = "") -> str:
     """Return a nickname for a bot: its own name, cut to fit, and a mark that it is a bot.
 
-    :param name: what the bot calls itself, any text.
-    :param owner: nickname of the player who seated it; it goes into the mark if there is room.
-    :param taken: names of others at the table. None of them is given again; marks do not make a difference.
-    :param level: of a house bot; it goes into the mark if there is room.
+    :param name: the name that the bot gives itself; any text.
+    :param owner: the nickname of the player who seated it, which is part of the mark if it fits.
+    :param taken: names of others at the table. The nickname differs from each of them by more than its mark.
+    :param level: the level of a house bot, which is part of the mark if it fits.
 
     >>> bot_nickname("odds15"), bot_nickname("odds15", "Zoe"), bot_nickname("odds15", taken=["odds15 (bot)"])
     ('odds15 (bot)', "odds15 (Zoe's bot)", 'odds15 2 (bot)')
@@ -182,7 +182,7 @@ def _without_mark(name: str) -> str:
 
 
 def _fitting(name: str, room: int, end: str) -> str | None:
-    """Return as much of a name as fits, with ``end`` behind it; None if that is no nickname."""
+    """Return as much of a name as fits, followed by ``end``; None if the result is not a nickname."""
     seen = (each if _is_nickname(f"1{each}2") else " " for each in unicodedata.normalize("NFC", name))
     begun = "".join(dropwhile(lambda each: not _is_nickname(each), seen))
     fitting = " ".join(begun.split())[:room].strip() + end
@@ -198,7 +198,7 @@ def _is_nickname(name: str) -> bool:
 
 
 class SharedDice:
-    """Dice out of a seed. Those of a round and seat depend on nothing else, so two matches can share their luck."""
+    """Dice from a seed. Those of a round and seat depend on nothing else, so two matches can share their luck."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -211,7 +211,7 @@ class SharedDice:
     def hands(self, state: State) -> tuple[Hand, ...]:
         """Return the hands of the round, by seat."""
         rng = self._random(f"round {state.round}")
-        # Die by die for all seats: a hand keeps its first dice when another one is smaller.
+        # Draw die by die for all seats, so that the first dice of a hand do not depend on the size of other hands.
         dice = [rng.choices(FACES, k=state.players) for _ in range(max(state.dice))]
         return tuple(tuple(sorted(faces[seat] for faces in dice[:count])) for seat, count in enumerate(state.dice))
 
@@ -221,7 +221,7 @@ class SharedDice:
         return self._random(f"roll {self._rolls}").choice(FACES)
 
     def pledges(self, players: int) -> tuple[str, ...]:
-        """Return the groups of motes that the players pledge to."""
+        """Return the groups of motes to which the players are pledged."""
         return tuple(self._random("pledges").choices(GROUPS, k=players))
 
     def _random(self, purpose: str) -> Random:
@@ -229,16 +229,16 @@ class SharedDice:
 
 
 Line = dict[str, Any]
-"""A line that ``p2pdice referee`` reads."""
+"""A line of input for ``p2pdice referee``."""
 
 
 async def rehearse(
     ruleset: Ruleset, bots: Sequence[Bot], dice: Dice, note: Callable[[Line], None] = lambda line: None
 ) -> State:
-    """Play a match to its end, and return the state then.
+    """Play a match to its end, and return its last state.
 
     :param bots: by seat. They are not closed.
-    :param note: told each input of the match, as the line that has ``p2pdice referee`` do the same.
+    :param note: receives each input of the match, as the line that makes ``p2pdice referee`` do the same.
     """
     names = [bot.name for bot in bots]
     for seat, bot in enumerate(bots):
@@ -268,4 +268,4 @@ def _note(item: Input, hands: tuple[Hand, ...], note: Callable[[Line], None]) ->
             note({"pledges": item.pledges})
         case Stakes():
             note({"stakes": item.stakes})
-        # The referee has kept the hands that are opened.
+        # Opened hands need no line: the referee has kept them.

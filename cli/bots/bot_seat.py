@@ -1,4 +1,4 @@
-"""A seat at a live table for a bot of any kind: one match or an evening of them, with a report on a program there."""
+"""A seat at a live table for any kind of bot, for one match or an evening, with reports on a program in it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from protocol.events import (
 from protocol.node.node import Node
 
 ShowEvent = Callable[[NodeEvent, Seating], None]
-"""Gets every event of the node, with the seating at that time."""
+"""Receives each event of the node, with the seating at that time."""
 Attend = Callable[[Node, Bot, ShowEvent], Awaitable[object]]
 """Lets a bot play at the table of a node."""
 
@@ -62,9 +62,9 @@ async def seat(
 ) -> None:
     """Sit down at a table, and let a bot play there to the end.
 
-    :param enter: hosts, joins or resumes.
-    :param grace: seconds that another process may take to leave the home.
-    :param attend: lets the bot play; one match, unless told otherwise.
+    :param enter: makes the node host, join or resume.
+    :param grace: time limit in seconds for another process to leave the home.
+    :param attend: lets the bot play; by default :func:`follow`, which plays one match.
     :raises NodeError: if the home cannot be used, or the table cannot be entered.
     :raises Failure: if the table is closed or the node stops.
     """
@@ -74,7 +74,7 @@ async def seat(
         await enter(node)
         await (attend or follow)(node, bot, show)
     finally:
-        # Side by side: the process that started this one waits only for a moment.
+        # Close both at once, because the process that started this one waits only for a moment.
         await asyncio.gather(bot.close(), *([node.close()] if node is not None else []))
 
 
@@ -90,7 +90,7 @@ async def _opened(home: Path, name: str, interface: str | None, grace: float) ->
 
 
 async def follow(node: Node, bot: Bot, show: ShowEvent) -> MatchResult:
-    """Let a bot play the next match at its table to the end. Matches that it watches meanwhile are only shown.
+    """Let a bot play the next match at its table to the end. Matches that it only watches meanwhile are just shown.
 
     :raises Failure: if the table is closed, the node stops, or the match cannot go on.
     """
@@ -122,12 +122,12 @@ def _play(node: Node, move: Move, token: int) -> None:
     if isinstance(move, Concede):
         node.concede()
         return
-    with suppress(NodeError):  # the turn has passed while the bot was thinking
+    with suppress(NodeError):  # the turn may have passed while the bot was thinking
         node.play(move, token)
 
 
 class ProgramReporter:
-    """Prints the events that a program at a table sees, and its faults: in sentences, or as NDJSON.
+    """Prints the events that a program at a table sees, and its faults, in sentences or as NDJSON.
 
     :param name: the program's nickname.
     """
@@ -139,25 +139,25 @@ class ProgramReporter:
         self._faults = 0
 
     def show(self, event: NodeEvent, seating: Seating) -> None:
-        """Tell an event of the node."""
+        """Print an event of the node."""
         if self._as_json:
             print(event_line(event, seating), flush=True)
         else:
             say(narrate(event, seating))
 
     def fault(self, fault: Fault) -> None:
-        """Tell a fault."""
+        """Print a fault."""
         self._faults += 1
         sentence = fault_sentence(self._name, fault, self._faults)
         self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults)
 
     def failed(self, failure: Failure) -> None:
-        """Tell a supervising program why this one does not play. A person reads it when the command ends."""
+        """Report to a supervising program why this one does not play. People read it when the command ends."""
         if self._as_json:
             self._say(BOT_FAILED, failure.what)
 
     def sum_up(self, bot: ProgramBot) -> None:
-        """Tell how the program did."""
+        """Print the number of moves and faults of the program."""
         self._say(BOT_DONE, fault_summary(self._name, bot), moves=bot.moves, faults=dict(bot.faults))
 
     def _say(self, what: str, text: str, **data: Any) -> None:
@@ -178,9 +178,9 @@ async def seat_program(
     grace: float = 0,
     attend: Attend | None = None,
 ) -> None:
-    """Let a program play at a live table as :func:`cli.bots.bot_seat.seat` does, and report the events.
+    """Let a program play at a live table, as :func:`cli.bots.bot_seat.seat` does, and report the events.
 
-    :raises Failure: if it cannot be started, or the table cannot go on.
+    :raises Failure: if the program cannot be started, the table is closed, or the node stops.
     """
     async with reported(name, command, as_json, move_ms) as (program, witness):
         await seat(home, name, interface, enter, program, witness.show, grace, attend)
@@ -190,7 +190,7 @@ async def seat_program(
 async def reported(
     name: str, command: Sequence[str], as_json: bool, move_ms: int = MOVE_MS
 ) -> AsyncIterator[tuple[ProgramBot, ProgramReporter]]:
-    """Start a program that plays inside the block, which closes it; report its faults, and in the end their number.
+    """Start a program to play inside the block, which must close it. Report its faults, and a summary on exit.
 
     :raises Failure: if it cannot be started.
     """
@@ -209,9 +209,9 @@ async def reported(
 
 
 async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
-    """Start a program once before it sits down; return its own name, or its file's.
+    """Start a program once before it sits down; return the name that it gives itself, or else its file's.
 
-    :raises Failure: if it cannot be started, or says no hello.
+    :raises Failure: if it cannot be started, or sends no valid hello.
     """
     try:
         return await ProgramBot(command).introduce(ruleset) or program_name(command)
@@ -220,9 +220,9 @@ async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
 
 
 def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
-    """Return the failure to report when a program cannot be started, or says no hello.
+    """Return the failure to report when a program cannot be started, or sends no valid hello.
 
-    :param command: suggested for a check of the program alone; empty if this was such a check.
+    :param command: the command to check alone, as a suggestion; empty if this was such a check.
     """
     hint = "" if error.has_run else "Name the program, or its interpreter and the file, as you would in a shell."
     choices = [(command_line("bot", "check", "--", *command), "Try it alone")] if command else []
@@ -230,22 +230,22 @@ def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
 
 
 class TooLongError(Exception):
-    """Nothing was played for too long."""
+    """Nothing was played within the time limit."""
 
 
 class Lull:
-    """A limit to the time in which nothing is played, whether between matches or because a match is suspended.
+    """A time limit for lulls, in which nothing is played: between matches, or while a match is suspended.
 
-    An asynchronous context manager. The first lull begins with the block, and :class:`TooLongError` ends it. Lulls
-    without any play between them are one, with pauses: people who keep coming and going do not make it longer.
+    An asynchronous context manager that raises :class:`TooLongError`. The first lull begins with the block. Lulls
+    without any play between them count as one with pauses, so people who keep coming and going do not extend it.
 
-    :param seconds: how long a lull may last.
+    :param seconds: maximum duration of a lull.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._left = seconds
-        """How long this lull, or the next one, may last from its beginning or its last pause on."""
+        """The time left for this lull or the next one, from its beginning or its last pause on."""
         self._since = 0.0
         self._limit = asyncio.timeout(seconds)
         self._is_lull = True
@@ -264,7 +264,7 @@ class Lull:
             raise TooLongError from None
 
     def take(self, event: NodeEvent) -> None:
-        """Note an event of the node."""
+        """Update the lull after an event of the node."""
         match event:
             case Happened():
                 self._left = self._seconds
@@ -274,7 +274,7 @@ class Lull:
                 self.note(is_lull=True)
 
     def note(self, *, is_lull: bool) -> None:
-        """Note whether there is a lull now."""
+        """Record whether there is a lull now."""
         if is_lull != self._is_lull and not self._limit.expired():
             now = asyncio.get_running_loop().time()
             self._is_lull = is_lull
@@ -287,7 +287,7 @@ class Lull:
 
 
 class _HostGoneError(Exception):
-    """The host has left after a match."""
+    """The host has left after a match, and does not open the table again."""
 
 
 class Evening:
@@ -295,7 +295,7 @@ class Evening:
 
     :param join: sits down at the table.
     :param look_on: watches the table, if no seat is free or a match is being played.
-    :param give_up: seconds in which nothing is played, after which the bot leaves.
+    :param give_up: seconds without play after which the bot leaves.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class Evening:
         self._lull: Lull
 
     async def enter(self, node: Node) -> None:
-        """Sit down, or watch until there is a seat.
+        """Sit down, or watch until a seat is free.
 
         :raises NodeError: if the table cannot be entered.
         """
@@ -330,14 +330,14 @@ class Evening:
     async def attend(self, node: Node, bot: Bot, show: ShowEvent) -> None:
         """Let the bot play until the evening is over.
 
-        :raises NodeError: if there is no way back to the table, and nothing was played.
+        :raises NodeError: if there is no way back to the table; an unreachable host after a match ends the evening.
         :raises Failure: if nothing was played for too long, or as :func:`cli.bots.bot_seat.follow` does.
         """
 
         def take(event: NodeEvent, seating: Seating) -> None:
             self._lull.take(event)
             is_end = self._is_end(event)
-            # The other ending events announce a wait, and this bot does not wait.
+            # The other events that end the evening announce a wait, but this bot does not wait.
             if not is_end or isinstance(event, TableClosed):
                 show(event, seating)
             if is_end:
@@ -365,7 +365,7 @@ class Evening:
         show(Notice("The host is not opening the table again"), Seating())
 
     def _is_end(self, event: NodeEvent) -> bool:
-        """Tell whether this event after a match means that the host is not opening the table again."""
+        """Return whether this event after a match means that the host will not open the table again."""
         match event:
             case PeerLost(left_on_purpose=True):
                 self._gone.add(event.player.fingerprint)
@@ -379,7 +379,7 @@ class Evening:
 
 
 async def _beside(returning: Awaitable[object], playing: Awaitable[object]) -> None:
-    """Go back to the table and play there, side by side: a match that is played meanwhile is shown."""
+    """Go back to the table and play there concurrently, so that a match that is played meanwhile is shown."""
     tasks = [asyncio.ensure_future(returning), asyncio.ensure_future(playing)]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -1,8 +1,8 @@
-"""Bots as processes, seated by a host or by a demo. None outlives the process that started it.
+"""Bots as processes, seated by a host or by a demo. No bot outlives the process that started it.
 
-Each bot that a host seats has a home of its own below the host's, ``bots/TABLE/NUMBER``: its key, its store, and a card
-that says who it is. The homes stay as long as the match is unfinished, so that a host who was killed returns with the
-same bots, which have the same keys. A table that never becomes a match leaves none behind.
+Each bot that a host seats has its own home below the host's, ``bots/TABLE/NUMBER``. It holds the bot's key, its store,
+and a card that describes it. The homes are kept as long as the match is unfinished, so a host that was killed can
+return with the same bots and keys. A table that never becomes a match leaves none behind.
 """
 
 from __future__ import annotations
@@ -41,45 +41,46 @@ from protocol.storage.store import StoredMatch
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 
 KILL_AFTER: Final = 3.0
-"""Seconds that a child gets to say goodbye before it is killed; a finished node lingers for two."""
+"""Seconds that a child gets to leave in order before it is killed. A finished node lingers for two."""
 _EXITS: Final[dict[int, str]] = {
     ExitCode.UNREACHABLE: "could not reach the table",
     ExitCode.FULL: "found no free seat",
     ExitCode.REFUSED: "was refused",
 }
 STALLED: Final = 60.0
-"""Seconds without news after which a match between programs is given up."""
+"""Seconds without news after which a match between programs is abandoned."""
 _CARD: Final = "bot.json"
 _CARD_BYTES: Final = 262_144
-"""A command line is shorter."""
+"""Maximum size of a card. A command line is shorter."""
 Tell = Callable[[dict[str, Any]], None]
-"""Gets the news of programs, as :mod:`cli.text.event_json` writes them."""
+"""Receives the news of programs, in the format of :mod:`cli.text.event_json`."""
 _TABLE: Final = re.compile("[0-9a-f]{32}")
 
 
 class Order(NamedTuple):
-    """Tells a bot which table or match to go to: the first line of its standard input.
+    """The table or match that a bot must go to: the first line of its standard input.
 
-    A join line may admit to a private table, and every account of a machine can read the arguments of a process.
+    It is not an argument, because it may contain the join line of a private table, and every account of a machine can
+    read the arguments of a process.
     """
 
     table: str = ""
-    """The target of a bot that joins, the name of the table for one that hosts."""
+    """The target of a bot that joins, or the name of the table for one that hosts."""
     match: str = ""
-    """Id of the match to which it returns instead."""
+    """The id of a match to which the bot must return, instead of going to a table."""
     person: str = ""
-    """Identity key of the player who seated it, in hexadecimal digits; empty if nobody did."""
+    """The identity key in hexadecimal digits of the player who seated the bot; empty if nobody did."""
     programs: tuple[str, ...] = ()
-    """Identity keys of all bots that they seated."""
+    """The identity keys of all bots that this player seated."""
 
     @classmethod
     def to_join(cls, table: str, party: Party) -> Order:
-        """Return the order to sit down at a table of the person."""
+        """Return the order to sit down at a table of the party's person."""
         return cls(table, "", party.person.hex(), tuple(sorted(each.hex() for each in party.programs)))
 
     @classmethod
     def to_resume(cls, match: str, party: Party) -> Order:
-        """Return the order to return to a match with the person."""
+        """Return the order to return to a match with the party's person."""
         return cls.to_join("", party)._replace(match=match)
 
     @classmethod
@@ -93,7 +94,7 @@ class Order(NamedTuple):
         return json.dumps(self)
 
     def party(self) -> Party | None:
-        """Return the person who has seated the bot, with all their bots; None if nobody has."""
+        """Return the party of the person who seated the bot; None if nobody did."""
 
         if not self.person:
             return None
@@ -103,14 +104,14 @@ class Order(NamedTuple):
 async def start_house_bot(
     order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool = False
 ) -> Process:
-    """Start ``p2pdice house-bot`` with these arguments. It ends with its standard input, even if we are killed.
+    """Start ``p2pdice house-bot`` with these arguments. It ends when its standard input does, so also if we are killed.
 
-    :param log: where its complaints go.
-    :param folder: where it runs; None for here.
-    :param is_heard: give its standard output as a pipe.
+    :param log: the file to which its standard error is appended.
+    :param folder: its working directory; None for the current one.
+    :param is_heard: whether its standard output is a pipe.
     :raises OSError: if it cannot be started.
     """
-    # The interpreter that runs us, and the very same p2pdice; never one that lies in the current folder by chance.
+    # Use this interpreter and this very p2pdice, never one that happens to be in the current folder.
     root = str(Path(cli.__file__).parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -128,7 +129,7 @@ async def start_house_bot(
             stderr=complaints,
             env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"},
             cwd=folder,
-            **own_group(),  # Ctrl-C is for us: we tell it when to leave
+            **own_group(),  # Ctrl-C is for this process, which tells the child when to leave
         )
     assert process.stdin is not None
     process.stdin.write(f"{order.line()}\n".encode())
@@ -156,12 +157,12 @@ async def end(processes: Iterable[Process]) -> None:
 
 
 def complaints_in(log: Path) -> str:
-    """Return where to look for what a process complained of: a full disk keeps no log, and is the likely cause."""
+    """Return where a process's complaints are. A full disk keeps no log and is the likely cause, so report that."""
     return f"The disk is full: {shown_path(log.parent)}" if is_full(log.parent) else f"Its log: {shown_path(log)}"
 
 
 def describe_exit(code: int | None) -> str:
-    """Return how a process ended, in words."""
+    """Return in words how a process ended."""
     if code is None:
         return "is still running"
     if code < 0:
@@ -175,11 +176,11 @@ class Recruit(NamedTuple):
     name: str
     """Its nickname."""
     key: Identity
-    """Its identity, the same all evening, because the score counts by keys."""
+    """Its identity. It stays the same all evening, because the score counts by keys."""
     command: tuple[str, ...] = ()
-    """The program that plays and its arguments; empty for the house's own."""
+    """The program that plays, with its arguments; empty for a house bot."""
     level: Level = DEFAULT_LEVEL
-    """Of one of the house's own."""
+    """The level of a house bot."""
 
 
 class SeatedBot(NamedTuple):
@@ -191,7 +192,7 @@ class SeatedBot(NamedTuple):
     """Public key."""
     command: tuple[str, ...]
     folder: str
-    """The folder in which its command was typed: relative paths start there."""
+    """The folder in which the command was typed, from which its relative paths start."""
     level: Level = DEFAULT_LEVEL
 
 
@@ -202,12 +203,12 @@ class Crew(NamedTuple):
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        """As players are shown by."""
+        """The fingerprints of the bots' keys."""
 
         return frozenset(fingerprint(bot.identity) for bot in self.bots)
 
     def party(self, person: bytes) -> Party:
-        """Return these bots and the person who has seated them."""
+        """Return the party of these bots and the person who seated them."""
 
         return Party(person, frozenset(bot.identity for bot in self.bots))
 
@@ -220,7 +221,7 @@ def _print(said: dict[str, Any]) -> None:
 async def hired(node: Node, recruits: Sequence[Recruit], tell: Tell = _print) -> AsyncIterator[Crew]:
     """Seat new bots at the open table of a node, for as long as the block lasts.
 
-    :raises OSError: if they cannot be given homes.
+    :raises OSError: if their homes cannot be written.
     """
     tidy(node.home, node.unfinished())
     folder = node.home.bots / node.table_id.hex()
@@ -240,12 +241,12 @@ async def recalled(node: Node, crew: Crew) -> AsyncIterator[Crew]:
 
 
 def at_home(home: Home, stored: StoredMatch) -> Crew:
-    """Return the bots of a match that have homes here. A bot with an unreadable card stays away, and a line says so."""
+    """Return the bots of a match that have homes here. Omit a bot with an unreadable card, and print a complaint."""
 
     try:
         folder = home.bots / parse_genesis(stored.genesis).table.hex()
     except MalformedGenesisError:
-        return Crew()  # the player learns of it when they return to that match
+        return Crew()  # returning to the match reports the error
     bots = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
@@ -258,7 +259,7 @@ def at_home(home: Home, stored: StoredMatch) -> Crew:
 def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
     """Remove the homes of bots whose match is over or forgotten, or never began.
 
-    :param unfinished: all matches of the home that can be returned to.
+    :param unfinished: all matches of the home to which the player can return.
     """
 
     if not home.bots.is_dir():
@@ -266,25 +267,25 @@ def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
     try:
         kept = {parse_genesis(stored.genesis).table.hex() for stored in unfinished}
     except MalformedGenesisError:
-        return  # the store is damaged: a repair may still show whose homes these are
+        return  # the store is damaged, and a repair may still show whose homes these are
     for folder in list(home.bots.iterdir()):
         if _TABLE.fullmatch(folder.name) and folder.name not in kept:
-            shutil.rmtree(folder, ignore_errors=True)  # files that are still in use go the next time
-    with suppress(OSError):  # others live there
+            shutil.rmtree(folder, ignore_errors=True)  # files that are still in use are removed the next time
+    with suppress(OSError):  # it is not empty
         home.bots.rmdir()
 
 
 def settle(folder: Path, number: int, recruit: Recruit) -> SeatedBot:
-    """Give a bot a home.
+    """Create a home for a bot.
 
-    :raises OSError: if that cannot be written.
+    :raises OSError: if it cannot be written.
     """
 
     home = folder.absolute() / str(number)
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     home.mkdir(mode=0o700, exist_ok=True)
-    with suppress(FileExistsError):  # the home of the match before could not be removed; its key is the same
+    with suppress(FileExistsError):  # a home from the last match could not be removed, but has the same key
         recruit.key.save(home / IDENTITY_FILE)
     bot = SeatedBot(home, recruit.name, recruit.key.public, recruit.command, os.getcwd(), recruit.level)
     card = {**bot._asdict(), "identity": bot.identity.hex()}
@@ -292,15 +293,15 @@ def settle(folder: Path, number: int, recruit: Recruit) -> SeatedBot:
     with open(home / _CARD, "w", encoding="utf-8", opener=own_opener) as file:
         json.dump(card, file)
         file.flush()
-        os.fsync(file.fileno())  # a match that survives a power cut is no match without its bots
+        os.fsync(file.fileno())  # a match that survives a power cut needs its bots
     return bot
 
 
 def _read_card(home: Path) -> SeatedBot:
-    """Return the bot that lives in a home.
+    """Return the bot described by the card in a home.
 
-    :raises OSError: if there is no card.
-    :raises ValueError: if the card is not one that this program writes.
+    :raises OSError: if the card cannot be read.
+    :raises ValueError: if this program cannot have written the card.
     """
     content = read_own(home / _CARD, _CARD_BYTES + 1)
     if len(content) > _CARD_BYTES:
@@ -311,20 +312,20 @@ def _read_card(home: Path) -> SeatedBot:
         raise ValueError("something is missing")
     if not (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         raise ValueError("it names no program")
-    level = Level(card.get("level", DEFAULT_LEVEL))  # older cards name none
+    level = Level(card.get("level", DEFAULT_LEVEL))  # older cards have no level
     return SeatedBot(home.absolute(), name, bytes.fromhex(identity), tuple(command), folder, level)
 
 
 @asynccontextmanager
 async def _running(node: Node, crew: Crew, order: Order, tell: Tell) -> AsyncIterator[None]:
-    """Let bots play as processes; afterwards remove their homes if they are no longer needed."""
+    """Run bots as processes; afterwards remove their homes if they are no longer needed."""
     processes: list[Process] = []
     followers: list[asyncio.Task[None]] = []
     is_ending = asyncio.Event()
     try:
         for bot in crew.bots:
             arguments = ["--name", bot.name, "--home", str(bot.home), "--level", bot.level, "--", *bot.command]
-            # Only the faults of programs are news.
+            # Only programs have news worth reading: their faults.
             folder = bot.folder if bot.command else None
             try:
                 process = await start_house_bot(
@@ -344,7 +345,7 @@ async def _running(node: Node, crew: Crew, order: Order, tell: Tell) -> AsyncIte
 
 
 async def _follow(node: Node, bot: SeatedBot, process: Process, is_ending: asyncio.Event, tell: Tell) -> None:
-    """Pass on news of a bot, and say how it ended if nobody told it to."""
+    """Pass on the news of a bot, and complain if it fails before it is told to end."""
     if process.stdout is not None:
         async for line in process.stdout:
             said = json.loads(line)
@@ -358,30 +359,30 @@ async def _follow(node: Node, bot: SeatedBot, process: Process, is_ending: async
 
 @dataclass(slots=True)
 class Contestant:
-    """One bot."""
+    """One bot in a demo."""
 
     name: str
     home: Path
     level: Level
     transcript: Path | None = None
-    """None until this bot has seen the match end."""
+    """The file that the bot has written; None until it has seen the match end."""
     found_by_itself: bool = True
-    """Multicast led it to the table; otherwise it was given the address."""
+    """Whether multicast led it to the table; otherwise it was given the address."""
 
     @property
     def nickname(self) -> str:
-        """What the others call it."""
+        """Its nickname at the table."""
         return bot_nickname(self.name, level=level) if (level := self.level.mark) else self.name
 
 
 class DemoMatch:
-    """One match.
+    """One match between house bots.
 
-    :param levels: of the bots, one for each.
-    :param rules: ``--rules`` and ``--set`` as a child takes them.
-    :param seed: fixes the bots' choices, together with their names.
-    :param show: gets every event of the hosting bot, as :mod:`cli.text.event_json` writes it.
-    :param warn: gets other news that is worth a line.
+    :param levels: one for each bot.
+    :param rules: the options ``--rules`` and ``--set`` for the children.
+    :param seed: determines the bots' choices, together with their names; None for random ones.
+    :param show: receives each event of the hosting bot, in the format of :mod:`cli.text.event_json`.
+    :param warn: receives other news that is worth a line.
     """
 
     def __init__(
@@ -407,7 +408,7 @@ class DemoMatch:
     async def run(self) -> None:
         """Play the match to its end on every node.
 
-        :raises Failure: if a process fails or nothing happens any more, naming the log to look at.
+        :raises Failure: if a process fails, or nothing happens for :data:`STALLED` seconds. The hint names a log.
         """
         try:
             async with asyncio.timeout(STALLED) as patience:

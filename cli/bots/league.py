@@ -1,7 +1,7 @@
-"""A league night: one match after another at a table that nobody attends, between bots and guests.
+"""A league night: one match after another between bots and guests, at a table that nobody attends.
 
 The protocol has no host without a seat: guests refuse a match in which the host does not play. So one of the host's
-bots sits in the host's seat, and signs with the host's key.
+bots takes the host's seat, and signs with the host's key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from protocol.storage import archive
 from protocol.storage.home import Home
 
 WAIT: Final = 30
-"""Seconds that an unattended table waits for more players than it needs, unless told otherwise."""
+"""Default seconds for which an unattended table waits for more players once it has enough."""
 
 
 class Terms(NamedTuple):
@@ -46,18 +46,18 @@ class Terms(NamedTuple):
 
     matches: int
     least: int
-    """Players without whom no match begins."""
+    """Minimum number of players for a match."""
     wait: float
-    """Seconds with enough players, after which a match begins although seats are free."""
+    """Seconds with enough players after which a match begins although seats are free."""
     give_up: float
-    """Seconds with too few players, after which the night is over."""
+    """Seconds with too few players after which the night is over."""
 
 
 class League:
     """The matches of one night.
 
-    :param recruits: the host's bots; the last one sits in the host's seat.
-    :param report: is told all that happens.
+    :param recruits: the host's bots; the last one takes the host's seat.
+    :param report: receives everything that happens.
     """
 
     def __init__(self, table: TableSettings, recruits: Sequence[Recruit], terms: Terms, report: LeagueReport) -> None:
@@ -70,17 +70,17 @@ class League:
         self._lull: Lull
         self._has_enough = False
         self._beginning: asyncio.TimerHandle | None = None
-        """The end of the time in which more players can come."""
+        """The timer for the end of the wait for more players."""
         self._is_due = False
-        """Whether that time is over, and a match begins as soon as enough are there."""
+        """Whether that wait is over, so that a match begins as soon as there are enough players."""
         self._forgetting: asyncio.TimerHandle | None = None
-        """The end of the time in which a player who has left can come back to the same wait."""
+        """The timer until which a player who has left can return without a new wait."""
         self._is_last = False
 
     async def run(self, home: Path, port: int, interface: str | None, pledge: str) -> Ending:
-        """Open a node, play a night, and tell how it ended when everything is closed.
+        """Open a node, play a night, and return how it ended, once everything is closed.
 
-        The first Ctrl-C lets the current match come to its end, the next one does not.
+        The first Ctrl-C lets the current match finish; the next one does not.
 
         :raises NodeError: if the home cannot be used, or the table cannot be opened.
         :raises Failure: if the program in the host's seat cannot be started, or the node stops.
@@ -105,7 +105,7 @@ class League:
 
     @asynccontextmanager
     async def _own_bot(self) -> AsyncIterator[Bot]:
-        """Return the bot in the host's seat, and close it with the block."""
+        """Provide the bot in the host's seat, and close it on exit."""
         own = self._own
         if not own.command:
             yield PlayerBot(own.name, house_player(own.level, Random()))  # noqa: S311 - whims, no secrets
@@ -147,7 +147,7 @@ class League:
                 self._wait_no_longer()
 
     def _wait(self) -> None:
-        """Wait for more players if there are enough. A guest who keeps coming and going holds nobody up."""
+        """Wait for more players if there are enough. A guest who keeps coming and going cannot delay the match."""
         call_later = asyncio.get_running_loop().call_later
         if self._has_enough:
             if self._forgetting is not None:
@@ -175,7 +175,7 @@ class League:
         self._is_due = False
 
     def _end_soon(self) -> bool:
-        """Make this match the last one; tell whether to leave at once: if none is played, or this was asked before."""
+        """Make this match the last one; return whether to leave at once, without a match or on a second request."""
         match = self._node.match
         if self._is_last or match is None or not match.is_formed or match.is_ended:
             return True
@@ -186,9 +186,9 @@ class League:
 
 @contextmanager
 def _interrupts(is_enough: Callable[[], bool]) -> Iterator[None]:
-    """Ask at each Ctrl-C inside the block whether this task is to be cancelled.
+    """On each Ctrl-C in the block, ask whether to cancel this task.
 
-    That works also in the background of a script, where programs are told to ignore Ctrl-C.
+    This also works in the background of a script, where a shell makes programs ignore Ctrl-C.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
@@ -205,7 +205,7 @@ def _interrupts(is_enough: Callable[[], bool]) -> Iterator[None]:
 
 
 class Ending(StrEnum):
-    """Why a night is over."""
+    """Why a night has ended."""
 
     DONE = "done"
     TOO_FEW = "too-few"
@@ -214,30 +214,30 @@ class Ending(StrEnum):
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code of the command. An interrupted or failed one ends by an exception."""
+        """The exit code of the command. An interrupted or failed command ends with an exception instead."""
         return _EXIT_CODES[self]
 
 
 @dataclass(slots=True)
 class Score:
-    """One player's night."""
+    """One player's results in a night."""
 
     player: PlayerInfo
-    """As they were called last."""
+    """The player, with their latest name."""
     matches: int = 0
     wins: int = 0
     beaten: int = 0
-    """Players who had a worse place in a match, one for each such match."""
+    """The number of players with a worse place, summed over all matches."""
 
 
 class Scores:
-    """The standings of a night. Players are told apart by key: names can be copied."""
+    """The standings of a night. Players are identified by key, because names can be copied."""
 
     def __init__(self) -> None:
         self._scores: dict[str, Score] = {}
 
     def add(self, over: MatchResult) -> None:
-        """Count a match."""
+        """Count the result of a match."""
         behind = len(over.players)
         for place, seats in enumerate(over.places):
             behind -= len(seats)
@@ -250,7 +250,7 @@ class Scores:
                 score.beaten += behind
 
     def ranked(self) -> list[Score]:
-        """Return the scores: the most wins first, then the most beaten."""
+        """Return the scores, ordered by most wins, then by most players beaten."""
         return sorted(self._scores.values(), key=lambda score: (-score.wins, -score.beaten))
 
     def sentence(self) -> str:
@@ -263,7 +263,7 @@ class Scores:
         )
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the scores for programs."""
+        """Return the scores as data for JSON."""
         return [
             {
                 "name": score.player.name,
@@ -277,13 +277,13 @@ class Scores:
 
 
 class LeagueReport:
-    """Prints a night: in sentences, or as NDJSON.
+    """Prints a night in sentences, or as NDJSON.
 
-    The dice of the bot in the host's seat are left out: a reader may sit at the table.
+    It omits the dice of the bot in the host's seat, because a reader may sit at the table.
 
-    :param matches: how many there shall be.
-    :param out: folder for the transcripts, beside those in the home. It is made at once if there is none.
-    :raises OSError: if that cannot be done.
+    :param matches: the planned number.
+    :param out: a folder for copies of the transcripts, which is created if it does not exist.
+    :raises OSError: if the folder cannot be created.
     """
 
     def __init__(self, home: Home, matches: int, out: Path | None, *, as_json: bool) -> None:
@@ -297,7 +297,7 @@ class LeagueReport:
         self._transcripts: list[Path] = []
 
     def show(self, event: NodeEvent, seating: Seating) -> None:
-        """Tell an event of the node, and after a match the standings."""
+        """Print an event of the node and, after a match, the standings."""
         if isinstance(event, DiceRolled | YourTurn):
             return
         if isinstance(event, MatchResult):
@@ -313,20 +313,20 @@ class LeagueReport:
             self._say(STANDINGS, f"After {self._played}: {self._scores.sentence()}.", **self._standings())
 
     def pass_on(self, said: dict[str, Any]) -> None:
-        """Tell the news of a program, which are written as :mod:`cli.text.event_json` says."""
+        """Print the news of a program, which is in the format of :mod:`cli.text.event_json`."""
         if self.as_json:
             print(json.dumps(said), flush=True)
         else:
             say(said["sentence"])
 
     def notice(self, text: str) -> None:
-        """Tell something that has no event of its own."""
+        """Print news that has no event of its own."""
         self._say(EVENT_NAMES[Notice], text, text=text)
 
     def close(self, ending: Ending, left: bytes) -> None:
-        """Tell how the night ended, and write the transcript of the match that it left.
+        """Print how the night ended, and write the transcript of its last match if that is unfinished.
 
-        :param left: id of the last match; empty if none was formed since the table was opened.
+        :param left: the id of the last match; empty if none was formed since the table was opened.
         """
         unfinished = self._saved(left) if left else None
         sentence = f"{_ENDINGS[ending].format(self._played)}."
@@ -350,14 +350,14 @@ class LeagueReport:
         }
 
     def _kept(self, transcript: Path) -> Path:
-        """Return where the transcript of a match lies for the owner of the night."""
+        """Return the path of a match's transcript, after copying the file to the owner's folder if there is one."""
         if self._out is None:
             return transcript
         write_whole(self._out / transcript.name, transcript.read_bytes())
         return self._out / transcript.name
 
     def _saved(self, match: bytes) -> Path | None:
-        """Write the transcript of an unfinished match, and return its path; None if it is finished."""
+        """Write the transcript of an unfinished match, and return its path; None if it is finished or not stored."""
         with archive.read_store(self._home) as store:
             stored = next((each for each in store.matches() if each.match == match), None)
             if stored is None or stored.over:
@@ -386,7 +386,7 @@ _ENDINGS: Final = {
 
 
 def _without_me(event: NodeEvent) -> NodeEvent:
-    """Return a change at the table as it is told where nobody sits who could be called *you*."""
+    """Return an event without a player who could be called *you*, because none of them reads the report."""
     if not isinstance(event, LobbyChanged):
         return event
     return replace(event, players=tuple(replace(player, is_me=False) for player in event.players))

@@ -1,6 +1,6 @@
-"""Any program as a bot, by the NDJSON protocol, and the check of one in matches by every ruleset.
+"""Any program as a bot, through the NDJSON protocol, and a check of one in matches under every preset.
 
-The table never depends on a program: each answer has a deadline and a limit of bytes; a wrong one counts as a fault,
+The table never depends on a program. Each answer has a deadline and a maximum size; a wrong answer counts as a fault,
 and a default move is played.
 """
 
@@ -28,17 +28,17 @@ from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.views import View
 
 VERSION: Final = 1
-"""Version of the protocol between a seat and a program."""
+"""The version of the protocol between a seat and a program."""
 MOVE_MS: Final = 2_000
-"""Milliseconds for a move, unless told otherwise."""
+"""Default time limit for a move in milliseconds."""
 HELLO_SECONDS: Final = 5.0
-"""For a program to say hello: interpreters may be slow to start on a machine that is busy."""
+"""Time limit for a program's hello. Interpreters may start slowly on a busy machine."""
 STARTS: Final = 2
-"""A program that crashed is started again once."""
+"""Maximum starts in a match: a program that crashes is restarted once."""
 LATE_IN_A_ROW: Final = 3
-"""Answers in a row that did not come in time; then a program counts as crashed."""
+"""Number of late answers in a row after which a program counts as crashed."""
 _STALE: Final = 64
-"""Answers to earlier turns that are skipped in one turn, at most."""
+"""Maximum messages read in one turn, including skipped answers to earlier turns."""
 _NAME_CHARACTERS: Final = 40
 
 FaultKind = Literal["late", "malformed", "illegal", "crashed"]
@@ -46,15 +46,15 @@ FaultKind = Literal["late", "malformed", "illegal", "crashed"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that a program did wrong."""
+    """One mistake of a program."""
 
     kind: FaultKind
     reason: str
-    """What was wrong, without a subject. Holds what the program wrote: escape it."""
+    """The mistake, as a predicate without a subject. It may contain text from the program: escape it."""
     turn: int
-    """The id of the turn, 0 before the first."""
+    """The id of the turn; 0 before the first one."""
     played: str
-    """The move that was played instead; empty if none was asked for."""
+    """The move that was played instead; empty if no move was due."""
 
 
 class _FaultError(Exception):
@@ -64,12 +64,12 @@ class _FaultError(Exception):
 
 
 class ProgramBot:
-    """Any program that speaks the protocol, as a process.
+    """Any program that speaks the protocol, run as a process.
 
     :param command: the program and its arguments.
-    :param move_ms: milliseconds for a move.
-    :param on_fault: told each fault when it is made.
-    :param extra: further keys for every message, which a program has to ignore.
+    :param move_ms: time limit for a move in milliseconds.
+    :param on_fault: called with each fault.
+    :param extra: additional keys for every message, which a program must ignore.
     """
 
     def __init__(
@@ -82,25 +82,25 @@ class ProgramBot:
     ) -> None:
         self.name = _printable(PurePath(command[0]).name)
         self.moves = 0
-        """How often it was asked."""
+        """The number of moves requested from the program."""
         self.faults: Counter[FaultKind] = Counter()
         self.slowest_ms = 0
-        """The longest time that an answer took."""
+        """The longest time in milliseconds that an answer took."""
         self._command = tuple(command)
         self._move_ms = move_ms
         self._on_fault = on_fault
         self._extra = dict(extra or {})
         self._hello: dict[str, object] = {}
         self._program: Program | None = None
-        """None once it is given up."""
+        """The current run; None before the first, during a restart, and once the program is given up."""
         self._runs: list[Program] = []
         """Runs that still have to be closed."""
         self._beginning: asyncio.Task[None] | None = None
         self._starts = 0
         self._late = 0
-        """Answers in a row that did not come in time."""
+        """The number of late answers in a row."""
 
-    # As a table sees it
+    # The interface of a bot
 
     async def open(self) -> None:
         """Start the program, so that it is ready when the match begins.
@@ -112,10 +112,10 @@ class ProgramBot:
         self._runs.append(self._program)
 
     async def introduce(self, ruleset: Ruleset) -> str:
-        """Have the program say hello before there is a table, and end it; return the name that it gives itself.
+        """Start the program without a table, wait for its hello, and end it; return the name that it gives itself.
 
-        :return: any text, empty if it gives none.
-        :raises ProgramError: if it cannot be started, or says no hello.
+        :returns: any text; empty if it gives no name.
+        :raises ProgramError: if it cannot be started, or sends no valid hello.
         """
         await self.open()
         program = self._program
@@ -138,7 +138,7 @@ class ProgramBot:
             self._beginning.cancel()
             await asyncio.wait([self._beginning])
             self._late = 0
-            if self._program is not None and self._program.has_ended:  # after the last match: that is no fault
+            if self._program is not None and self._program.has_ended:  # it ended after a match, which is no fault
                 self._runs.remove(self._program)
                 await self._program.close(grace=0)
                 self._program = None
@@ -182,7 +182,7 @@ class ProgramBot:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether only defaults are played any more."""
+        """Whether only default moves will be played from now on."""
         return self._program is None and (self._beginning is None or self._beginning.done())
 
     # The protocol
@@ -199,13 +199,13 @@ class ProgramBot:
         self._tell(self._hello)
 
     def _tell(self, message: Mapping[str, object]) -> bool:
-        # What cannot be told is noticed at the next turn.
+        # A message that cannot be sent is noticed at the next turn.
         return self._program is not None and self._program.write(write_object({**message, **self._extra}))
 
     async def _begin(self, *, is_further: bool = False) -> None:
-        """Wait for the hello of the program that runs, else start it again as often as it may be.
+        """Wait for the hello of the current run. If it fails, restart the program as often as allowed.
 
-        :param is_further: it has played a match before, and may have ended after it.
+        :param is_further: whether this run has played an earlier match, after which it may have ended.
         """
         while self._program is not None:
             try:
@@ -224,7 +224,7 @@ class ProgramBot:
         await self._begin()
 
     async def _replace(self, program: Program) -> None:
-        """End a run of the program and, if that was not the last one, start the next."""
+        """End a run of the program and, if it may be started again, do so."""
         self._program = None
         self._late = 0
         self._runs.remove(program)
@@ -247,7 +247,7 @@ class ProgramBot:
             turn = hello.get("id")
             if hello.get("type") != "move" or type(turn) is not int or not 0 < turn <= self.moves:
                 break
-            # Else it answers a turn of the match before, and that it is late has been counted.
+            # Otherwise it answers a turn of an earlier match, and has already been counted as late.
         if hello.get("type") != "hello" or hello.get("version") != VERSION or type(hello["version"]) is not int:
             raise _FaultError("malformed", f"did not begin with a hello of version {VERSION}")
         name = hello.get("name")
@@ -279,7 +279,7 @@ class ProgramBot:
                 self._late = 0
                 self.slowest_ms = max(self.slowest_ms, round(1000 * (loop.time() - asked)))
                 return _legal(answer.get("do"), view)
-            # Else it answers an earlier turn, and that it is late has been counted.
+            # Otherwise it answers an earlier turn, and has already been counted as late.
         raise _FaultError("malformed", "said the same over and over")
 
     async def _read(self, program: Program, deadline: float) -> dict[str, Any]:
@@ -321,28 +321,28 @@ def _printable(name: str) -> str:
 
 
 def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
-    """Return a fault as a sentence for people who watch. ``name`` is safe to print."""
+    """Return a sentence on a fault for spectators. ``name`` must be safe to print."""
     instead = f", and plays {fault.played} instead" if fault.played else ""
     return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
 
 
 def fault_summary(name: str, bot: ProgramBot) -> str:
-    """Return how a program did, as a sentence. ``name`` is safe to print."""
+    """Return a sentence with the number of moves and faults of a program. ``name`` must be safe to print."""
     kinds = listing([f"{count} {kind}" for kind, count in sorted(bot.faults.items())])
     faults = f"with {counted(bot.faults.total(), 'fault')}: {kinds}" if kinds else "without a fault"
     return f"{name} was asked for {counted(bot.moves, 'move')}, {faults}."
 
 
 TABLE_SIZES: Final = (2, 4)
-"""Players in the matches of each ruleset: the smallest table, and one at which others play on without a loser."""
+"""Players in the trials of each ruleset: the smallest table, and one where the others play on without a loser."""
 ENOUGH: Final = 20
-"""Faults after which more would tell nothing new."""
+"""Faults after which the check ends, because more would show nothing new."""
 _UNKNOWN: Final = {"unknown-key": {"meaning": "none"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One match of the program."""
+    """One match of the program under test."""
 
     rules: str
     players: int
@@ -355,21 +355,21 @@ class Trial:
 
 @dataclass(slots=True)
 class Conformance:
-    """The trials of a program, and its faults in them."""
+    """The trials of a program, with its faults in them."""
 
     name: str
     trials: list[Trial] = field(default_factory=list)
     slowest_ms: int = 0
     is_complete: bool = True
-    """False if it was given up."""
+    """False if the check ended early, because of :data:`ENOUGH` faults."""
 
     @property
     def faults(self) -> list[tuple[Trial, Fault]]:
-        """All faults, in order."""
+        """All faults in order, each with its trial."""
         return [(trial, fault) for trial in self.trials for fault in trial.faults]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON-able data."""
+        """Return the report as data for JSON."""
         return {
             "bot": self.name,
             "conforms": self.is_complete and not self.faults,
@@ -386,12 +386,12 @@ class Conformance:
 async def check(
     command: Sequence[str], move_ms: int, levels: Sequence[str], progress: Callable[[Trial], None]
 ) -> Conformance:
-    """Let a program play by every preset against house bots; each match is a new run of it.
+    """Let a program play against house bots under every preset, with a new run for each match.
 
-    :param levels: of the house bots, which take them in turn.
-    :raises ProgramError: if it cannot be started, or says no hello.
+    :param levels: levels of the house bots, used in rotation.
+    :raises ProgramError: if it cannot be started, or sends no valid hello.
     """
-    await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here is not tried any further
+    await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here is not tested any further
     report = Conformance(command[0])
     taken = cycle(levels)
     for rules in PRESETS:

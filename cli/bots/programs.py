@@ -1,8 +1,8 @@
-"""Programs that speak NDJSON: read within bounds, never waited for without end, and never left behind.
+"""Programs that speak NDJSON. Input from them is bounded, every wait for them has a limit, and none is left behind.
 
-A program gets a process group of its own (a session on POSIX), so that what it starts ends with it, unless that
-begins another session. Its standard error goes to the log, in bounds too. No call here blocks: a program
-may stop reading or writing at any time.
+A program gets its own process group (on POSIX its own session), so that its children end with it unless they begin
+another session. Its standard error goes to the log, within a limit. No call here blocks, because a program may stop
+reading or writing at any time.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from cli.settings import HOME_VARIABLE
 log = logging.getLogger("p2pdice.bot")
 
 UNREAD_BYTES: Final = 1_048_576
-"""What may wait for a program that does not read; a whole match is less."""
+"""Maximum bytes that wait for a program that does not read. A whole match is less."""
 GRACE: Final = 0.5
-"""Seconds that a program gets to end by itself when its input does."""
+"""Seconds that a program gets to end by itself once its input has ended."""
 _REAPING: Final = 2.0
-"""Seconds in which a killed process is gone, unless the system is in trouble."""
+"""Time limit in seconds for a killed process to disappear. Only a system in trouble needs longer."""
 _LOGGED_BYTES: Final = 65_536
-"""Bytes of one run's standard error that are logged; more would push out what else is in the log."""
+"""Maximum bytes of one run's standard error in the log. More would push out other entries."""
 _COMPLAINT: Final = 200
-"""Characters of a line on standard error that are repeated to people."""
+"""Maximum characters of a line on standard error that are shown to people."""
 _LOG_PAUSE: Final = 0.05
-"""Seconds between two looks at standard error: a flood is drained at a few megabytes a second."""
+"""Seconds between two reads of standard error, so that a flood is read at only a few megabytes per second."""
 
 
 class ProgramError(Exception):
-    """The program cannot be started, or if it ``has_run``, it does not say what it should."""
+    """A program cannot be started or, if it ``has_run``, does not follow the protocol."""
 
     def __init__(self, reason: str, *, has_run: bool = False) -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ class ProgramError(Exception):
 
 
 class Program(asyncio.SubprocessProtocol):
-    """One run of a program. Made by :func:`start_program`."""
+    """One run of a program, created by :func:`start_program`."""
 
     def __init__(self) -> None:
         self._lines = LineBuffer()
@@ -58,16 +58,16 @@ class Program(asyncio.SubprocessProtocol):
         self._is_gone = asyncio.Event()
         self._logged = 0
         self._complaint = ""
-        """The last line on its standard error."""
+        """The last line of its standard error."""
         self._has_complained = asyncio.Event()
-        """Nothing more comes on its standard error."""
+        """Set once its standard error has ended."""
         self._is_killed = False
         self._transport: asyncio.SubprocessTransport
 
-    # What the program is told and says
+    # Input and output of the program
 
     def write(self, line: bytes) -> bool:
-        """Send a line; False if the program has closed its input, or has left too much of it unread."""
+        """Send a line; return False if the program has closed its input, or has left too much of it unread."""
         pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
         if pipe is None or pipe.is_closing() or pipe.get_write_buffer_size() > UNREAD_BYTES:
             return False
@@ -75,9 +75,9 @@ class Program(asyncio.SubprocessProtocol):
         return True
 
     async def read(self) -> bytes | None:
-        """Return the next line; None if there will be none.
+        """Return the next line; None after the last one.
 
-        :raises OverlongLineError: instead of a line that is too long.
+        :raises OverlongLineError: in place of a line that is too long.
         """
         while True:
             self._news.clear()
@@ -92,13 +92,13 @@ class Program(asyncio.SubprocessProtocol):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the program says nothing more."""
+        """Whether the program has closed its output."""
         return self._has_ended_output
 
     async def last_words(self) -> str:
-        """Return the last line on its standard error, unescaped: what a program that ends has to say about it.
+        """Return the last line of the program's standard error, unescaped, which may explain why it has ended.
 
-        It can come a moment after the end of its standard output.
+        The line can arrive a moment after the end of the standard output.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_REAPING):
@@ -106,13 +106,13 @@ class Program(asyncio.SubprocessProtocol):
         return self._complaint
 
     async def close(self, grace: float = GRACE) -> None:
-        """End the program and its process group."""
+        """End the program and its process group. After ``grace`` seconds, kill them."""
         stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
         try:
             stdin.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
-                    # Reading on lets a program go that is stuck in a write.
+                    # Keep reading, so that a program blocked in a write can continue.
                     while not self._exited.is_set() and not self._has_ended_output:
                         self._lines.clear()
                         self._reading_pipe(1).resume_reading()
@@ -124,18 +124,18 @@ class Program(asyncio.SubprocessProtocol):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_REAPING):
                     await self._exited.wait()
-                    await self._has_complained.wait()  # the log shall have all of it
+                    await self._has_complained.wait()  # so that the log has all of it
             if stdin.get_write_buffer_size():
-                stdin.abort()  # else it waits for a reader
+                stdin.abort()  # otherwise it waits for a reader
             self._transport.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_REAPING):
                     await self._is_gone.wait()
 
     def kill(self) -> None:
-        """Kill the program with all that it started."""
+        """Kill the program and everything that it started."""
         if self._is_killed:
-            return  # the number may be another process's by now
+            return  # another process may have its number by now
         self._is_killed = True
         _running.discard(self)
         process = self._transport.get_pid()
@@ -146,7 +146,7 @@ class Program(asyncio.SubprocessProtocol):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process, signal.SIGKILL)
 
-    # What the event loop calls
+    # Callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
@@ -197,7 +197,7 @@ _running: Final[set[Program]] = set()
 
 
 def kill_programs() -> None:
-    """Kill all programs: for an end of this process that leaves no time to close anything."""
+    """Kill all programs, when this process ends without time to close them."""
     for program in tuple(_running):
         program.kill()
 
@@ -206,16 +206,16 @@ atexit.register(kill_programs)
 
 
 def forbid_vfork() -> None:
-    """Let this process start others without vfork, from now on. To be called before a bot is started.
+    """Make this process start others without vfork from now on. Call this before a bot is started.
 
-    For a moment a child is in this process's group still. If Ctrl-Z stops it just then, vfork never returns: this
-    process can neither be stopped nor go on. Python documents the switch.
+    For a moment, a child is still in this process's group. If Ctrl-Z stops it then, vfork never returns, and this
+    process can neither stop nor continue. Python documents the switch.
     """
     setattr(subprocess, "_USE_VFORK", False)  # noqa: B010
 
 
 def own_group() -> dict[str, Any]:
-    """Return what starts a process in a group of its own, so that no signal of a terminal reaches it."""
+    """Return arguments that start a process in its own group, so that no signal of a terminal reaches it."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
@@ -224,10 +224,10 @@ def own_group() -> dict[str, Any]:
 async def start_program(command: Sequence[str]) -> Program:
     """Start a program.
 
-    :raises ProgramError: if that is not possible.
+    :raises ProgramError: if it cannot be started.
     """
     forbid_vfork()
-    # Programs in Python that forget to flush are the most frequent mistake. Where our keys are is not their business.
+    # Forgetting to flush is the most frequent mistake in Python programs. The path of our keys is not their business.
     kept = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
     try:
         _, program = await asyncio.get_running_loop().subprocess_exec(
@@ -240,12 +240,12 @@ async def start_program(command: Sequence[str]) -> Program:
 
 
 def split_command(text: str) -> list[str]:
-    """Return a program and its arguments out of one text, as a shell would.
+    """Split a text into a program and its arguments, as a shell would.
 
     >>> split_command("python3 'my bot.py' -v")
     ['python3', 'my bot.py', '-v']
 
-    :raises ProgramError: if there is nothing in it, or a quotation mark without another.
+    :raises ProgramError: if it is empty, or has an unmatched quotation mark.
     """
     try:
         if os.name == "posix":

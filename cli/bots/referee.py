@@ -1,4 +1,4 @@
-"""The engine as a filter: a line in, a line out, and dice that the referee keeps until the showdown."""
+"""The engine as a filter: one line in, one line out. The referee keeps the dice until the showdown."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from p2pdice.views import state_json
 
 
 class RefusedLineError(ValueError):
-    """The referee does not understand the line."""
+    """The referee does not understand a line."""
 
 
 class Referee:
     """One match.
 
     :param first: the seat that leads the first round.
-    :raises RulesError: if there is no such table.
+    :raises RulesError: if the engine allows no such table.
     """
 
     def __init__(self, ruleset: Ruleset, players: int, first: int = 0) -> None:
         self.state = new_match(ruleset, players, first)
         self._dealt: tuple[Hand, ...] | None = None
-        """By seat; None before the first deal, and while the players keep their dice to themselves."""
+        """By seat; None before the first deal, and in rounds in which the players keep their dice to themselves."""
 
     def answer(self, line: bytes) -> bytes:
-        """Return the answer to a line. The state changes only if the answer is no refusal."""
+        """Return the answer to a line. A refused line does not change the state."""
         try:
             events = self._take(read_object(line))
         except (RulesError, ValueError) as error:
@@ -53,7 +53,7 @@ class Referee:
         if isinstance(item, Rolled):
             dealt = None if data["deal"] is None else self._deal(data["deal"])
         while state.awaits is Expect.HANDS and dealt is not None:
-            # A player who left in this round has shown their dice to nobody, but the referee knows them.
+            # A player who left in this round has shown their dice to nobody, but the referee has them.
             state, more = apply(state, Hands(dealt))
             events += more
         self.state, self._dealt = state, dealt
@@ -85,7 +85,7 @@ class Referee:
 
 
 def refusal(reason: str) -> bytes:
-    """Return the answer to a line that changes nothing."""
+    """Return the answer to a refused line."""
     return write_object({"ok": False, "error": reason})
 
 
@@ -110,7 +110,7 @@ def _face(value: Any) -> int:
 
 
 def _stake(value: Any) -> tuple[int, int, int, int] | None:
-    # The engine checks that there are four, and their values.
+    # The engine checks that there are four values, and each of them.
     if value is None:
         return None
     if not isinstance(value, list):
@@ -128,4 +128,4 @@ _LINES: Final[Mapping[frozenset[str], Callable[[Referee, dict[str, Any]], Input]
     frozenset({"seat", "do"}): Referee._play,
     frozenset({"evict"}): Referee._evict,
 }
-"""The inputs of a line, by its keys."""
+"""Functions that turn a line into an input, by the keys of the line."""

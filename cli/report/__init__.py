@@ -1,1 +1,1 @@
-"""The report: one page that shows a match, carries its transcript, and verifies it again in the reader's browser."""
+"""The report: a page that shows a match, embeds its transcript, and verifies it again in the reader's browser."""

@@ -1,8 +1,7 @@
 """The page of a report: one HTML file that fetches nothing, under a policy that forbids every fetch.
 
-Names and all other texts of players are escaped by the template engine. Scripts and styles run only if their hashes
-stand in the policy, so no text of a player can become either. Charts are coordinates of inline SVG: the template writes
-the elements.
+The template engine escapes all texts from players, such as names. Scripts and styles run only if their hashes are in
+the policy, so no text from a player can become one. Charts are coordinates from which the template writes SVG.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 STYLE: Final = "report.css"
 TEMPLATE: Final = "report.html.j2"
 ORDER: Final = "verifier/order.txt"
-"""The names of the verifier's scripts, in the order in which they have to run."""
+"""The file that names the verifier's scripts, in the order in which they have to run."""
 UI: Final = "show_checks.js"
 
 
 def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
-    """Return the report on a match as HTML. The page depends on the transcript alone, not on the name of its file.
+    """Return the report on a match as HTML. It depends only on the transcript, not on the name of its file.
 
-    :param transcript: the bytes of the file, which the page carries.
-    :param verdict: the verdict of this program, in a sentence.
+    :param transcript: the bytes of the file, which the page embeds.
+    :param verdict: this program's verdict, in a sentence.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -79,20 +78,20 @@ def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
 
 
 def _title(shown: Contents, rules: str) -> str:
-    """Return who won; of an unfinished match who plays."""
+    """Return a title with the winners or, for an unfinished match, the players."""
     if winners := shown.winners:
         return f"{listing(winners)} {'win' if len(winners) > 1 else 'wins'}: {rules}"
     return f"{listing(shown.seating.names)}: {rules}, not finished"
 
 
 def scripts() -> str:
-    """Return the verifier and what shows its checks, as one script."""
+    """Return the verifier and the script that shows its checks, joined into one script."""
     names = _text(ORDER).split()
     return "\n".join([*(_text(f"verifier/{name}") for name in names), _text(UI)])
 
 
 def _dice(shown: Contents, replayed: Replay) -> list[tuple[int, ...]]:
-    """Return the dice by seat at the start of each round, and at the end."""
+    """Return the dice by seat at the start of each round and, if known, at the end."""
     counts = [each.dice for each in shown.rounds if each.dice]
     end = replayed.last_dice
     return [*counts, end] if counts and end else counts or [(0,) * len(replayed.players)]
@@ -112,9 +111,9 @@ class Sentence:
 
     text: str
     percent: str = ""
-    """How likely a bid was to be true, or a call to be right, for its player; empty for anything else."""
+    """How likely a bid was to be true, or a call to be right, given its player's dice; empty for anything else."""
     share: float = 0.0
-    """The same, from 0 to 1."""
+    """The same chance, from 0 to 1."""
     outcome: str = ""
     """``true``, ``false``, ``right``, ``wrong``, or ``unknown``; empty for anything else."""
 
@@ -125,14 +124,14 @@ class Chapter:
 
     title: str
     heading: str
-    """The sentence with which it begins, or the title."""
+    """The sentence that begins the chapter, or its title."""
     hands: list[tuple[str, str]] = field(default_factory=list)
-    """Name and dice of each player."""
+    """The name and dice of each player."""
     lines: list[Sentence] = field(default_factory=list)
     dice: tuple[int, ...] = ()
-    """Dice in play at its start, by seat; empty before the first round."""
+    """The dice in play at the start, by seat; empty before the first round."""
     ending: str = ""
-    """The call, the count and what it cost, in a clause; empty if the round did not end."""
+    """A clause on the call, the count and the consequences; empty if the round did not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +145,14 @@ class Payment:
 
 @dataclass(slots=True)
 class Contents:
-    """All that a page shows."""
+    """Everything that a page shows."""
 
     seating: Seating = field(default_factory=Seating)
     places: tuple[tuple[int, ...], ...] = ()
     """Seats by place; empty for an unfinished match."""
     rounds: list[Chapter] = field(default_factory=list)
     dealt: list[list[int]] = field(default_factory=list)
-    """By seat: how often each face was dealt, ones first."""
+    """How often each face was dealt, from one to six, by seat."""
     payments: list[Payment] = field(default_factory=list)
     steps: list[ClosedStep] = field(default_factory=list)
     recap: tuple[RecapRow, ...] = ()
@@ -161,24 +160,24 @@ class Contents:
 
     @property
     def winners(self) -> list[str]:
-        """Names of those who share the first place; empty for an unfinished match."""
+        """The names of the players in first place; empty for an unfinished match."""
         return [self.seating.names[seat] for seat in self.places[0]] if self.places else []
 
     @property
     def standings(self) -> list[int]:
-        """All seats, those of the winners first."""
+        """All seats in the order of their places, or of the seats if the match is unfinished."""
         return [*chain(*self.places)] or [*range(len(self.seating.names))]
 
     def place(self, seat: int) -> int | None:
-        """Return the place of a player, from 1."""
+        """Return a player's place, from 1; None for an unfinished match."""
         return next((place for place, seats in enumerate(self.places, 1) if seat in seats), None)
 
     def name(self, player: PlayerInfo) -> str:
-        """Return what a player is called on the page, which no other is."""
+        """Return a player's name on the page, which is unique."""
         return self.seating.names[self.seating.players.index(player)]
 
     def evenness(self, seat: int) -> float:
-        """Return how likely fair dice are to be at least as uneven as a player's."""
+        """Return the chance that fair dice are at least as uneven as a player's were."""
         return p_value(chi_square(self.dealt[seat]))
 
 
@@ -242,22 +241,22 @@ def _weighed(text: str, weighed: Weighed) -> Sentence:
 
 WIDTH: Final = 640
 SMALL: Final = 320
-"""Width of a chart for a phone, which has no names in it."""
+"""Width of a chart for a phone, which shows no names."""
 HEIGHT: Final = 220
 LEFT, TOP, BOTTOM = 32, 12, 28
-"""Room for the labels around a chart, in the units of its view box. How much the names at its right need, they say."""
+"""Margins for the labels around a chart, in the units of its view box. The right margin depends on the names."""
 COLUMN: Final = 6.5
-"""Width of a letter, about."""
+"""Approximate width of a letter."""
 ROW: Final = 13
 """Height of a label."""
 
 
 class Track(NamedTuple):
-    """The line of one player, with a step at each round."""
+    """The line of one player, with a point for each round."""
 
     name: str
     number: int
-    """Which of the ten styles of lines: colour and dashes."""
+    """Which of the ten line styles, which combine colours and dashes, it has."""
     points: str
     label_at: tuple[float, float]
 
@@ -270,17 +269,17 @@ class Tick(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Dice left over the rounds."""
+    """A chart of the dice left in each round."""
 
     right: float
-    """Where the lines end and the labels begin."""
+    """The coordinate where the lines end and the labels begin."""
     tracks: tuple[Track, ...]
     rounds: tuple[Tick, ...]
     dice: tuple[Tick, ...]
 
 
 def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]], width: int = WIDTH) -> Chart:
-    """Return the chart of dice left.
+    """Return a chart of the dice left.
 
     :param rounds: dice by seat, at the start of each round and at the end of the match.
     """
@@ -296,7 +295,7 @@ def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]], width:
 
     tracks = []
     for seat, name in enumerate(names):
-        # Lines of players with equally many dice lie beside each other, not on each other.
+        # Shift the lines, so that players with equally many dice do not cover each other.
         aside = (seat - (len(names) - 1) / 2) * 2.5
         points = " ".join(f"{x(number)},{y(each[seat]) + aside}" for number, each in enumerate(rounds))
         tracks.append(Track(name, seat, points, (x(len(rounds) - 1) + 6, y(rounds[-1][seat]) + aside)))
@@ -307,7 +306,7 @@ def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]], width:
 
 
 def _apart(tracks: list[Track]) -> tuple[Track, ...]:
-    """Move labels up until none covers another: most lines end at the bottom."""
+    """Move labels up until none covers another. Most lines end at the bottom, so there is room above."""
     placed: dict[int, float] = {}
     at = float(HEIGHT)
     for track in sorted(tracks, key=lambda each: (-each.label_at[1], -each.number)):
@@ -325,7 +324,7 @@ class Bar(NamedTuple):
 
 
 def bars(counts: Sequence[int]) -> tuple[tuple[Bar, ...], float]:
-    """Return six bars in a box of 120 by 60, and the height of an even share."""
+    """Return six bars in a box of 120 by 60, and the height of each if all faces were equally frequent."""
     even = sum(counts) / 6
     most = max(*counts, even, 1)
     found = (Bar(face, 4 + (face - 1) * 19, round(48 * count / most, 1)) for face, count in enumerate(counts, 1))

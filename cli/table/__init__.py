@@ -1,1 +1,1 @@
-"""A person's table: its board, its pictures, and the words that can be typed at it."""
+"""A person's table: its board, its pictures, and the words that can be typed there."""

@@ -1,1 +1,1 @@
-"""Sentences: events, rules and odds in words, and the names and lists of matches and players."""
+"""Texts for people: events, rules and odds as sentences, and the names and lists of matches and players."""

@@ -1,4 +1,4 @@
-"""What a newcomer is told: Coach's words in a first round, in five steps, and the facts of a demo."""
+"""Texts for newcomers: Coach's words in a first round of five steps, and the facts of a demo."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from p2pdice.moves import Bid, Hand, Liar, Move
 
 COACH: Final = "Coach"
 HANDS: Final[tuple[Hand, Hand]] = ((1, 4, 6), (2, 3, 6))
-"""The learner's dice and Coach's."""
+"""The learner's dice, then Coach's."""
 
 
 class Lesson(NamedTuple):
-    """One step: what Coach says, and the one move that goes on from there."""
+    """One step: Coach's words, and the only move that leads to the next step."""
 
     words: str
-    """In full; ``{raise}`` and ``{call}`` stand for the way to make the move, by keys or by typed words."""
+    """In full. ``{raise}``, ``{call}`` and ``{on}`` stand for what to press or type."""
     move: Move | None = None
-    """None if any line goes on."""
+    """None if an empty line goes on."""
     nudge: str = ""
-    """The answer to another move, which changes nothing."""
+    """The answer to any other move, which has no effect."""
 
 
 LESSONS: Final = (
@@ -53,7 +53,7 @@ _WORDS: Final = {"raise": "type 3x4", "call": "type liar", "on": "Enter goes on"
 
 
 def spoken(words: str, *, has_keys: bool) -> str:
-    """Return a step's words for a reader who has the keys of a full screen, or who types every move.
+    """Return a step's words for a reader who has the keys of a full screen, or for one who types every move.
 
     >>> spoken("Raise it: {raise}.", has_keys=False)
     'Raise it: type 3x4.'
@@ -62,7 +62,7 @@ def spoken(words: str, *, has_keys: bool) -> str:
 
 
 def facts(players: int) -> tuple[str, ...]:
-    """Return what is going on in a demo, a fact for each of its first rounds."""
+    """Return the facts of a demo, one for each of its first rounds."""
     many = number(players)
     together = "both" if players == 2 else f"all {many}"
     return (

@@ -1,4 +1,4 @@
-"""A node's events as NDJSON, one JSON object a line, and the names of all events."""
+"""A node's events as NDJSON, one JSON object per line, and the names of all events."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ EVENT_NAMES: Final[dict[type[NodeEvent], str]] = {
     node.Diverged: "Diverged",
     node.Notice: "Notice",
 }
-"""The ``type`` of each event. Programs rely on these names."""
+"""The ``type`` of each event. Other programs rely on these names."""
 BOT_FAILED: Final = "BotFailed"
 BOT_FAULT: Final = "BotFault"
 BOT_DONE: Final = "BotDone"
 OF_BOTS: Final = (BOT_FAILED, BOT_FAULT, BOT_DONE)
-"""Events that concern a program that plays, and not the match."""
+"""Events about a program that plays, not about the match."""
 STANDINGS: Final = "Standings"
 NIGHT_OVER: Final = "NightOver"
-"""Events of a league night: after each match, and at the end."""
+"""Events of a league night: the first after each match, the second at the end."""
 VERDICT: Final = "Verdict"
-"""The event that tells the verdict on a file, before the events in the file."""
+"""The event with the verdict on a file. It comes before the events in the file."""
 _LEFT_OUT: Final = {"state", "view", "is_last"}
-"""Fields that are left out: positions, which follow from the events and would be most of the bytes, and their order."""
+"""Omitted fields: states and views, which follow from the events and would be most of the output, and the order."""
 
 
 def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:
-    """Return an event as one line of JSON: ``type`` (its name), ``sentence``, and its fields.
+    """Return an event as one line of JSON: its name as ``type``, its ``sentence``, and its fields.
 
-    An event of the game is an object of its own, ``event``, as the engine writes it.
+    An event of the game is an object under ``event``, in the form that the engine writes.
 
-    :param beside: further keys.
+    :param beside: additional keys.
     """
     data: dict[str, Any] = {"type": EVENT_NAMES[type(event)], "sentence": narrate(event, seating)}
     for field in fields(event):

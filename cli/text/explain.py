@@ -1,4 +1,4 @@
-"""A ruleset explained, as a page to learn the game from. Every sentence comes from an option, none from a name."""
+"""A page from which newcomers learn a ruleset. Every sentence depends on an option, none on the name of the ruleset."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from p2pdice.stakes import NEWCOMER_COINS
 from p2pdice.state import Expect, State
 
 WIDTH: Final = 78
-"""Columns of a page: two fewer than the narrowest usual terminal has."""
+"""Maximum columns of a page: two fewer than the narrowest usual terminal has."""
 
 RAISES: Final = {
     "standard": (
@@ -124,9 +124,9 @@ PALIFICO: Final = (
 
 
 def explain(ruleset: Ruleset, title: str, columns: int | None = WIDTH) -> str:
-    """Return the page: a headline, paragraphs, and a worked round.
+    """Return the page: a headline, paragraphs, and one or two worked rounds.
 
-    :param columns: the width of the paragraphs; None if each is one line.
+    :param columns: the width of the paragraphs; None to keep each on one line.
     """
 
     def fitted(text: str) -> str:
@@ -203,7 +203,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _can_share(rules: Ruleset) -> bool:
-    """Tell whether one call can put several players out."""
+    """Return whether one call can put several players out."""
     return rules.siding or rules.exact == "others-lose"
 
 
@@ -213,7 +213,7 @@ def _shared(rules: Ruleset) -> str:
 
 
 def typed_moves(rules: Ruleset) -> str:
-    """Return a list of the moves that can be typed, for a sentence."""
+    """Return the moves that can be typed, as a list for a sentence."""
     words = ["a bid such as 3x5", "liar"]
     words += ["exact"] if rules.exact != "none" else []
     words += ["side with and a name"] if rules.siding else []
@@ -231,7 +231,7 @@ SHORT: Final = {
 
 
 def summary(ruleset: Ruleset) -> str:
-    """Return a ruleset in one line."""
+    """Return a summary of a ruleset in one line."""
     options = dict(ruleset.options())
     parts = [words[str(options[name])] for name, words in SHORT.items()]
     if ruleset.palifico:
@@ -321,14 +321,14 @@ def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
 
 
 def typed(*, motes: bool, stakes: bool) -> list[str]:
-    """Return the moves that these options add."""
+    """Return the moves that motes and stakes add, as they are typed."""
     deeds = f"what a die of the graveyard does ({', '.join(map(_typed, POWERS.values()))})"
     examples = [deeds, "pass", f"lose {MOTES[4].capitalize()}", f"crown {MOTES[5].capitalize()}"]
     return [*(["stake 50"] if stakes else []), *(examples if motes else [])]
 
 
 def _typed(power: MotePower) -> str:
-    """Return a power as it is typed: ``take back Ben's Dark``."""
+    """Return an example of a power as it is typed: ``take back Ben's Dark``."""
     move = parse_move(NOTATION[power.mote].example)
     assert isinstance(move, Power)
     aim = " Ben" if isinstance(move.target, int) else ""
@@ -342,25 +342,25 @@ EXAMPLE_NAMES: Final = ("Ada", "Ben", "Cleo")
 _PLEDGES: Final[tuple[Group, ...]] = ("redeemed", "cursed", "redeemed")
 _WAGERS: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 0, 0))
 _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
-"""The mote that answers others: then nothing is answered, and the round stays simple."""
+"""The mote that answers others. As the prize it is in no cup, so nothing is answered, and the round stays simple."""
 _LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
-"""The order in which dice are lost: first those without a target, then those for a player. All can be played."""
+"""The order in which dice are lost, such that all can be played: motes without a target, then those for a player."""
 _DEALS: Final = 500
-"""The most deals that are tried for one that fits the call."""
+"""Maximum number of deals to try for one that fits the call."""
 
 
 def worked_rounds(ruleset: Ruleset) -> int:
-    """Return the number of rounds that show these rules: two if there is a second call, or if a die that is lost in the
-    first round matters in the second."""
+    """Return how many rounds the rules need as examples: two if there is a second call, or if a die that was lost in
+    the first round matters in the second."""
     return 2 if ruleset.exact != "none" or ruleset.motes else 1
 
 
 def worked(ruleset: Ruleset) -> Iterator[str]:
-    """Yield the rounds in the sentences of a table: paragraphs, opened cups, and an empty line before a round."""
+    """Yield the worked rounds as a table would report them: paragraphs, opened cups, and empty lines between rounds."""
     seating = Seating(EXAMPLE_NAMES)
     told = Paragraphs()
     for event, state in _played(ruleset):
-        if isinstance(event, LeadPassed):  # the next round says who starts it
+        if isinstance(event, LeadPassed):  # the sentence on the next round names its leader
             continue
         text = narrate_game(event, state, seating)
         yield from told.begin(text) if isinstance(event, RoundStarted) else told.take(text)
@@ -391,7 +391,7 @@ def _input(state: State, *, is_last: bool) -> Input:
 
 
 def _hands(state: State) -> Hands:
-    """Return the first deal that makes a call of liar right by one die, and a call of exact right."""
+    """Return the first deal that makes a call of liar right by one die, or a call of exact right, if one does."""
     assert state.challenge is not None
     assert state.bid is not None
     sought = state.bid.quantity - (state.challenge.call == "liar")
@@ -405,7 +405,7 @@ def _hands(state: State) -> Hands:
 
 
 def _hand(number: int, seat: int, dice: int) -> Hand:
-    """Return a cup of the deal with this number: faces that look like thrown ones, and are the same on every day."""
+    """Return a player's dice in a numbered deal. They look random, but are always the same."""
     thrown = sha256(f"deal {number}, seat {seat}".encode()).digest()
     return tuple(sorted(1 + byte % 6 for byte in thrown[:dice]))
 
@@ -434,9 +434,9 @@ def _opening(bids: list[Bid], is_first: bool) -> Bid:
 
 
 def _raises(state: State, bids: list[Bid], call: Move) -> list[Bid]:
-    """Return raises of the kind that comes next, to show each kind once; none when it is time to call.
+    """Return raises of the next kind, so that a round shows each kind once; an empty list when it is time to call.
 
-    A round that ends with exact has three bids: so its leader calls, who has lost a die before and can gain it back.
+    A round that ends with exact has three bids, so that its leader calls, who has lost a die and can gain it back.
     """
     assert state.bid is not None
     quantity, face, _ = state.bid

@@ -1,4 +1,4 @@
-"""The list of the matches that a home keeps, for people and as JSON: their names, players and winners."""
+"""The list of the matches that a home stores, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ _CLAIMED: Final = "claimed"
 
 
 class ListedMatch(NamedTuple):
-    """One match of the list."""
+    """One match in the list."""
 
     name: str
     """The name to type for the match."""
     match: bytes
     genesis: Genesis | None
-    """As it is written: no signature was checked. None if it is damaged, or of another version of the protocol."""
+    """As stored; its signatures are not checked. None if it is damaged, or from another version of the protocol."""
     version: int
-    """The version of the protocol that the genesis names."""
+    """The version of the protocol according to the genesis."""
     state: str
-    """``unfinished``, ``proposed``, ``finished``; ``void`` if the owner has signed so; ``claimed`` if the owner has
-    left it because the other player was away; ``transcript`` for a match that was only watched, or is forgotten;
-    ``old`` for any match of another version of the protocol."""
+    """``unfinished``, ``proposed`` or ``finished``; ``void`` if the owner has signed that it is; ``claimed`` if the
+    owner left it because the other player was away; ``transcript`` for a match that was only watched, or was forgotten;
+    ``old`` for any match from another version of the protocol."""
     begun: int | None
-    """Seconds since 1970, if that is known."""
+    """Seconds since 1970; None if unknown."""
     table: str
     winners: tuple[int, ...]
     """Roster indices."""
     transcript: Path | None
     can_go_on: bool = False
-    """Whether the player can return to the match, with the right key."""
+    """Whether the player can return to the match, given the right key."""
     other_key: str = ""
-    """Fingerprint of the key with which the match was begun, if it is not the present one; else empty."""
+    """The fingerprint of the key that began the match, if it is not the present one; otherwise empty."""
     away: int = 0
-    """Of a claimed match: how many seconds the other player had been away."""
+    """Seconds for which the other player of a claimed match had been away; otherwise 0."""
     rules_name: str = ""
-    """What people here call its house rules: any text. Empty if no name is known."""
+    """The local name of its house rules, which may be any text; empty if unknown."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the match as JSON-able data; ``begun`` is local time."""
+        """Return the match as data for JSON. ``begun`` is in local time."""
 
         genesis = self.genesis
         players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
@@ -79,7 +79,7 @@ class ListedMatch(NamedTuple):
         }
 
     def line(self, width: int = 0) -> str:
-        """Return the match in a line, as ``p2pdice history`` and ``p2pdice matches`` list it.
+        """Return the match in one line, as ``p2pdice history`` and ``p2pdice matches`` print it.
 
         :param width: columns for the name.
         """
@@ -99,7 +99,7 @@ class ListedMatch(NamedTuple):
 
     @property
     def won(self) -> str:
-        """Return the winners, as the end of a sentence; empty if they are not known."""
+        """The winners, as the end of a sentence; empty if unknown."""
         players = _names(self.genesis) if self.winners and self.genesis is not None else ()
         winners = [players[author] for author in self.winners if author < len(players)]
         return f"; {listing(winners)} won" if winners else ""
@@ -113,19 +113,19 @@ def _names(genesis: Genesis) -> tuple[str, ...]:
 
 
 def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[ListedMatch]:
-    """Return matches of a store for the list.
+    """Return list entries for matches of a store.
 
-    :param kept: all that the store holds; no two of these get the same name.
+    :param kept: all matches in the store; no two of them get the same name.
     """
 
     return [*_of_store(home, stored, kept, archive.files_by_match(home), archive.rules_names(home))]
 
 
 def listed_with_files(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[ListedMatch]:
-    """Return matches of a store for the list, and after them those with only a transcript, because they were watched
-    or forgotten; the last written first.
+    """Return list entries for matches of a store, then for those with only a transcript, because they were watched or
+    forgotten; the last written one first.
 
-    :param kept: all that the store holds.
+    :param kept: all matches in the store.
     """
 
     files, rules = archive.files_by_match(home), archive.rules_names(home)
@@ -145,7 +145,7 @@ def _of_store(
     other_keys = other_owners(home, returned_to)
     for each in stored:
         if each.given_up and not each.formed:
-            continue  # it was proposed, and nobody is known to have played it
+            continue  # it was only proposed, and nobody is known to have played it
         genesis, file = _read(each.genesis), files.get(each.match)
         yield ListedMatch(
             names[each.match],
@@ -197,7 +197,7 @@ def _rules_name(names: Mapping[bytes, str], genesis: Genesis | None) -> str:
 
 
 def show(matches: Sequence[ListedMatch], home: Home, as_json: bool) -> None:
-    """Print a line for each match and the commands for one, or one JSON object."""
+    """Print a line for each match and examples of commands, or one JSON object."""
     if as_json:
         print(json.dumps({"matches": [each.to_json() for each in matches]}))
         return

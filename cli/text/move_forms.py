@@ -1,4 +1,4 @@
-"""Moves as texts: as the protocol spells them, in words, with a verb or without, cut short; and stakes among them."""
+"""Moves as text: as the protocol spells them, and in words, with or without the verb, abbreviated; also stakes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from p2pdice.views import View
 
 
 def is_stake(view: View) -> bool:
-    """Whether a sealed stake is asked for, and not a move."""
+    """Return whether a sealed stake is due, rather than a move."""
     return view.state.awaits is Expect.STAKES
 
 
 def choices(view: View) -> list[str]:
-    """Return the legal moves in the order of the engine. Of the many stakes there are two: nothing and everything."""
+    """Return the legal moves in the order of the engine. Of all stakes, include only nothing and everything."""
     if is_stake(view):
         return [str(Stake(0)), str(Stake(view.funds, view.tickets))]
     return [str(move) for move in view.legal]
 
 
 def has_nothing_to_stake(view: View) -> bool:
-    """Whether a stake is asked for, and only one is possible."""
+    """Return whether a stake is due, and only one is possible."""
     return is_stake(view) and not view.funds and not view.tickets
 
 
 def example_stake(view: View) -> Stake:
-    """Return a stake that can be made: some coins, or else run tickets, or else nothing."""
+    """Return an example of a possible stake: at most 50 coins or, without coins, all run tickets."""
     return Stake(min(50, view.funds)) if view.funds else Stake(0, view.tickets)
 
 
@@ -41,7 +41,7 @@ NO_APOSTROPHES: Final = str.maketrans("", "", "'’")
 
 
 def offers(view: View, names: Sequence[str]) -> list[str]:
-    """Return the listed moves as they are shown to a person, who can type them: each as short as is clear now.
+    """Return the legal moves as a person sees and can type them: each as short as is unambiguous now.
 
     :param names: by seat.
     """
@@ -49,9 +49,9 @@ def offers(view: View, names: Sequence[str]) -> list[str]:
 
 
 def begun_moves(typed: str, view: View, names: Sequence[str]) -> list[Move]:
-    """Return the legal moves whose words begin like these, with or without the verb. A number alone is not a bid.
+    """Return the legal moves whose words begin with those typed, with or without the verb. Bids are never included.
 
-    Words that are all of one move mean no longer one: ``block ben`` is not Benny.
+    If the typed words are the whole of one move, longer ones are excluded: ``block ben`` does not mean Benny.
     """
     respelled = typed
     for alias, mote in ALIASES.items():
@@ -76,7 +76,7 @@ def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def short_forms(view: View, names: Sequence[str]) -> dict[Move | str, str]:
-    """Return each legal move as it is shown to people: a bid as ``3x5``, others in words, as short as is clear now."""
+    """Return each legal move as people see it: a bid as ``3x5``, others in words, as short as is unambiguous now."""
     forms = _all_forms(view, names)
     found: dict[Move | str, str] = {move: str(move) for move in view.legal}
     for move in forms:
@@ -86,7 +86,7 @@ def short_forms(view: View, names: Sequence[str]) -> dict[Move | str, str]:
 
 
 def _shown(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
-    """Yield texts of a move in words, from the shortest to one that can mean no other move."""
+    """Yield texts for a move in words, from the shortest to one that can mean no other move."""
     match move:
         case Lose() | Crown():
             verb = "lose" if isinstance(move, Lose) else "crown"
@@ -120,12 +120,12 @@ def _party(side: Side, view: View, names: Sequence[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text as its words are compared: in small letters, without apostrophes, single spaces between them."""
+    """Return a text as it is compared: in lowercase, without apostrophes, with single spaces between words."""
     return " ".join(text.lower().translate(NO_APOSTROPHES).split())
 
 
 def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
-    """Yield all texts that mean a move, as :func:`plain` makes them; each beginning of one that is clear will do."""
+    """Yield all texts that mean a move, as :func:`plain` returns them. Any unambiguous beginning of one is enough."""
     text = str(move)
     verb, _, _ = text.partition(" ")
     aims = f" {NOTATION[move.die.mote].verb} " if isinstance(move, Power) else " "
@@ -142,14 +142,14 @@ def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
         if isinstance(move.target, int):
             named = f"{move.die}{aims}{plain(names[move.target])}"
             yield from (named, f"play {named}")
-        elif move.target is not None:  # the mote alone
+        elif move.target is not None:  # the mote without its owner
             yield f"{POWERS[move.die.mote].deed} {move.target.mote}"
     if isinstance(move, Side):
         yield plain(_party(move, view, names))
 
 
 def _owned(text: str, view: View, names: Sequence[str]) -> str:
-    """Return a move with its dice as people name them: ``my light``, ``adas dark``."""
+    """Return a move with its dice as people type them: ``my light``, ``adas dark``."""
 
     def named(die: re.Match[str]) -> str:
         seat = int(die[2])
@@ -159,7 +159,7 @@ def _owned(text: str, view: View, names: Sequence[str]) -> str:
 
 
 def in_words(text: str, view: View, names: Sequence[str]) -> str:
-    """Return a text of the engine with its dice as people name them: ``my Light``, ``Ada's Dark``."""
+    """Return a text of the engine with its dice as people call them: ``my Light``, ``Ada's Dark``."""
 
     def named(die: re.Match[str]) -> str:
         return _die(Die(cast("Mote", die[1]), int(die[2])), view, names) if int(die[2]) < len(names) else die[0]

@@ -1,6 +1,6 @@
-"""Plain sentences for each event, most often one, fit to be read aloud: no boxes, no colours, nothing that moves.
+"""Plain sentences for each event, usually one, suitable for reading aloud: no boxes, no colours, no animations.
 
-Everything that a peer wrote is escaped. The events of the game are in :mod:`cli.text.narrate_game`.
+All text from peers is escaped. The events of the game are in :mod:`cli.text.narrate_game`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TALK: Final = ("", "Spectators may talk.")
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
-    """Return what tells a node's owner of an event: a sentence, sometimes several, or several lines."""
+    """Return the report of an event to a node's owner: a sentence, sometimes several, or several lines."""
     match event:
         case node.Happened(event=game.PlayerOut() as out):
             return player_out(out, event.eviction, seating)
@@ -166,9 +166,9 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
 
 
 def seat_asked(event: node.SeatAsked, players: Sequence[node.PlayerInfo]) -> str:
-    """Return the question whether somebody may sit down, or whether the reader plays with them.
+    """Return a question about a newcomer: may they sit down or, for a guest, does the reader play with them?
 
-    :param players: those at the table. A word needs more than a name that one of them has, too.
+    :param players: those at the table. A newcomer with the name of one of them is shown with part of the fingerprint.
     """
     (name,) = display_names([event.player], players)
     who, false = f"{name} ({event.player.fingerprint})", ""
@@ -199,10 +199,10 @@ def unfamiliar(
     *,
     is_over: bool = False,
 ) -> str:
-    """Return what does not fit when a key plays under a name: it has had others, or others have had the name.
+    """Return the conflicts between a key and its name: the key has had other names, or other keys have had this name.
 
     :param trusted: fingerprints of the namesakes whom the reader trusts.
-    :param is_over: it is said of a finished match, with all fingerprints.
+    :param is_over: whether the match is over; then all fingerprints are included.
     """
     name = escape(player.name)
     shown = f"{name} ({player.fingerprint})" if is_over else name
@@ -252,7 +252,7 @@ def _entered(event: node.TableJoined | node.TableWatched) -> str:
 def moved(event: node.TableMoved, *, has_code: bool) -> str:
     """Return how others find an open table whose laptop has a new address.
 
-    :param has_code: the table has a short code, which is as good as before.
+    :param has_code: whether the table has a short code, which stays valid.
     """
     still = " The code still works." if has_code else ""
     command = command_line("join", event.join_line)
@@ -301,9 +301,9 @@ def result(over: node.MatchResult, *, has_leavers: bool = True) -> str:
 
 
 def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
-    """Return a sentence on whether everybody has signed the result; empty if that is not known.
+    """Return a sentence on whether everybody has signed the result; empty if unknown.
 
-    :param has_leavers: players left before the end, or nobody can tell here. Those who left were not asked.
+    :param has_leavers: whether players may have left before the end. They were not asked to sign.
     """
     if over.confirmed is None:
         return ""
@@ -331,7 +331,7 @@ def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
 def conceded(event: node.ConcedeAccepted, seating: Seating, *, after: str = "back") -> str:
     """Return the sentences for a player who concedes.
 
-    :param after: what the awaited players must have done first: ``back``, ``moved`` or ``answered``.
+    :param after: what the awaited players must do first: be ``back``, have ``moved`` or have ``answered``.
     """
     if not event.awaited:
         return "You concede. You'll be out as soon as the others have heard of it."
@@ -341,27 +341,27 @@ def conceded(event: node.ConcedeAccepted, seating: Seating, *, after: str = "bac
 
 
 def suspended(event: node.Suspended, seating: Seating, *, plays: bool) -> str:
-    """Return the sentences for a match that waits.
+    """Return the sentences for a match that has to wait.
 
-    :param plays: the reader is in the game, and the match needs them.
+    :param plays: whether the reader is still in the game, so that the match needs them.
     """
     leave = "leave and resume another day" if plays else "leave"
     return f"The match waits for {seating.named(event.awaited)}. Wait, or {leave}."
 
 
 def time_left(seconds: int) -> str:
-    """Return a time that is left: ``1:58``."""
+    """Return the time left in minutes and seconds: ``1:58``."""
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
 def _time(seconds: int) -> str:
-    """Return a time that is left, in words: ``One minute``, ``45 seconds``."""
+    """Return the time left in words: ``One minute``, ``45 seconds``."""
     minutes, rest = divmod(seconds, 60)
     return initial(counted(minutes, "minute") if minutes and not rest else counted(seconds, "second"))
 
 
 def question(view: View, seating: Seating) -> str:
-    """Return the question to the player on turn, as the table asks it."""
+    """Return the table's question to the player whose turn it is."""
     state = view.state
     if of_motes := question_of_motes(view, seating):
         return of_motes
@@ -378,7 +378,7 @@ def question(view: View, seating: Seating) -> str:
 
 
 def your_turn(view: View, seating: Seating) -> str:
-    """Return the question to the player on turn, and what can be typed where it is no bid."""
+    """Return the question to the player whose turn it is, with the moves to type that are neither bids nor calls."""
     state, asked = view.state, question(view, seating)
     if is_stake(view):
         if not view.funds and not view.tickets:
@@ -387,29 +387,29 @@ def your_turn(view: View, seating: Seating) -> str:
     if state.bid is not None and state.motes is not None and state.motes.must_raise:
         who = seating.does(state.bid.seat, "bid", "bid")
         return f"{asked} {who} {faces(state.bid.quantity, state.bid.face)}."
-    # Everybody knows how to type a bid and a call.
+    # Everybody knows how to type bids and calls.
     offered = zip(view.legal, offers(view, seating.names), strict=True)
     texts = [text for move, text in offered if not isinstance(move, Bid | Liar | Exact)]
     rest = len(texts) - _SHOWN
-    # The last one, which is often to pass, is always shown.
+    # Always show the last move, which is often to pass.
     shown = texts if rest <= 0 else [*texts[: _SHOWN - 1], f"{rest} more", texts[-1]]
     return f"{asked} Type {listing(shown, 'or')}." if shown else asked
 
 
 _SHOWN: Final = 6
-"""The most moves in a sentence. The tab key shows all of them."""
+"""Maximum number of moves in a sentence. The Tab key shows all of them."""
 
 
 def _with_customs(told: str, event: node.TableOpened | node.TableJoined | node.TableWatched) -> str:
-    """Add who sees the odds of bids, and who may talk, where that is not as usual."""
+    """Add who sees the odds of bids and who may talk, unless both are as usual."""
     customs = " ".join(filter(None, (_ODDS[event.odds], _TALK[event.talk])))
     return "\n".join(filter(None, (told, customs)))
 
 
 def words_for(path: Path, name: str) -> tuple[str | Path, ...]:
-    """Return the words to type for a file: a name if a home holds it, else its path.
+    """Return the words to type for a file: a name if a home holds the file, otherwise its path.
 
-    :param name: of the file in its home.
+    :param name: the name of the file in its home.
     """
     home = home_around(path)
     return (path,) if home is None else (name, *home_words(home))

@@ -1,4 +1,4 @@
-"""A sentence for each event of the game, dice with powers and stakes included. A showdown takes a line for each cup."""
+"""A sentence for each event of the game, including powers and stakes. A showdown takes a line for each cup."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ CUPS: Final = "The cups go up."
 
 
 def standing(state: State, seating: Seating, when: str = "") -> str:
-    """Return the state of a match: the round, the dice, the bid, and the player on turn.
+    """Return the state of a match in sentences: the round, the dice, the bid, and whose turn it is.
 
-    :param when: the event that must come before the move, if any.
+    :param when: what must happen before the move, as the end of a sentence; empty if nothing must.
     """
     parts = [f"Round {state.round}.", dice_by_player(state.dice, seating)]
     if state.bid is not None:
@@ -52,7 +52,7 @@ def dice_by_player(dice: Sequence[int], seating: Seating) -> str:
 
 
 def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
-    """Return the sentence for an event of the game; ``state`` is the one after all events of the same input."""
+    """Return the sentence for an event of the game. ``state`` is the state after all events of the same input."""
     match event:
         case game.RoundStarted():
             special = f" {SPECIAL}" if event.palifico else ""
@@ -114,7 +114,7 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
             paid = []
             for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
                 received = f"paid {coins:,}" if coins else ""
-                # There are no wagers if the match ended before the stakes were opened.
+                # A match that ended before the stakes were opened has no wagers.
                 added = bonus(state.wagers[seat]) if state.wagers and seat in state.winners else 0
                 of_it = f"with a bonus of {added:,}" if added else ""
                 tickets = ticket_change(event.ticket_delta[seat])
@@ -142,12 +142,12 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
 
 
 def _cups(state: State) -> str:
-    """Return that the cups go up, as nobody is left to take a side, or to say that the call doesn't count."""
+    """Return a sentence that the cups go up, if nobody must take a side first and no shield voids the call."""
     return f" {CUPS}" if state.awaits is Expect.HANDS else ""
 
 
 def _sided_with(event: game.Sided, state: State, seating: Seating) -> str:
-    if state.challenge is None or state.bid is None:  # the match ended, or somebody left, with this very step
+    if state.challenge is None or state.bid is None:  # the match ended, or somebody left, in this step
         return "the caller" if event.side == "accuser" else "the bidder"
     return seating.who(state.challenge.seat if event.side == "accuser" else state.bid.seat)
 
@@ -173,7 +173,7 @@ def counted_cup(seat: int, shown: game.HandsShown, seating: Seating) -> str:
 
 
 def tally(shown: game.HandsShown) -> str:
-    """Return how many dice count, measured by the bid: ``six fives, one short.``"""
+    """Return the number of dice that count, compared with the bid: ``six fives, one short.``"""
     there = faces(shown.count, shown.face)
     if shown.unopened:
         return f"{there}, and {dice_count(shown.unopened)} unseen."
@@ -183,14 +183,14 @@ def tally(shown: game.HandsShown) -> str:
 
 
 def verdict_in_letters(event: game.Judged) -> str:
-    """Return the verdict as the table writes it large: ``A LIE``, ``TRUE``, ``EXACT`` or ``NOT EXACT``."""
+    """Return the verdict as the table shows it in large letters: ``A LIE``, ``TRUE``, ``EXACT`` or ``NOT EXACT``."""
     if event.call == "exact":
         return "EXACT" if event.call_right else "NOT EXACT"
     return "TRUE" if event.bid_true else "A LIE"
 
 
 def measured(event: game.Judged, shown: game.HandsShown) -> str:
-    """Return the count that stands behind a verdict: ``six fives, one short.``, ``six, not five.``"""
+    """Return the count behind a verdict: ``six fives, one short.``, ``six, not five.``"""
     if event.call != "exact" or shown.unopened:
         return tally(shown)
     return f"{faces(shown.count, shown.face)} on the nose." if event.call_right else f"{_not(shown)}."
@@ -201,16 +201,16 @@ def _not(shown: game.HandsShown) -> str:
 
 
 def caught(event: game.Judged, seating: Seating) -> str:
-    """Return what a verdict means for the two who stood against each other: ``You caught Dan.``"""
+    """Return the meaning of a verdict for the caller and the bidder: ``You caught Dan.``"""
     if event.call == "exact" or event.bid_true:
         return _who_was_right(event, seating)
     return f"{capital(seating.everyone(event.right))} caught {seating.who(event.bidder)}."
 
 
 def verdict(event: game.Judged, shown: game.HandsShown | None, seating: Seating) -> str:
-    """Return the verdict, and who was right: ``True: six sixes, two to spare. Cleo was right; you were wrong.``
+    """Return the verdict and who was right: ``True: six sixes, two to spare. Cleo was right; you were wrong.``
 
-    :param shown: the count; None if it was told before.
+    :param shown: the count; None if it has been reported before.
     """
     said = verdict_in_letters(event).capitalize()
     right = _who_was_right(event, seating)
@@ -220,7 +220,7 @@ def verdict(event: game.Judged, shown: game.HandsShown | None, seating: Seating)
 
 
 def _who_was_right(event: game.Judged, seating: Seating) -> str:
-    # A verdict on exact is no verdict on the bidder, who did not say that the bid is exactly true.
+    # A verdict on exact does not judge the bidder, who did not claim that the bid is exactly true.
     unjudged = event.bidder if event.call == "exact" else None
     sides = ((event.right, "right"), (event.wrong, "wrong"))
     judged = [(seats, side) for all_, side in sides if (seats := [s for s in all_ if s != unjudged])]
@@ -247,7 +247,7 @@ def _dice_changed(event: game.DieLost | game.DieGained, state: State, seating: S
 
 
 def player_out(event: game.PlayerOut, eviction: Eviction | None, seating: Seating) -> str:
-    """Return that a player is out, and why. Only the protocol, not the game, knows the reason for an eviction."""
+    """Return that a player is out, and why. The reason for an eviction is known to the protocol, not to the game."""
     is_out = f"{'are' if event.seat == seating.me else 'is'} out"
     match event.reason:
         case "conceded":
@@ -264,7 +264,7 @@ def player_out(event: game.PlayerOut, eviction: Eviction | None, seating: Seatin
 
 
 def _result(event: game.MatchOver, seating: Seating) -> str:
-    """Return the places: ``Ada wins. Then Cleo, Ben and Dan.``"""
+    """Return a sentence on the places: ``Ada wins. Then Cleo, Ben and Dan.``"""
     wins = "wins" if len(event.winners) == 1 and event.winners[0] != seating.me else "win"
     said = [f"{capital(seating.everyone(event.winners))} {wins}."]
     alone: list[int] = []
@@ -281,7 +281,7 @@ def _result(event: game.MatchOver, seating: Seating) -> str:
 
 
 ANSWERS: Final = listing([power.one for power in POWERS.values() if power.is_answer], "or")
-"""The dice that answer the top of the stack, such as ``a Blue``."""
+"""The dice that can answer the top of the stack, such as ``a Blue``."""
 _STOPPERS: Final = [power for power in POWERS.values() if power.is_answer]
 PHASES: Final = {
     "sunset": "Sunset: Redeemed dice can be played.",
@@ -295,9 +295,9 @@ WINDOWS: Final = {
     "bidding": "It is time to bid.",
     "sunrise": "It is sunrise.",
 }
-"""The parts of a turn, in their order."""
+"""The windows of a turn in order, each with a sentence."""
 DILEMMAS: Final = {"discard": "choosing a die to lose", "crown": "choosing a die to crown"}
-"""By phase: what the player on turn does, where it is not just to choose a move."""
+"""What the player whose turn it is does, in phases where it is not just choosing a move."""
 
 
 _GROUPS: Final = {"redeemed": "Redeemed", "cursed": "Cursed"}
@@ -315,14 +315,14 @@ def _purpose(event: game.PowerPlayed, seating: Seating) -> str:
 
 
 def played(die: Die, by: int, seating: Seating) -> str:
-    """Return a die that somebody plays: ``Ben's Dark``, or ``Dan's Dark, played by Ben,``."""
+    """Return a die with the player who plays it: ``Ben's Dark``, or ``Dan's Dark, played by Ben,``."""
     if die.seat == by:
         return f"{seating.whose(by)} {die.mote.capitalize()}"
     return f"{seating.die(die, by)}, played by {seating.who(by)},"
 
 
 def question_of_motes(view: View, seating: Seating) -> str:
-    """Return the question to the player on turn, about dice with powers or stakes; empty for a plain bid."""
+    """Return the question about powers or stakes to the player whose turn it is; empty if there is none."""
     state = view.state
     if is_stake(view):
         if not view.funds and not view.tickets:
@@ -348,12 +348,12 @@ def question_of_motes(view: View, seating: Seating) -> str:
 
 
 def playable(view: View) -> list[Die]:
-    """Return the dice of the graveyard that can be played now, in the order of the menu."""
+    """Return the dice in the graveyard that can be played now, in the order of the menu."""
     return list(dict.fromkeys(move.die for move in view.legal if isinstance(move, Power)))
 
 
 def play_first(view: View, seating: Seating) -> str:
-    """Return what can be played before a bid, inside a question: ``play Red first``; empty if nothing can be."""
+    """Return the dice that can be played before a bid, as part of a question: ``play Red first``; empty without any."""
     dice = playable(view)
     if not dice:
         return ""
@@ -367,28 +367,28 @@ def _one_of(dice: Sequence[Die], seating: Seating) -> str:
 
 
 def funds(view: View) -> str:
-    """Return what the player can stake, in words: ``1,000 coins and one run ticket``."""
+    """Return everything that the player can stake, in words: ``1,000 coins and one run ticket``."""
     return _coins(view.funds) + (f" and {_tickets(view.tickets)}" if view.tickets else "")
 
 
 def window(state: State) -> str:
-    """Return which of :data:`WINDOWS` is open; empty if none is."""
+    """Return which window in :data:`WINDOWS` is open; empty if none is."""
     if state.motes is None or state.motes.prize is None or state.phase in ("discard", "crown", "over"):
         return ""
-    if state.awaits is Expect.ROLLED:  # the phase is the one that may follow the roll
+    if state.awaits is Expect.ROLLED:  # the phase is a later one, which may follow the roll
         return ""
     return state.phase if state.phase in WINDOWS else "bidding"
 
 
 def window_and_prize(state: State) -> str:
-    """Return the window and the prize as sentences; empty without them."""
+    """Return the open window and the prize as sentences; empty without a prize."""
     prize = state.motes.prize if state.motes is not None else None
     now = WINDOWS.get(window(state), "")
     return f"{now} The prize is {prize.capitalize()}.".lstrip() if prize is not None else ""
 
 
 def graveyard(state: State, seating: Seating) -> str:
-    """Return the public state of dice with powers: cups, graveyard, stack, and the effects that last."""
+    """Return the public state of dice with powers in lines: cups, graveyard, stack, and lasting effects."""
     motes = state.motes
     if motes is None:
         return ""
@@ -420,7 +420,7 @@ def _dice(dice: Sequence[Die], holder: int, seating: Seating) -> str:
 
 
 def staked(stake: Stake) -> str:
-    """Return a stake of the reader behind *you*.
+    """Return the reader's stake as a phrase to follow *you*.
 
     >>> staked(Stake(1000)), staked(Stake(0, 1))
     ('stake 1,000 coins', 'stake no coins and one run ticket')
@@ -437,5 +437,5 @@ def _tickets(count: int) -> str:
 
 
 def ticket_change(count: int) -> str:
-    """Return a change in run tickets, in words; empty for none."""
+    """Return a change in run tickets in words; empty for zero."""
     return f"{count:+,d} {plural(count, 'run ticket')}" if count else ""

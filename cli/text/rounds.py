@@ -1,9 +1,9 @@
-"""The rounds of a match, folded from its events: each in a line, its recap, and its bids and calls in hindsight.
+"""The rounds of a match, folded from its events: a summary of each, a recap, and the odds of bids in hindsight.
 
-Only dice that were shown tell anything, so a round counts for the recap once its cups are open. The best bluff is the
-bid least likely by its bidder's own dice that was false and was raised. The worst call is the wrong call of a lie on
-the bid that was likeliest by the caller's own dice. The luckiest roll has the rarest number of one face; wild ones
-count, too.
+The recap only uses rounds whose cups were opened, because other dice are unknown. The best bluff is, among the bids
+that were false but raised, the least likely one given its bidder's own dice. The worst call is, among the wrong calls
+of liar, the one on the bid that was likeliest given the caller's own dice. The luckiest roll has the rarest number of
+one face, including wild ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Change = game.DieLost | game.DieGained | game.PlayerOut
 
 
 class Round(NamedTuple):
-    """One round, as far as it has come."""
+    """One round, as far as it has been played."""
 
     number: int
     bids: tuple[game.BidMade, ...] = ()
@@ -37,29 +37,29 @@ class Round(NamedTuple):
     shown: game.HandsShown | None = None
     """None until the cups are open."""
     verdict: game.Judged | None = None
-    """None as well if the call did not count."""
+    """Also None if the call did not count."""
     changes: tuple[Change, ...] = ()
-    """Of dice and players, in their order."""
+    """Changes to dice and players, in order."""
     shielded: tuple[int, ...] = ()
-    """Places among the bids of those that were called, but whose bidder had a shield."""
+    """Indices in :attr:`bids` of those that were called while their bidder had a shield."""
 
     @property
     def dice(self) -> int:
-        """Dice under all cups, also those that stayed down."""
+        """The number of dice under all cups, including those that stayed down."""
         assert self.shown is not None
         return sum(map(len, filter(None, self.shown.hands))) + self.shown.unopened
 
     def chance(self, seat: int, quantity: int, face: int, *, is_exact: bool = False) -> Fraction | None:
-        """Return how likely a bid was, or that it is exact, by one player's dice; None if their cup stayed down."""
+        """Return how likely a bid was to be true, or exact, given one player's dice; None if those were not shown."""
         if self.shown is None or (hand := self.shown.hands[seat]) is None:
             return None
         weigh_bid = exactly if is_exact else at_least
         return weigh_bid(quantity, face, hand, self.dice - len(hand), self.shown.counting)
 
     def line(self, seating: Seating, *, keeps_wrong: bool) -> str:
-        """Return a finished round: ``Round 3: Cleo called Ben's six fours, there were seven; Cleo lost a die.``
+        """Return a summary: ``Round 3: Cleo called Ben's six fours, there were seven; Cleo lost a die.``
 
-        :param keeps_wrong: by the rules it is the players who are right that put a die away.
+        :param keeps_wrong: whether the rules make players who are right put a die away.
         """
         told, call = [], self.call
         if call is not None:
@@ -74,7 +74,7 @@ class Round(NamedTuple):
 
 
 def fold(rounds: tuple[Round, ...], event: NodeEvent) -> tuple[Round, ...]:
-    """Return the rounds of a match after one more event of it."""
+    """Return the rounds of a match after one more event."""
     match event:
         case MatchStarted():
             return _under_way(event.state)
@@ -88,7 +88,7 @@ def fold(rounds: tuple[Round, ...], event: NodeEvent) -> tuple[Round, ...]:
 
 
 def _under_way(state: State) -> tuple[Round, ...]:
-    """Return the round that a state is in; nothing between two rounds."""
+    """Return the current round of a state; an empty tuple between two rounds."""
     if state.awaits not in (Expect.MOVE, Expect.HANDS):
         return ()
     bids = tuple(game.BidMade(each.seat, each.quantity, each.face) for each in state.bids)
@@ -145,20 +145,20 @@ def _changed(changes: Iterable[Change], seating: Seating, *, keeps_wrong: bool) 
 
 
 class RecapRow(NamedTuple):
-    """One row of a recap, as text that is safe to print."""
+    """One row of a recap. Its texts are safe to print."""
 
     title: str
     """Two words: ``Best bluff``."""
     seat: int
-    """The player whom it is about."""
+    """The seat of the player whom the row is about."""
     who: str
-    """Their name, or ``You``."""
+    """That player's name, or ``You``."""
     text: str
     """The rest of the sentence."""
 
 
 def recap(rounds: Iterable[Round], seating: Seating) -> tuple[RecapRow, ...]:
-    """Return the rows of a recap. A row without a candidate is left out; of equals the first is taken."""
+    """Return the rows of a recap. A row without a candidate is omitted; among equals, the first is chosen."""
     opened = [(each, each.shown) for each in rounds if each.shown is not None]
     found = (
         [row for each, shown in opened for row in find(each, shown, seating)] for find in (_bluffs, _calls, _rolls)
@@ -168,7 +168,7 @@ def recap(rounds: Iterable[Round], seating: Seating) -> tuple[RecapRow, ...]:
 
 def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[tuple[Fraction, RecapRow]]:
     hands = [*filter(None, shown.hands)]
-    for place, bid in enumerate(played.bids[:-1]):  # the last one was not raised
+    for place, bid in enumerate(played.bids[:-1]):  # the last bid was not raised
         chance = played.chance(bid.seat, bid.quantity, bid.face)
         if chance is None or shown.counting.bounds(hands, shown.unopened, bid.face)[1] >= bid.quantity:
             continue
@@ -194,7 +194,7 @@ def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
     for seat, hand in enumerate(shown.hands):
         if not hand:
             continue
-        # A hand of ones alone is a number of ones; else wild ones count with the others.
+        # A hand of ones only is a number of ones. In other hands wild ones count for another face.
         counting = NOTHING_WILD if set(hand) == {1} else shown.counting
         most, face = max((counting.count((hand,), face), face) for face in FACES)
         chance = roll_chance(most, len(hand), shown.counting)
@@ -209,7 +209,7 @@ def _row(title: str, seat: int, text: str, seating: Seating) -> RecapRow:
 
 @lru_cache(maxsize=256)
 def roll_chance(most: int, dice: int, counting: Counting) -> Fraction:
-    """Return the chance that a roll has at least ``most`` dice of some face, with wild ones added to each other face.
+    """Return the chance that a roll has at least ``most`` dice of some face. Wild ones count for all other faces, too.
 
     >>> roll_chance(5, 5, ONES_WILD), roll_chance(2, 2, NOTHING_WILD)
     (Fraction(13, 648), Fraction(1, 6))
@@ -223,7 +223,7 @@ def roll_chance(most: int, dice: int, counting: Counting) -> Fraction:
 
 
 def _share(most: int, dice: int, counting: Counting) -> Fraction:
-    """Return the same for any way to count, from all hands. More than ten dice would take long."""
+    """Return the same chance for any counting, by enumerating all hands, which is slow for more than ten dice."""
     hands = combinations_with_replacement(FACES, dice)
     likely = (hand for hand in hands if max(counting.count((hand,), face) for face in FACES) >= most)
     rolls = (factorial(dice) // prod(factorial(hand.count(face)) for face in FACES) for hand in likely)
@@ -231,7 +231,7 @@ def _share(most: int, dice: int, counting: Counting) -> Fraction:
 
 
 def _ways(dice: int, faces: int, most: int) -> int:
-    """Return in how many ways dice can show so many faces, none of them more than ``most`` times."""
+    """Return the number of ways in which dice can show some faces, each of them at most ``most`` times."""
     ways = [1] + [0] * dice
     for _ in range(faces):
         ways = [sum(comb(n, k) * ways[n - k] for k in range(min(n, most) + 1)) for n in range(dice + 1)]
@@ -240,20 +240,20 @@ def _ways(dice: int, faces: int, most: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A bid, or a call on one, in numbers."""
+    """The odds of a bid, or of a call on one."""
 
     is_call: bool
     face: int
     by: int | None
-    """The seat of the player whose dice were in view; None if no dice were."""
+    """The seat of the player whose dice were in view; None if there were none."""
     chance: Fraction
-    """The chance that the bid is true, or the call right, with only those dice in view."""
+    """The chance that the bid is true, or the call right, given only those dice."""
     count: int | None = None
-    """Dice that count for the bid, among the known dice; None if the reader must not know."""
+    """The number of known dice that count for the bid; None if the reader must not know it."""
     unknown: int | None = None
-    """Dice in cups that were never opened; None if the reader must not know."""
+    """The number of dice in cups that were never opened; None if the reader must not know it."""
     is_right: bool | None = None
-    """Whether the bid is true, or the call right; None if that cannot be known."""
+    """Whether the bid is true, or the call right; None if unknown."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that ``replay --json`` prints."""
@@ -268,10 +268,10 @@ class Weighed:
 
 
 def weigh(event: Event, state: State, hands: Mapping[int, Hand], eyes: int | None) -> Weighed | None:
-    """Return how likely a bid or a call was to be right; None for anything else.
+    """Return the odds of a bid or a call; None for any other event.
 
-    :param state: the one after it.
-    :param hands: dice that are known, by seat.
+    :param state: the state after the event.
+    :param hands: the known dice, by seat.
     :param eyes: the seat whose dice alone the reader sees; None if the reader sees all.
     """
     if not isinstance(event, game.BidMade | game.ChallengeCalled):
@@ -302,7 +302,7 @@ def weigh(event: Event, state: State, hands: Mapping[int, Hand], eyes: int | Non
 
 
 def _is_right(call: str | None, quantity: int, least: int, most: int) -> bool | None:
-    """Tell whether a bid is true, or a call on it right, when ``least`` to ``most`` dice count for it."""
+    """Return whether a bid is true, or a call on it right, if ``least`` to ``most`` dice count; None if undecided."""
     if call == "exact":
         return False if not least <= quantity <= most else True if least == most else None
     is_true = True if least >= quantity else False if most < quantity else None
@@ -310,7 +310,7 @@ def _is_right(call: str | None, quantity: int, least: int, most: int) -> bool | 
 
 
 def hindsight(weighed: Weighed, seating: Seating) -> str:
-    """Return the weighed bid or call in a sentence.
+    """Return a sentence on the odds of a bid or call.
 
     >>> from cli.text.seating import Seating
     >>> hindsight(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
@@ -336,7 +336,7 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
 
 
 def in_short(weighed: Weighed, seating: Seating) -> str:
-    """Return the weighed bid or call in a few words: first whether it is true, then how likely it was.
+    """Return the odds of a bid or call in a few words: first whether it is true or right, then how likely it was.
 
     >>> from cli.text.seating import Seating
     >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
@@ -350,7 +350,7 @@ def in_short(weighed: Weighed, seating: Seating) -> str:
 
 
 def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:
-    """Yield how likely a bid is for each player whose dice are known, and whether it is true."""
+    """Yield whether a bid is true, then how likely it is for each player whose dice are known."""
     there = state.counting.count(hands.values(), face)
     unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
     is_true = _is_right(None, quantity, *state.counting.bounds(hands.values(), unknown, face))

@@ -1,4 +1,4 @@
-"""The seats of a match: the names of their players in sentences, and which seat a typed word means."""
+"""The seats of a match: the names of their players in sentences, and the seat that a typed text means."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from protocol.wire.names import is_marked_as_bot, outline, which_are_alike
 
 
 def display_names(players: Sequence[PlayerInfo], among: Sequence[PlayerInfo] = ()) -> tuple[str, ...]:
-    """Return one name for each player, safe to print. Names that look alike get the start of the fingerprint.
+    """Return one name for each player, safe to print. Names that look alike get the beginning of the fingerprint.
 
-    So does the name *you*, which sentences use for the reader, and a name that seems to end with the start of a
-    fingerprint.
+    So do the name *you*, which sentences use for the reader, and a name that ends in ``]``, as if it already had one.
 
-    :param among: everybody at the table, if ``players`` are only some of them.
+    :param among: everybody at the table, if ``players`` is only a part of them.
 
     >>> from protocol.events import PlayerInfo
     >>> display_names([PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("ANN", "ZZ22-2M3A"), PlayerInfo("Ben", "AAAA-BBBB")])
@@ -36,12 +35,12 @@ def display_names(players: Sequence[PlayerInfo], among: Sequence[PlayerInfo] = (
 
 
 class Seating(NamedTuple):
-    """The players of a match by seat, seen by one of them or by nobody in particular."""
+    """The players of a match by seat, from the perspective of one of them or of a spectator."""
 
     names: tuple[str, ...] = ()
     """Safe to print."""
     me: int | None = None
-    """The seat of the reader, who is called *you*."""
+    """The seat of the reader, who is called *you*; None for a spectator."""
     players: tuple[PlayerInfo, ...] = ()
 
     @classmethod
@@ -50,7 +49,7 @@ class Seating(NamedTuple):
         return cls(display_names(players), me, tuple(players))
 
     def by_first_names(self) -> Seating:
-        """Return the same seating without the marks of bots, for a table whose plates have them.
+        """Return the same seating without the marks of bots, for a table whose plates show them.
 
         A bot keeps its mark if another player's name would look the same without it.
 
@@ -70,17 +69,17 @@ class Seating(NamedTuple):
         )
 
     def named(self, players: Sequence[PlayerInfo]) -> str:
-        """Return the names of some of the players as they stand inside a sentence."""
+        """Return the names of some players, to be used inside a sentence."""
         known = dict(zip((each.fingerprint for each in self.players), self.names, strict=False))
         shown = display_names(players, self.players)
         return listing([known.get(each.fingerprint, name) for each, name in zip(players, shown, strict=True)])
 
     def who(self, seat: int) -> str:
-        """Return the name as it stands inside a sentence: ``you`` or ``Ada``."""
+        """Return a player's name, to be used inside a sentence: ``you`` or ``Ada``."""
         return "you" if seat == self.me else self.names[seat]
 
     def whose(self, seat: int) -> str:
-        """Return the possessive inside a sentence: ``your`` or ``Ada's``."""
+        """Return a possessive, to be used inside a sentence: ``your`` or ``Ada's``."""
         return "your" if seat == self.me else f"{self.names[seat]}'s"
 
     def does(self, seat: int, verb: str, mine: str) -> str:
@@ -88,26 +87,26 @@ class Seating(NamedTuple):
         return f"You {mine}" if seat == self.me else f"{self.names[seat]} {verb}"
 
     def die(self, die: Die, holder: int) -> str:
-        """Return a die by the player it was dealt to, inside a sentence: ``Ben's Dark``, ``your Light``.
+        """Return a die by the player it was dealt to, to be used inside a sentence: ``Ben's Dark``, ``your Light``.
 
-        :param holder: the subject of the sentence; their own dice are just ``Dark``.
+        :param holder: the subject of the sentence, whose own dice are just ``Dark``.
         """
         mote = die.mote.capitalize()
         return mote if die.seat == holder else f"{self.whose(die.seat)} {mote}"
 
     def everyone(self, seats: Sequence[int]) -> str:
-        """Return several names inside a sentence: ``Ada, Ben and you``."""
+        """Return several names, to be used inside a sentence: ``Ada, Ben and you``."""
         return listing([self.who(seat) for seat in seats])
 
 
 class UnknownPlayerError(ValueError):
-    """A text names nobody, or more than one player. The message can be printed as it is."""
+    """A text matches no player, or more than one. The message can be printed as it is."""
 
 
 def find_seat(players: Sequence[PlayerInfo], wanted: str) -> int:
-    """Return the seat that a text means: a number, a fingerprint, a name, or the beginning of one name only.
+    """Return the seat that a text means: a seat number, a fingerprint, a name, or the beginning of only one name.
 
-    :raises UnknownPlayerError: if it means no seat, or more than one.
+    :raises UnknownPlayerError: if it matches no seat, or more than one.
 
     >>> from protocol.events import PlayerInfo
     >>> ann, anna = PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("Anna", "ZZ22-2M3A")

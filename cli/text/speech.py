@@ -1,8 +1,7 @@
-"""Understands the lines that people type at a table, and answers what is no move, or none that the rules allow.
+"""The interpretation of lines that people type at a table, and the answers to lines that are no legal moves.
 
-This is the front door only. Signatures, the referee and bots use the strict text of a move (:mod:`p2pdice.moves`).
-This module understands that text, too, with its aliases. If a line can mean more than one possible move, none of them
-is chosen: the player is asked.
+Signatures, the referee and bots use the strict text of a move instead (:mod:`p2pdice.moves`), which this module also
+accepts, with its aliases. If a line can mean several possible moves, none is chosen: the player is asked.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from p2pdice.state import State
 from p2pdice.views import View
 
 WIDTH: Final = 79
-"""Columns of a complaint: one line of the narrowest usual terminal."""
+"""Maximum columns of a complaint: one line on the narrowest usual terminal."""
 _QUOTED: Final = 16
-"""Columns of a typed line that an answer repeats."""
+"""Maximum columns of a typed line that an answer quotes."""
 _LONGEST: Final = 300
-"""The most characters of a line that can be a move; no move is as long."""
+"""Maximum characters of a line that is read as a move. No move is that long."""
 
 _TEENS: Final = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
@@ -42,28 +41,28 @@ NUMBER_WORDS: Final = (*_NUMBERS_SAID, *_TENFOLD)
 _LIAR: Final = frozenset({"liar", "lie", "a lie", "bs", "bullshit", "bluff", "dudo", "doubt", "doubt it", "challenge"})
 _EXACT: Final = frozenset({"exact", "exactly", "spot on", "spot-on", "spoton", "calza"})
 _CALL: Final = frozenset({"call", "call it"})
-"""Words that call the bid, and do not say whether it is a lie."""
+"""Words that call the bid without a choice between liar and exact."""
 _FILLERS: Final = frozenset({"i", "bid", "call", "say", "raise", "to", "there", "are", "is", "its", "at", "least"})
-"""Words that may stand before a move."""
+"""Words that may precede a move."""
 _HALF_A_BID: Final = re.compile(r"1[ ,:/-]+[1-6]")
 _VOCABULARY: Final = tuple(sorted({*NUMBER_WORDS, *FACE_NAMES, *_LIAR, *_EXACT, *_CALL, "accuser", "accused", "pass"}))
 _SAID_IN_MOVES: Final = frozenset({*_VOCABULARY, *VERBS, *MOTES, "stake"})
 
 
 class NotUnderstoodError(ValueError):
-    """A line has no meaning, or several. The text is the answer to the player."""
+    """A line has no meaning, or several. The message is the answer to the player."""
 
 
 def hear(
     line: str, view: View, names: Sequence[str], words: Collection[str], in_full: Collection[str] = ()
 ) -> Move | str:
-    """Return the meaning of a line of the player on turn: a move, legal or not, or one of ``words``.
+    """Return the meaning of a line on the player's turn: a move, legal or not, or one of ``words``.
 
-    :param names: by seat, for moves that concern a player.
-    :param words: can be typed besides moves; a beginning will do.
-    :param in_full: words that are only suggested, because they have to be typed in full.
+    :param names: by seat, for moves that name a player.
+    :param words: words that can be typed besides moves; a beginning is enough.
+    :param in_full: words that are only suggested, because they must be typed in full.
 
-    :raises NotUnderstoodError: if it means nothing, or more than one thing.
+    :raises NotUnderstoodError: if the line means nothing, or more than one thing.
     """
     bare = _plain(line)
     if _HALF_A_BID.fullmatch(bare) and not is_stake(view):
@@ -87,7 +86,7 @@ def hear(
 
 
 def hear_word(line: str, words: Collection[str]) -> str:
-    """Return the only one of ``words`` that begins like a line, or nothing."""
+    """Return the only one of ``words`` that begins with a line; empty if there is none, or more than one."""
     meant = _begin(_plain(line), words)
     return meant[0] if len(meant) == 1 else ""
 
@@ -99,20 +98,20 @@ def hear_bid(line: str) -> Bid | None:
 
 
 def is_like_a_move(line: str) -> bool:
-    """Tell whether a line reads like a move, under any rules and on anybody's turn."""
+    """Return whether a line looks like a move, under any rules and no matter whose turn it is."""
     bare = _plain(line)
     is_said = any(char.isdigit() or char == "@" for char in bare) or not _SAID_IN_MOVES.isdisjoint(bare.split())
     return is_said or any(_calls(bare))
 
 
 def nearest_word(line: str, words: Collection[str]) -> str:
-    """Return the one of ``words`` that was probably meant, or nothing."""
+    """Return the most likely meaning of a line among ``words``; empty if none is close."""
     bare = _plain(line)
     return next(iter(_begin(bare, words) or get_close_matches(bare, words, 1, 0.7)), "")
 
 
 def is_possible(move: Move, view: View) -> bool:
-    """Tell whether the player on turn may make this move."""
+    """Return whether the player may make this move on their turn."""
     if is_stake(view):
         return isinstance(move, Stake) and move.bet <= view.funds and move.tickets <= view.tickets
     try:
@@ -123,9 +122,9 @@ def is_possible(move: Move, view: View) -> bool:
 
 
 def doubt(move: Move, view: View) -> str:
-    """Return the answer to a move that is played only if it is typed, or entered, twice; empty for all others.
+    """Return a warning about a move that is played only after a second Enter; empty for all other moves.
 
-    That is a bid on more dice than there are, although the player could do with less, and a stake of all coins.
+    Such a move is a bid on more dice than there are, if lower bids are legal, or a stake of all coins.
     """
     if isinstance(move, Stake) and move.bet == view.funds > 0 and is_possible(move, view):
         return f"Those are all your coins: {view.funds:,}. Press Enter again to stake them."
@@ -136,7 +135,7 @@ def doubt(move: Move, view: View) -> str:
 
 
 def _plain(line: str) -> str:
-    """Return a line without what may stand beside a move: words in brackets, and an exclamation mark."""
+    """Return a line without a remark in brackets, exclamation marks and full stops; empty if too long for a move."""
     bare = re.sub(r" ?\(.*\)$", "", plain(line)).rstrip("!. ")
     return bare if len(bare) <= _LONGEST else ""
 
@@ -146,9 +145,9 @@ def _begin(bare: str, words: Collection[str]) -> list[str]:
 
 
 def _moves(bare: str, view: View, names: Sequence[str], whole: str = "") -> Iterator[Move]:
-    """Yield the moves that a line of the player on turn can mean.
+    """Yield the moves that a line can mean on the player's turn.
 
-    :param whole: the line with all its signs, as the name of a player may need them.
+    :param whole: the line with all its characters, which the name of a player may need.
     """
     if is_stake(view):
         yield from _stakes(bare, view)
@@ -158,7 +157,7 @@ def _moves(bare: str, view: View, names: Sequence[str], whole: str = "") -> Iter
 
 
 def _calls(bare: str) -> Iterator[Move]:
-    """Yield the call that a line begins. It is illegal here: the engine says why, as to the whole word."""
+    """Yield the calls that begin with this line. They are illegal here, which the engine will explain."""
     yield from (call for call in (LIAR, EXACT) if bare and str(call).startswith(bare))
 
 
@@ -178,7 +177,7 @@ def _stakes(bare: str, view: View) -> Iterator[Stake]:
 
 
 def _said(bare: str, view: View) -> Iterator[Move]:
-    """Yield the moves that a line says in full, perhaps behind words that only introduce them."""
+    """Yield the moves that a line spells in full, possibly after introductory words."""
     while bare:
         try:
             yield parse_move(bare)
@@ -203,7 +202,7 @@ def _said(bare: str, view: View) -> Iterator[Move]:
 
 
 def _nearest(bare: str, view: View, names: Sequence[str], words: Collection[str]) -> str:
-    """Return the move or word that was probably meant and can be typed now, or nothing."""
+    """Return the most likely move or word that can be typed now; empty if none is close."""
     for respelled in _respelled(bare, is_stake(view)):
         meant = list(dict.fromkeys(_moves(respelled, view, names)))
         if len(meant) == 1 and is_possible(meant[0], view):
@@ -213,7 +212,7 @@ def _nearest(bare: str, view: View, names: Sequence[str], words: Collection[str]
 
 
 def _is_half(bare: str, bid: Bid) -> bool:
-    """Tell whether a line names the quantity of a bid, or its face in words, and nothing else."""
+    """Return whether a line is only the quantity of a bid, or only its face in words."""
     return bare == str(bid.quantity) if bare.isdecimal() else len(bare) > 1 and named_faces(bare) == [bid.face]
 
 
@@ -230,7 +229,7 @@ def _respelled(bare: str, is_stake: bool) -> Iterator[str]:
 
 
 def _examples(view: View, names: Sequence[str]) -> list[str]:
-    """Return some of the legal moves: the lowest bids, and all that are no bids."""
+    """Return some legal moves: the lowest bids, then all other moves or, if there are none, the highest bid."""
     if is_stake(view):
         return list(dict.fromkeys(("stake 0", str(example_stake(view)), f"stake {view.funds}")))
     bids = [str(move) for move in view.legal if isinstance(move, Bid)]
@@ -239,9 +238,9 @@ def _examples(view: View, names: Sequence[str]) -> list[str]:
 
 
 def _fitted(before: str, moves: Sequence[str], after: str) -> str:
-    """Return as many moves as fit into one line between two texts: the first ones, and the last, often to pass.
+    """Return as many moves as fit into one line between two texts: the first moves, and the last, often to pass.
 
-    If there is no room for two, return nothing.
+    If not even two fit, return an empty text.
     """
     shown = list(moves)
     while columns(text := f"{before}{_alternatives(shown)}{after}") > WIDTH:
@@ -256,12 +255,12 @@ def _fitted(before: str, moves: Sequence[str], after: str) -> str:
 
 
 def _alternatives(moves: Sequence[str]) -> str:
-    """Return moves in a row, with … where some were left out: ``3x4, 3x5 … or liar``."""
+    """Return a list of moves, with … for omitted ones: ``3x4, 3x5 … or liar``."""
     return listing(moves, "or").replace(", …", " …").replace("…, ", "… ")
 
 
 def quoted(line: str) -> str:
-    """Return the beginning of a typed line as an answer repeats it."""
+    """Return the beginning of a typed line in quotes, for use in an answer."""
     shown = escape(line.strip()[: _QUOTED + 1])
     if columns(shown) > _QUOTED:
         while columns(shown) >= _QUOTED:
@@ -274,16 +273,16 @@ def quoted(line: str) -> str:
 
 
 def spelled_bids(plain: str) -> Iterator[Bid]:
-    """Yield the bids that a line can spell: three fives, 3 5s, 3 f."""
+    """Yield the bids that a line can spell: ``three fives``, ``3 5s``, ``3 f``."""
     if not _BIDDING.fullmatch(plain):
         return
     tokens = _TOKENS.findall(plain)
     if len(tokens) > 2 and tokens[-1] == "s" and tokens[-2].isdigit():
-        del tokens[-1]  # of 5s
+        del tokens[-1]  # the plural in 5s
     first, *between, last = tokens if len(tokens) > 1 else ("", "")
     number = [first, *(token for token in between if token not in ("x", "of", "times"))]
     if len(number) > 1 and first == "1" and plain.startswith(f"1 {number[1]}") and number[1][0] != "0":
-        del number[0]  # it announces a bid, as in the strict text; in 1,005 or 1 005 it is a part of the number
+        del number[0]  # it announces a bid, as in the strict text; in 1,005 or 1 005 it belongs to the number
     quantity = _quantity(number)
     if 1 <= quantity <= MAX_QUANTITY:
         yield from (Bid(quantity, face) for face in named_faces(last))
@@ -301,7 +300,7 @@ def _quantity(tokens: Sequence[str]) -> int:
 
 
 def named_faces(token: str) -> list[int]:
-    """Return the faces that a digit, a word or its beginning can be."""
+    """Return the faces that a digit, a word or the beginning of a word can mean."""
     if token.isdigit():
         return [int(token)] if token in ("1", "2", "3", "4", "5", "6") else []
     return sorted({face for face, name in _FACES_SAID if name.startswith(token)})
@@ -321,7 +320,7 @@ _RAISES: Final = {
 
 
 def refusal(move: Move, view: View, names: Sequence[str], error: RulesError) -> str:
-    """Return the answer to a move of the player on turn that the engine has refused.
+    """Return the answer to a move that the engine has refused.
 
     :param names: by seat.
     :param error: the engine's own reason.
@@ -337,7 +336,7 @@ def refusal(move: Move, view: View, names: Sequence[str], error: RulesError) -> 
 
 
 def is_no_raise(move: Bid, state: State) -> bool:
-    """Tell whether a bid is refused because it is not above the standing one."""
+    """Return whether a bid is refused because it is not above the standing one."""
     if state.bid is None or move.face not in faces(state):
         return False
     allowed = raises(order(state), state.bid.quantity, state.bid.face)
@@ -345,7 +344,7 @@ def is_no_raise(move: Bid, state: State) -> bool:
 
 
 def rule_of_raises(state: State) -> str:
-    """Return the rule that a refused raise has broken, with an example."""
+    """Return the current rule for raises, with an example."""
     return RAISES[order(state)]
 
 

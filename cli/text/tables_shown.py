@@ -1,4 +1,4 @@
-"""The list of tables and matches: each of them once, however many nodes advertise it."""
+"""The list of tables and matches. Each of them is listed once, however many nodes advertise it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from protocol.wire.names import ruleset_label
 
 
 class ListedTable(NamedTuple):
-    """An open table, or a running match with all records that agree on it."""
+    """An open table, or a running match with all sightings that agree on it."""
 
     advertisement: Advertisement
-    """Without the number of a short code, which only its host tells."""
+    """Without the number of a short code, which only the host reveals."""
     sightings: tuple[Sighting, ...]
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """The addresses to dial: first one of each node, then the others of each."""
+        """The addresses to dial: the first one of each node, then the second of each, and so on."""
         rows = [each.addresses for each in self.sightings]
         longest = max(map(len, rows))
         return tuple(dict.fromkeys(row[place] for place in range(longest) for row in rows if place < len(row)))
 
 
 def listed(found: Iterable[Sighting]) -> tuple[ListedTable, ...]:
-    """Return the tables and matches that were found, a running match once.
+    """Return the tables and matches that were found, with a running match listed once.
 
-    All its players advertise it. A record that differs stands apart, so that nobody can hide a match behind a false
-    record. An open table has one host: if there are two records of it, both are shown.
+    All players of a match advertise it. An advertisement that differs is listed separately, so that nobody can hide a
+    match behind a false one. An open table has only one host, so two sightings of it are listed separately, too.
     """
 
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
@@ -46,7 +46,7 @@ def listed(found: Iterable[Sighting]) -> tuple[ListedTable, ...]:
 
 
 def changes(before: Sequence[ListedTable], now: Sequence[ListedTable]) -> list[tuple[str, ListedTable]]:
-    """Return the changes of tables: ``closed``, ``changed`` or ``open``. Another node with the same record is none."""
+    """Return which tables ``closed``, ``changed`` or became ``open``. Another node with the same record is no change."""
     gone = list(before)
     new = []
     for row in now:
@@ -69,7 +69,7 @@ def _have_a_node_in_common(one: ListedTable, other: ListedTable) -> bool:
 
 
 def describe(row: ListedTable) -> str:
-    """Return a table in one line."""
+    """Return a description of a table in one line."""
 
     table = row.advertisement
     version = "" if table.version == PROTOCOL_VERSION else f"version {table.version} of the protocol, "
@@ -81,20 +81,20 @@ def describe(row: ListedTable) -> str:
 
 
 def rules_shown(label: str) -> str:
-    """Return what to call rules by the label that tables are advertised with: ``classic with stakes``."""
+    """Return the name of rules, given the label in a table's advertisement: ``classic with stakes``."""
     return _with_stakes().get(label, label)
 
 
 @cache
 def _with_stakes() -> dict[str, str]:
-    """Return what to call the preset rules with stakes, by their labels, which only say that they are house rules."""
+    """Return names for the presets with stakes, by their labels, which only say that they are house rules."""
 
     added = {name: each.with_options({"stakes": "yes"}) for name, each in PRESETS.items() if not each.stakes}
     return {ruleset_label(ruleset): f"{name} with stakes" for name, ruleset in added.items()}
 
 
 def data(row: ListedTable) -> dict[str, Any]:
-    """Return a table as JSON-able data."""
+    """Return a table as data for JSON."""
 
     table = row.advertisement
     return {
