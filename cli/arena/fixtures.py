@@ -43,7 +43,7 @@ class Fixture(NamedTuple):
     deal: int
     """From 0. Games of one table and one deal have the same dice."""
     rotation: int
-    """The number of seats by which the entrants have moved on."""
+    """The number of seats by which the entrants are shifted."""
 
 
 def round_robin(entrants: int, rules: Sequence[str], sizes: Sequence[int]) -> tuple[ArenaTable, ...]:
@@ -137,7 +137,7 @@ class Entrant(NamedTuple):
 
 
 class _ClassBot(PlayerBot):
-    """A player of a foreign class. Its moves are spelled and parsed again, so nothing but a move reaches the engine."""
+    """A player of a user's class. Its moves are spelled and parsed again, so nothing but a move reaches the engine."""
 
     async def choose(self, view: View) -> Move:
         move: object = await super().choose(view)

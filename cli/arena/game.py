@@ -105,7 +105,7 @@ class TimedBot:
         self._faults: Counter[str] = Counter()
         """Faults that this seat has found."""
         self._counted: Counter[str] = Counter(_counted(bot))
-        """The number of faults of a program before this game."""
+        """The fault counts of a program before this game, by kind."""
 
     # Each method has a try of its own: a common context manager took a third of the time of a game.
 
@@ -180,7 +180,7 @@ async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], d
 
 
 GIVEN_UP: Final = 3
-"""Failures for good in a row, one in each game, after which a program is not started again."""
+"""Number of games in a row in which a program fails for good before it is no longer started."""
 
 
 class Plan(NamedTuple):

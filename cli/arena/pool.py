@@ -45,7 +45,7 @@ BATCH_SECONDS: Final = 0.5
 """Target duration of a batch. Submitting it takes far less, and progress is still reported often enough."""
 _LARGEST_BATCH: Final = 512
 _DEATHS: Final = 5
-"""Deaths in a row, for each worker and without a finished game between them, after which to give up."""
+"""Deaths for each worker, in a row and without a game between them, after which the arena gives up."""
 _AHEAD: Final = 2
 """Submitted batches for each worker, waiting or running."""
 
@@ -231,7 +231,7 @@ def cluster(address: str) -> Iterator[tuple[Executors, int]]:
     Yield a function that returns its executor, and the number of batches that it plays at a time. Dask itself repeats
     the games of a lost worker.
 
-    :raises Failure: if ``dask.distributed`` is not installed, no scheduler or worker answers, or one is lost.
+    :raises Failure: if ``dask.distributed`` is not installed, no scheduler answers, it has no workers, or it is lost.
     """
     try:
         from distributed import Client, LocalCluster

@@ -1,4 +1,4 @@
-"""The standings of an arena: how far entrants win more than a fair share, and with which confidence; and their output.
+"""The standings of an arena: by how much entrants win more than a fair share, how certain that is, and the output.
 
 A victory is worth one point, which players who win together share. The games of a deal have the same dice, so they are
 not independent: together they give one score, from 0 to 1. All confidence intervals here are for the mean of scores.
@@ -57,7 +57,7 @@ class EntrantResult(NamedTuple):
     games: int
     """Seats taken: a game counts twice for an entrant with two seats."""
     won: float
-    """Victories, counting only a part of a shared one."""
+    """Victories; a shared one counts in part."""
     fair: float
     """Expected victories if all were alike."""
     rating: float
@@ -118,7 +118,7 @@ def _fair(seats: Sequence[int], entrant: int) -> float:
 
 
 class Decision:
-    """Determines for every entrant at every table whether it wins more or less than its fair share.
+    """Determines when it is known, for every entrant at every table, whether it wins more or less than its fair share.
 
     :param error: maximum probability that any of these answers is wrong, no matter when the games are stopped.
     """
@@ -154,7 +154,7 @@ class Decision:
         return not self._undecided
 
     def bounds(self, table: int, entrant: int) -> Interval:
-        """Return the bounds of an entrant's share. All bounds together hold with a probability of 1 - ``error``."""
+        """Return the bounds of an entrant's share. All together hold with a probability of at least 1 - ``error``."""
         if sequence := self._sequences.get((table, entrant)):
             return sequence.interval
         low, high = self._sequences[table, self._tables[table].seats[0]].interval

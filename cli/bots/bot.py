@@ -93,8 +93,8 @@ class PlayerBot:
 def default_move(view: View) -> Move:
     """Return the move that is played for a bot without a valid answer. It never prolongs a match.
 
-    It is a call of liar if possible, otherwise the lowest raise; to pass; to side with the bidder; to lose the last
-    listed die, or crown the first one; to stake nothing.
+    In the bidding it is a call of liar if possible, otherwise the lowest bid. Elsewhere it is to pass, side with the
+    bidder, lose the last listed die, crown the first one, or stake nothing.
     """
     if is_stake(view):
         return Stake(0)

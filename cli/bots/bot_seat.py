@@ -222,7 +222,7 @@ async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
 def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
     """Return the failure to report when a program cannot be started, or sends no valid hello.
 
-    :param command: the command to check alone, as a suggestion; empty if this was such a check.
+    :param command: the program's command, for a hint to check it alone; empty if this was such a check.
     """
     hint = "" if error.has_run else "Name the program, or its interpreter and the file, as you would in a shell."
     choices = [(command_line("bot", "check", "--", *command), "Try it alone")] if command else []

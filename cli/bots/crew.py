@@ -41,7 +41,7 @@ from protocol.storage.store import StoredMatch
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 
 KILL_AFTER: Final = 3.0
-"""Seconds that a child gets to leave in order before it is killed. A finished node lingers for two."""
+"""Seconds that a child gets to leave the table properly before it is killed. A finished node lingers for two."""
 _EXITS: Final[dict[int, str]] = {
     ExitCode.UNREACHABLE: "could not reach the table",
     ExitCode.FULL: "found no free seat",
@@ -75,12 +75,12 @@ class Order(NamedTuple):
 
     @classmethod
     def to_join(cls, table: str, party: Party) -> Order:
-        """Return the order to sit down at a table of the party's person."""
+        """Return the order to sit down at the table of the person who seats the party."""
         return cls(table, "", party.person.hex(), tuple(sorted(each.hex() for each in party.programs)))
 
     @classmethod
     def to_resume(cls, match: str, party: Party) -> Order:
-        """Return the order to return to a match with the party's person."""
+        """Return the order to go back to a match with the person who seats the party."""
         return cls.to_join("", party)._replace(match=match)
 
     @classmethod
@@ -104,7 +104,7 @@ class Order(NamedTuple):
 async def start_house_bot(
     order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool = False
 ) -> Process:
-    """Start ``p2pdice house-bot`` with these arguments. It ends when its standard input does, so also if we are killed.
+    """Start ``p2pdice house-bot`` with arguments. It ends with its standard input, even if this process is killed.
 
     :param log: the file to which its standard error is appended.
     :param folder: its working directory; None for the current one.
@@ -365,7 +365,7 @@ class Contestant:
     home: Path
     level: Level
     transcript: Path | None = None
-    """The file that the bot has written; None until it has seen the match end."""
+    """The path of its transcript; None until it has seen the match end."""
     found_by_itself: bool = True
     """Whether multicast led it to the table; otherwise it was given the address."""
 

@@ -74,7 +74,7 @@ class League:
         self._is_due = False
         """Whether that wait is over, so that a match begins as soon as there are enough players."""
         self._forgetting: asyncio.TimerHandle | None = None
-        """The timer until which a player who has left can return without a new wait."""
+        """The timer for a player who has left: if they return before it ends, the wait does not start again."""
         self._is_last = False
 
     async def run(self, home: Path, port: int, interface: str | None, pledge: str) -> Ending:
@@ -175,7 +175,7 @@ class League:
         self._is_due = False
 
     def _end_soon(self) -> bool:
-        """Make this match the last one; return whether to leave at once, without a match or on a second request."""
+        """Make this match the last one; return whether to leave at once: if none is running, or on a second request."""
         match = self._node.match
         if self._is_last or match is None or not match.is_formed or match.is_ended:
             return True

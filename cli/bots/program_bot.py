@@ -224,7 +224,7 @@ class ProgramBot:
         await self._begin()
 
     async def _replace(self, program: Program) -> None:
-        """End a run of the program and, if it may be started again, do so."""
+        """End a run of the program, and start another one if it may have one."""
         self._program = None
         self._late = 0
         self._runs.remove(program)
@@ -334,7 +334,7 @@ def fault_summary(name: str, bot: ProgramBot) -> str:
 
 
 TABLE_SIZES: Final = (2, 4)
-"""Players in the trials of each ruleset: the smallest table, and one where the others play on without a loser."""
+"""Players in the trials of each ruleset: the smallest table, and one where play goes on after a player is out."""
 ENOUGH: Final = 20
 """Faults after which the check ends, because more would show nothing new."""
 _UNKNOWN: Final = {"unknown-key": {"meaning": "none"}}

@@ -256,7 +256,7 @@ class Track(NamedTuple):
 
     name: str
     number: int
-    """Which of the ten line styles, which combine colours and dashes, it has."""
+    """The index of its line style, a combination of colour and dashes, among ten."""
     points: str
     label_at: tuple[float, float]
 

@@ -158,7 +158,7 @@ def _stakes(board: Board, state: State) -> str:
 
 
 def conceding(board: Board) -> str:
-    """Return a sentence on the consequences of conceding and, if it takes effect only after a move, on that."""
+    """Return a sentence on the consequences of conceding, and on the move that must come first, if any."""
     state = board.state
     others = [] if state is None else [seat for seat in state.live if seat != board.me]
     means = "you lose this match" if len(others) == 1 else "you are out for good; the others play on"

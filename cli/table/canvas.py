@@ -203,7 +203,7 @@ class Canvas:
         return x - 1
 
     def number_width(self, value: int, size: Size = "L") -> int:
-        """Return the columns that a number takes."""
+        """Return the width of a number in columns."""
         return len(str(value)) * (4 if self.theme.is_ascii else 11 if size == "XL" else 6) - 1
 
     def letters(self, x: int, y: int, text: str, role: str = "text", on: str | None = None) -> int:
@@ -224,7 +224,7 @@ class Canvas:
         return x - 1
 
     def letters_width(self, text: str) -> int:
-        """Return the columns that letters take."""
+        """Return the width of letters in columns."""
         drawn = sum(len(_letter(letter)[0]) + 1 for letter in text.upper()) - 1
         return max(drawn, len(_spelled(text))) if self.theme.is_ascii else drawn
 

@@ -32,7 +32,7 @@ _REST: Final = 2.0
 _STILL_COUNTS: Final = "News can break into a line that you type. The line still counts" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
-"""Printed once, after the first break. Only the terminal, which edits the line, knows whether anything was typed."""
+"""Printed once, after the first interruption. Only the terminal, which edits lines, knows whether one was begun."""
 
 
 class InterruptedByUserError(Exception):

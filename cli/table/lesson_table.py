@@ -29,7 +29,7 @@ class LessonTable(Table):
 
     :param name: the learner's nickname.
     :param face: the face of the lobby, if the lesson interrupts one.
-    :param lobby: the table that waits behind the lesson. Its questions appear on the screen.
+    :param lobby: the table that goes on behind the lesson. Its dialogs appear on the screen.
     """
 
     kind = "l"

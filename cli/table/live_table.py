@@ -82,7 +82,7 @@ class LiveTable(Table):
         self._began: float | None = None
         """The start of the match on the monotonic clock; None if it was resumed."""
         self._since: dict[str, float] = {}
-        """When each missing player was lost, or began to hold up the match, by fingerprint and the monotonic clock."""
+        """When each missing player was lost or began to hold up the match: monotonic times, by fingerprint."""
         self._wish: str | None = None
         """The text typed after *again* while the end of the match was not shown yet; None without *again*."""
 

@@ -42,7 +42,7 @@ _PODIUM: Final = 4
 """Players on the podium."""
 _Line = tuple[str, int | None, str, str]
 _LEFT: Final = {"conceded": "conceded", "evicted": "ran out of time"}
-"""Descriptions of early exits, by reason. Exits without dice left need none."""
+"""Descriptions of exits, by reason; other exits need none, because the dice show them."""
 _TIMES: Final = {1: "once", 2: "twice"}
 
 

@@ -182,7 +182,7 @@ def band(
     """Return the band, which shows what has to be done and by whom.
 
     :param typed: the bid in the line, or else the text that keys have put there.
-    :param is_late: the reader's time is up, and enough others remain to go on without them.
+    :param is_late: whether the reader's time is up, and enough others remain to go on without them.
     """
     seating, state = board.seating, board.state
     if board.over is not None:

@@ -49,7 +49,7 @@ _VERDICT: Final = 2600
 _ASKED: Final = 1800
 """Milliseconds after a showdown if a question to the reader is already waiting."""
 _BETWEEN: Final = 450
-"""Maximum milliseconds between two cups. Many players share :data:`_ALL_CUPS` instead. Animations add to both."""
+"""Maximum milliseconds between two cups. Many players share :data:`_ALL_CUPS` instead. Animations come on top."""
 _ALL_CUPS: Final = 2400
 _LAST_CUP: Final = 900
 _OWN: Final = (game.BidMade, game.ChallengeCalled, game.Sided, game.PowerPlayed, game.Passed, game.DieLost)

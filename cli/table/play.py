@@ -190,7 +190,7 @@ async def sit(
 
         async def go_again(wish: str) -> None:
             back = await again(node, wish)
-            await at_table.aclose()  # the bots of the last match leave only now, so they stay if there is no way back
+            await at_table.aclose()  # the old bots leave only now: they stay if there is no way back
             table.bots = (await at_table.enter_async_context(back(node))).fingerprints
 
         crew = await at_table.enter_async_context(company(node))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from protocol.match.replay import Replay
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
-"""Names of keys that are not just capitalized."""
+"""Names of keys that are not just their capitalized identifiers."""
 EVERYBODY: Final = "all"
 """Typed for a view of all dice."""
 NOBODY: Final = "spectator"
@@ -41,7 +41,7 @@ NOBODY: Final = "spectator"
 _UNHURRIED: Final = 2
 """Rounds at a person's pace. The others share the remaining time."""
 _LONGEST: Final = 105.0
-"""Maximum seconds that the demo plays if nobody stops it. The match itself takes less than the rest of two minutes."""
+"""Maximum seconds of a demo that nobody stops. To play and judge its match takes less than 15 seconds before."""
 _FASTEST: Final = 0.02
 """Minimum pace, at which each round can still be seen even if there are very many."""
 
@@ -125,7 +125,7 @@ class Tape:
     def forward(self) -> tuple[NodeEvent, ...]:
         """Advance by one scene, and return its events, which the caller must put on :attr:`board`.
 
-        :returns: nothing at the end.
+        :returns: an empty tuple at the end.
         """
         scene = self._next
         if scene is None:
@@ -260,7 +260,7 @@ class ReplayTable(Table):
         return texts
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        return ()  # the band shows them, and a reader who goes back would read them twice
+        return ()  # the band shows the sentences; after going back, the talk would repeat them
 
     def prompt(self) -> str:
         if self._is_playing.is_set():
@@ -429,7 +429,7 @@ class ReplayTable(Table):
 
 
 class DemoTable(ReplayTable):
-    """A replay without dice in sight that plays until a key stops it. Parameters are those of a replay."""
+    """A replay in a spectator's view that plays until a key stops it. Parameters are those of :class:`ReplayTable`."""
 
     title = "Demo"
 

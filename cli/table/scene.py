@@ -91,10 +91,10 @@ REPLY_ROWS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One chat message, or one event beside the game."""
+    """One chat message, or one event outside the game."""
 
     seat: int | None
-    """The speaker's seat, or place at the table in the lobby; None for an event, drawn quietly after a ·."""
+    """The speaker's seat, or place at the table in the lobby; None for an event, drawn ``quiet`` after a ·."""
     name: str
     """Safe to print; empty for an event."""
     text: str
@@ -220,7 +220,7 @@ class Scene:
     watchers: Sequence[str] = ()
     """Names of spectators, safe to print."""
     picked: int | None = None
-    """The place of the player in the lobby, or of the move in :attr:`moves`, that the arrow keys have reached."""
+    """The index of the player in the lobby, or of the move in :attr:`moves`, selected with the arrow keys."""
     moves: Sequence[str] = ()
     """The legal moves as they are typed, if no bid is among them: a list to pick from."""
     score: str = ""

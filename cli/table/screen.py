@@ -129,7 +129,7 @@ class Screen:
         """The reader's choice; None for the table's default."""
         self._page: TextPage | None = None
         self._picked = 0
-        """The place of the dialog's choice that the arrow keys have selected."""
+        """The index of the dialog's choice selected with the arrow keys."""
         self._person: PlayerInfo | None = None
         """The player picked in the lobby with the arrow keys. They may have left since."""
         self._dialog: Dialog | None = None

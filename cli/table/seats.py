@@ -258,7 +258,7 @@ def _seen(board: Board, seat: int) -> Cup:
 
 
 def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str, bool]:
-    """Return the note below a cup of a width, its role, and whether it is bold."""
+    """Return the note below a cup in the longest form that fits, its role, and whether it is bold."""
 
     def fit(*forms: str) -> str:
         return next((form for form in forms if width(form) <= columns), forms[-1])

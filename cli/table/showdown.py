@@ -70,7 +70,7 @@ def is_siding(board: Board) -> bool:
 
 
 def cups(board: Board, motion: Motion) -> dict[int, Cup]:
-    """Return the cups that are up or have stayed down, by seat; in the siding phase, closed cups with the sides."""
+    """Return the cups that are up or have stayed down, by seat; in the siding phase, the closed cups and sides."""
     shown = board.showdown
     if shown is None:
         return _sides(board) if is_siding(board) else {}

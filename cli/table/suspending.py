@@ -111,8 +111,7 @@ def hiding_cursor(stream: TextIO) -> Iterator[None]:
 
 @contextmanager
 def leaving(stream: TextIO, leave: str, enter: str) -> Iterator[None]:
-    """Restore the terminal while a program that has changed it by a few codes is stopped. The program must read no
-    keys.
+    """Restore the terminal, changed by a few codes, while its program is stopped. The program must not read keys.
 
     :param stream: the terminal.
     :param leave: written before the program stops.

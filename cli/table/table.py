@@ -195,7 +195,7 @@ class Table(ABC):
         self.pace = Pace(showing.pace, showing.motion)
         """Delays events so that a person can follow."""
         self.minutes = 0
-        """Duration of the last match; 0 if unknown, because it was resumed here."""
+        """Duration of the last match in minutes; 0 before its end, or if this program did not see its beginning."""
         self.wins: dict[str, int] = {}
         """The number of matches won this evening, by fingerprint."""
         self.last_words: list[str] = []

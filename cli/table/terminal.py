@@ -80,7 +80,7 @@ def ground_told() -> Ground:
 def ask_ground(screen: TextIO) -> tuple[Ground, str]:
     """Ask the terminal for its background, and return the answer and the keys pressed meanwhile.
 
-    Terminals that do not support the question ignore it. Without an answer, return :func:`ground_told`.
+    Terminals that do not support the question ignore it. Without an answer, :func:`ground_told` decides.
     """
     term = os.environ.get("TERM", "")
     if sys.platform == "win32" or sys.stdin is None or not sys.stdin.isatty() or term in (*_PLAIN, "linux"):
@@ -127,7 +127,7 @@ class LateAnswers:
         self._held = begun[0] if begun else ""
 
     def flush(self, feed: Callable[[str], object]) -> None:
-        """Feed the text held back, unless it can only be an answer: as nothing has followed, it was a key."""
+        """Feed the text held back as a key, because nothing has followed it; keep it if it can only begin an answer."""
         if self._held and not self._held.startswith("\x1b]1"):
             held, self._held = self._held, ""
             feed(held)

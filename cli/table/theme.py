@@ -113,7 +113,7 @@ _GROUNDS_16: Final = {
     "band-wrong": ((41, 97), (41, 97)),
     "band-waiting": ((43, 30), (43, 97)),
 }
-"""SGR parameters of fill and ink, for a dark terminal and for a light one. Only seats and motes have fills besides."""
+"""SGR parameters of fill and ink, for a dark terminal and for a light one. Besides, only seats and motes have fills."""
 _EITHER_16: Final = {"quiet": 0, "faint": 0, "good": 32, "bad": 31, "warn": 0, "counts": 0}
 """Inks that are legible on both black and white."""
 _SEATS_EITHER: Final = (34, 35, 32, 31, 36, 94, 35, 0)

@@ -63,7 +63,7 @@ NIGHT_OVER: Final = "NightOver"
 VERDICT: Final = "Verdict"
 """The event with the verdict on a file. It comes before the events in the file."""
 _LEFT_OUT: Final = {"state", "view", "is_last"}
-"""Omitted fields: states and views, which follow from the events and would be most of the output, and the order."""
+"""Omitted fields: states and views, which follow from the events and would be most of the output, and ``is_last``."""
 
 
 def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:

@@ -344,7 +344,7 @@ _WAGERS: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 
 _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
 """The mote that answers others. As the prize it is in no cup, so nothing is answered, and the round stays simple."""
 _LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
-"""The order in which dice are lost, such that all can be played: motes without a target, then those for a player."""
+"""The order in which dice are lost, so that all can be played: motes without a target, then those for a player."""
 _DEALS: Final = 500
 """Maximum number of deals to try for one that fits the call."""
 

@@ -1,4 +1,4 @@
-"""Moves as text: as the protocol spells them, and in words, with or without the verb, abbreviated; also stakes."""
+"""Moves and stakes as text: as the protocol spells them, and in words, with or without the verb, or abbreviated."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_APOSTROPHES: Final = str.maketrans("", "", "'’")
 
 
 def offers(view: View, names: Sequence[str]) -> list[str]:
-    """Return the legal moves as a person sees and can type them: each as short as is unambiguous now.
+    """Return the legal moves as a person sees and can type them, each as short as it can be without ambiguity.
 
     :param names: by seat.
     """

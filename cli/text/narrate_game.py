@@ -353,7 +353,7 @@ def playable(view: View) -> list[Die]:
 
 
 def play_first(view: View, seating: Seating) -> str:
-    """Return the dice that can be played before a bid, as part of a question: ``play Red first``; empty without any."""
+    """Return the dice that can be played before a bid, as part of a question: ``play Red first``; empty for none."""
     dice = playable(view)
     if not dice:
         return ""

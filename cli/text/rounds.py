@@ -194,7 +194,7 @@ def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
     for seat, hand in enumerate(shown.hands):
         if not hand:
             continue
-        # A hand of ones only is a number of ones. In other hands wild ones count for another face.
+        # A hand of nothing but ones counts as ones. In other hands, wild ones count as another face.
         counting = NOTHING_WILD if set(hand) == {1} else shown.counting
         most, face = max((counting.count((hand,), face), face) for face in FACES)
         chance = roll_chance(most, len(hand), shown.counting)
@@ -223,7 +223,7 @@ def roll_chance(most: int, dice: int, counting: Counting) -> Fraction:
 
 
 def _share(most: int, dice: int, counting: Counting) -> Fraction:
-    """Return the same chance for any counting, by enumerating all hands, which is slow for more than ten dice."""
+    """Return :func:`roll_chance` for any counting, from all hands, which is slow for more than ten dice."""
     hands = combinations_with_replacement(FACES, dice)
     likely = (hand for hand in hands if max(counting.count((hand,), face) for face in FACES) >= most)
     rolls = (factorial(dice) // prod(factorial(hand.count(face)) for face in FACES) for hand in likely)

@@ -1,4 +1,4 @@
-"""The interpretation of lines that people type at a table, and the answers to lines that are no legal moves.
+"""The interpretation of lines that people type at a table, and the answers to lines that are not legal moves.
 
 Signatures, the referee and bots use the strict text of a move instead (:mod:`p2pdice.moves`), which this module also
 accepts, with its aliases. If a line can mean several possible moves, none is chosen: the player is asked.
@@ -86,7 +86,7 @@ def hear(
 
 
 def hear_word(line: str, words: Collection[str]) -> str:
-    """Return the only one of ``words`` that begins with a line; empty if there is none, or more than one."""
+    """Return the only one of ``words`` that a line abbreviates; empty if there is none, or more than one."""
     meant = _begin(_plain(line), words)
     return meant[0] if len(meant) == 1 else ""
 
@@ -157,7 +157,7 @@ def _moves(bare: str, view: View, names: Sequence[str], whole: str = "") -> Iter
 
 
 def _calls(bare: str) -> Iterator[Move]:
-    """Yield the calls that begin with this line. They are illegal here, which the engine will explain."""
+    """Yield the calls that a line abbreviates. They are illegal here; the engine will explain why."""
     yield from (call for call in (LIAR, EXACT) if bare and str(call).startswith(bare))
 
 

@@ -46,7 +46,7 @@ def listed(found: Iterable[Sighting]) -> tuple[ListedTable, ...]:
 
 
 def changes(before: Sequence[ListedTable], now: Sequence[ListedTable]) -> list[tuple[str, ListedTable]]:
-    """Return which tables ``closed``, ``changed`` or became ``open``. Another node with the same record is no change."""
+    """Return which tables ``closed``, ``changed`` or became ``open``. Another node for a known one is no change."""
     gone = list(before)
     new = []
     for row in now:
