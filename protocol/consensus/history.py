@@ -409,7 +409,8 @@ class History:
         if not self.keys[witness].verifies(signature, data):
             return False
         signed = Signed(data, signature, message, message_id(data), checked=True)
-        self.countersigned = {**self.countersigned, tip: {**known, witness: signed}}
+        # The first of two signatures under the same bytes stays: messages of this node may carry it already.
+        self.countersigned = {**self.countersigned, tip: {witness: signed, **known}}
         return True
 
     def settle(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:

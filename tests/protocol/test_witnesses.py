@@ -13,12 +13,13 @@ from protocol.consensus.kinds import CARRIED
 from protocol.consensus.position import Purpose
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.verifier import verify
-from protocol.crypto.keys import MatchKey
+from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, PublicKey
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.protocol.histories import fork
 from tests.protocol.scribe import due
+from tests.simulation.replacing import replaced
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
@@ -47,6 +48,22 @@ def test_finalists_go_on_at_once_when_all_earlier_players_are_gone(players: int)
     assert all(chain[-1].state is not None and chain[-1].state.winners for chain in chains)
     assert not any(position.certificate for chain in chains for position in chain)
     assert world.now - gone_at < 3
+
+
+def test_of_two_signatures_under_one_witness_message_the_first_stays() -> None:
+    """One key can make several. A player who has sent one, and forgotten that, must not send the other."""
+    world = World(CLASSIC, 4, seed=1)
+    (witness,) = until_out(world, 1)
+    history = next(machine.match.history for author, machine in enumerate(world.machines) if author != witness)
+    while not (before := history.countersignatures()):
+        assert world.step()
+
+    def verifies(key: PublicKey, signature: bytes, data: bytes) -> bool:
+        return True
+
+    with replaced(PublicKey, PublicKey.verifies, verifies):
+        assert history.is_countersigned(history.position, witness, bytes(SIGNATURE_BYTES))
+    assert history.countersignatures() == before
 
 
 def carried(signed: Signed) -> set[int]:
