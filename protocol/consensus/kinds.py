@@ -23,7 +23,7 @@ says how a body is shaped, judged, folded and made. ``docs/architecture.md`` say
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard, cast
 
 from p2pdice.engine import apply
@@ -188,6 +188,9 @@ class RevealRule(Rule[bytes]):
         hand_keys = {author: commitments[author][0] for author in closing.bodies}
         return feed(position._replace(deal=Deal(context, joint, hand_keys)), Rolled())
 
+    def binds(self, position: Position, witnessed: Collection[int]) -> bool:
+        return _may_carry_more(position, witnessed)
+
     def produce(self, position: Position, secrets: Secrets) -> bytes:
         assert position.committed is not None
         return secrets.secret(position.committed.context, "share") + secrets.countersignatures()
@@ -229,6 +232,9 @@ class OpenRule(Rule[tuple[bytes, ...]]):
             position = feed(position, Hands(hands))
         ahead = Commitments(closing.context, {author: body[1:-1] for author, body in bodies.items()})
         return position._replace(committed_ahead=ahead, deal=None)
+
+    def binds(self, position: Position, witnessed: Collection[int]) -> bool:
+        return _may_carry_more(position, witnessed)
 
     def produce(self, position: Position, secrets: Secrets) -> tuple[bytes, ...]:
         assert position.deal is not None
@@ -418,8 +424,16 @@ class WitnessRule(_HashRule):
     kind = Kind.WITNESS
     slot = Slot.WITNESS
 
+    def binds(self, position: Position, witnessed: Collection[int]) -> bool:
+        return False
+
     def deed(self, body: bytes) -> str:
         return f"witnessed the state {short(body)}"
+
+
+def _may_carry_more(position: Position, witnessed: Collection[int]) -> bool:
+    """Tell whether a REVEAL or OPEN can carry signatures of other witnesses than of these."""
+    return not {*position.witnesses}.issubset((*position.left, *witnessed))
 
 
 def _are_carried(value: object) -> TypeGuard[bytes]:

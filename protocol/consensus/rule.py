@@ -205,6 +205,16 @@ class Rule(ABC, Generic[Body]):
         """
         return position
 
+    def binds(self, position: Position, witnessed: Collection[int]) -> bool:
+        """Tell whether a node could sign something else at a position, had it forgotten its message of this kind there:
+        then the message must be on the disk before it leaves (SPEC.md, §11).
+
+        It could not if the body follows from the match seed and from what is on the disk already.
+
+        :param witnessed: the witnesses whose signatures under the last but one LOCK are on the disk.
+        """
+        return True
+
     def produce(self, position: Position, secrets: Secrets) -> Body | None:
         """Return the body of the message that a node owes; None if its owner has to choose first. No vote is owed.
 

@@ -1,7 +1,7 @@
 """The inputs and effects of a match: the vocabulary between :mod:`protocol.match.match` and its owner.
 
 Players, spectators and the simulator all use it. The owner carries out effects in their order: everything is stored
-before the first frame is sent.
+before the first frame is sent that binds.
 """
 
 from __future__ import annotations
@@ -95,6 +95,9 @@ class Broadcast(NamedTuple):
     """Send a frame to every linked roster member."""
 
     frame: Frame
+    binds: bool = True
+    """It leaves only after everything was stored. False for a message that this node would sign again with the same
+    bytes."""
 
 
 class PassOn(NamedTuple):

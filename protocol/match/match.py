@@ -451,11 +451,12 @@ class Match:
         self._send(self.signer.sign(kind, body))
 
     def _send(self, signed: Signed) -> None:
+        binds = self.signer.binds(signed.message.kind)
         outcome = self.replica.take(signed)
         assert outcome is Outcome.ADDED, outcome
         self.replica.settle()
-        self._fetch_news()  # stored before it is sent
-        self._emit(Broadcast(Carried(*signed.wire)))
+        self._fetch_news()  # stored before it is sent, if it binds
+        self._emit(Broadcast(Carried(*signed.wire), binds))
 
     # Time
 

@@ -86,6 +86,10 @@ class Signer:
         """Token of the last YourTurn."""
         self._move: Move | None = None
         """The owner's answer to it, while this node may not sign."""
+        self._locked = b""
+        """Tip of the last LOCK that this process has signed."""
+        self._witnessed: frozenset[int] = frozenset()
+        """The witnesses of the LOCK before that one whose signatures are on the disk with it."""
 
     # Wishes of the owner
 
@@ -169,12 +173,25 @@ class Signer:
     def _statement(self, position: Position) -> Statement | None:
         kind, may_resign = position.kind, self._replica.ballot.may_resign
         assert kind is not None
-        if self.is_conceding and (position.step < FORMED or (may_resign and _is_cheap_to_resign(position))):
+        if self.is_conceding and (
+            position.step < FORMED
+            or (may_resign and _is_cheap_to_resign(position) and not self._may_have_signed(position))
+        ):
             return self._produce(Kind.RESIGN, position)
         try:
             return self._produce(kind, position)
         except LostStakeError:
             return self._produce(Kind.RESIGN, position) if may_resign else None
+
+    def _may_have_signed(self, position: Position) -> bool:
+        """Tell whether an earlier process may have signed what the open step is owed, and not stored it. It cannot have
+        if this process signed the LOCK in front."""
+        assert position.kind is not None
+        return not (RULES[position.kind].binds(position, position.witnesses) or self._has_locked(position))
+
+    def _has_locked(self, position: Position) -> bool:
+        """Tell whether this process has signed the last LOCK before a position."""
+        return bool(position.locks) and position.locks[-1].tip == self._locked
 
     def _produce(self, kind: int, position: Position) -> Statement | None:
         body = RULES[kind].produce(position, self)
@@ -185,6 +202,9 @@ class Signer:
     def sign(self, kind: int, body: Value) -> Signed:
         """Sign a message for the open step."""
         position = self._history.position
+        if kind == Kind.LOCK:
+            before = position.locks[-1].tip if position.locks else b""
+            self._locked, self._witnessed = position.tip, frozenset(self._history.countersigned.get(before, ()))
         return self._sign(position.step, position.tip, kind, body)
 
     def sign_vote(self, vote: Vote) -> Signed:
@@ -194,6 +214,11 @@ class Signer:
 
     def _sign(self, step: int, tip: bytes, kind: int, body: Value) -> Signed:
         return sign(Message(self._history.match, step, tip, self._me, kind, body), self.key)
+
+    def binds(self, kind: int) -> bool:
+        """Tell whether a message of a kind for the open step has to be on the disk before it leaves."""
+        position = self._history.position
+        return RULES[kind].binds(position, self._witnessed if self._has_locked(position) else ())
 
     def hand(self, position: Position) -> tuple[int, ...]:
         """Return this player's dice at a position: faces, ascending."""

@@ -5,16 +5,19 @@ Theory of operation
 A pass of the loop only gathers its effects: messages to store, frames to send, things to do afterwards. At the end of
 the pass the owner carries out the :meth:`Outbox.steps`, one by one, in their order::
 
-    Write       messages that must survive a crash
-    Deliver     each frame; frames that need not wait for the store come last
+    Write       all messages that are on no disk yet, if a frame of this pass binds
+    Deliver     each frame; those that are passed on come last
     Delivered   there are no more frames in this pass
     Do          the rest: the owner is told, files are written
 
-So nothing leaves a node that a crash could make it forget. If a step fails, because the disk is full or the process
-dies, the owner asks for no more steps, and nothing after that step happens.
+So nothing binds a node that a crash or a power cut could make it forget: a Write is done when the disk has it for good.
+If a step fails, because the disk is full or the process dies, the owner asks for no more steps, and nothing after that
+step happens.
 
-Up to :data:`BATCH` messages of others wait in memory until the next frame leaves, or for :data:`IDLE` seconds: their
-authors still have them after a crash. But the authors may be gone, too, and the owner has seen what happened.
+Up to :data:`BATCH` messages wait in memory until the next frame that binds, or for :data:`IDLE` seconds: the node signs
+its own again with the same bytes, and the authors of the others still have them after a crash. But the authors may be
+gone, too, and the owner has seen what happened. All of them are written at once, in their order: what is on the disk is
+always a beginning of what the node has known.
 """
 
 from __future__ import annotations
@@ -25,9 +28,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from protocol.wire.messages import Signed
 
 BATCH: Final = 64
-"""Messages in memory after which they are stored even if no frame leaves."""
+"""Messages in memory after which they are stored even if no frame binds."""
 IDLE: Final = 1.0
-"""Seconds after which messages in memory are stored even if no frame leaves. The owner of the outbox counts them."""
+"""Seconds after which messages in memory are stored even if no frame binds. The owner of the outbox counts them."""
 
 Letter = TypeVar("Letter")
 """A frame and its receivers, in the owner's form."""
@@ -81,7 +84,7 @@ class Outbox(Generic[Letter]):
         return bool(self._unwritten)
 
     def keep(self, signed: Signed) -> None:
-        """Have a message stored, before the next frame is sent at the latest."""
+        """Have a message stored, before the next frame that binds is sent at the latest."""
         self._unwritten.setdefault(signed.message.match, []).append(signed)
 
     def keep_only(self, messages: Iterable[Signed]) -> None:
@@ -101,9 +104,13 @@ class Outbox(Generic[Letter]):
         self._unwritten.pop(match, None)
         self._replacing.discard(match)
 
-    def post(self, *letters: Letter) -> None:
-        """Have frames sent, in this order, after everything was stored."""
+    def post(self, *letters: Letter, binds: bool = True) -> None:
+        """Have frames sent, in this order.
+
+        :param binds: after everything was stored; with them all other frames of this pass wait.
+        """
         self._posted += letters
+        self._must_write = self._must_write or binds
         self._schedule()
 
     def relay(self, *letters: Letter) -> None:
@@ -137,7 +144,7 @@ class Outbox(Generic[Letter]):
         relayed, self._relayed = self._relayed, []
         afterwards, self._afterwards = self._afterwards, []
         unwritten = sum(map(len, self._unwritten.values()))
-        if self._must_write or posted or unwritten >= BATCH:
+        if self._must_write or unwritten >= BATCH:
             for match, messages in tuple(self._unwritten.items()):
                 yield Write(tuple(messages), match in self._replacing)
                 self.forget(match)

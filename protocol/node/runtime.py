@@ -126,9 +126,12 @@ class Runtime:
         self.post(identity, Refuse(code, reason))
         self.loop.call_soon(self.mesh.disconnect, identity)
 
-    def post_encoded(self, identities: tuple[bytes, ...], frame: bytes) -> None:
-        """Have the bytes of a frame sent to several peers."""
-        self.outbox.post((identities, frame))
+    def post_encoded(self, identities: tuple[bytes, ...], frame: bytes, *, binds: bool = True) -> None:
+        """Have the bytes of a frame sent to several peers.
+
+        :param binds: it waits for the store.
+        """
+        self.outbox.post((identities, frame), binds=binds)
 
     def relay(self, identities: tuple[bytes, ...], frame: bytes) -> None:
         """Have the bytes of a frame sent after all others. It does not wait for the store."""

@@ -176,7 +176,7 @@ class Session(ABC):
             case Announce():
                 self.announce(effect.have)
             case Broadcast():
-                runtime.post_encoded(self.hearers(effect.frame), encode_frame(effect.frame))
+                runtime.post_encoded(self.hearers(effect.frame), encode_frame(effect.frame), binds=effect.binds)
             case PassOn():
                 if receivers := self.receivers(effect):
                     runtime.relay(receivers, encode_frame(Carried(*effect.signed.wire)))

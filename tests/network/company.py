@@ -178,11 +178,11 @@ def bend(player: views.HasNode, send: Callable[[bytes, Frame], bool | Frame]) ->
     """Let a player's node send only what ``send`` says, told receiver and frame: the frame or not, or another one."""
     post = player.node._runtime.post_encoded
 
-    def bent(identities: tuple[bytes, ...], frame: bytes) -> None:
+    def bent(identities: tuple[bytes, ...], frame: bytes, *, binds: bool = True) -> None:
         for identity in identities:
             sent = send(identity, decode_frame(frame))
             if sent is not False:
-                post((identity,), frame if sent is True else encode_frame(sent))
+                post((identity,), frame if sent is True else encode_frame(sent), binds=binds)
 
     player.node._runtime.post_encoded = bent  # type: ignore[method-assign]
 

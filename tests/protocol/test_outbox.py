@@ -78,11 +78,12 @@ class Turns(RuleBasedStateMachine):
         self.kept += [number for number in dict.fromkeys(before) if number not in self.kept]
         self.unwritten = list(self.kept)
 
-    @rule(count=st.integers(1, 3))
-    def post(self, count: int) -> None:
+    @rule(count=st.integers(1, 3), binds=st.booleans())
+    def post(self, count: int, binds: bool) -> None:
         letters = [self.next() for _ in range(count)]
-        self.outbox.post(*letters)
+        self.outbox.post(*letters, binds=binds)
         self.posted += letters
+        self.must_write = self.must_write or binds
         self.is_needed = True
 
     @rule()
@@ -105,8 +106,8 @@ class Turns(RuleBasedStateMachine):
 
     @rule(breaks_off_at=st.one_of(st.none(), st.integers(0, 5)))
     def turn(self, breaks_off_at: int | None) -> None:
-        had_to_write = self.kept != self.disk and (self.must_write or bool(self.posted))
-        letters, posted = self.posted + self.relayed, self.posted
+        had_to_write = self.must_write
+        letters = self.posted + self.relayed
         actions = self.actions
         self.posted, self.relayed, self.actions, self.done = [], [], [], []
         self.due, self.is_needed = 0, False
@@ -125,8 +126,8 @@ class Turns(RuleBasedStateMachine):
                     assert self.disk == self.kept
                     self.unwritten = []
                 case Deliver():
-                    # Nothing that is posted leaves as long as a crash could make this node forget anything.
-                    assert step.letter not in posted or self.disk == self.kept
+                    # If anything binds, nothing leaves as long as a crash could make this node forget anything.
+                    assert not had_to_write or self.disk == self.kept
                     sent.append(step.letter)
                 case Delivered():
                     assert sent == letters
@@ -172,6 +173,19 @@ def test_messages_wait_for_the_next_frame_and_all_ride_along(outbox: Outbox[str]
     outbox.post("to a player")
     assert carried_out(outbox) == [Write(MESSAGES[:2], False), Deliver("to a player"), Delivered()]
     assert carried_out(outbox) == []
+
+
+def test_a_frame_that_does_not_bind_leaves_at_once_and_what_it_says_is_stored_with_the_next_that_does(
+    outbox: Outbox[str],
+) -> None:
+    outbox.keep(MESSAGES[0])
+    outbox.post("REVEAL", binds=False)
+    assert carried_out(outbox) == [Deliver("REVEAL"), Delivered()]
+    outbox.keep(MESSAGES[1])
+    outbox.post("REVEAL of another match", binds=False)
+    outbox.post("MOVE")
+    written = Write(MESSAGES[:2], False)
+    assert carried_out(outbox) == [written, Deliver("REVEAL of another match"), Deliver("MOVE"), Delivered()]
 
 
 def test_so_many_messages_are_stored_without_a_frame_and_one_fewer_are_not(outbox: Outbox[str]) -> None:

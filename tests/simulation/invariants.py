@@ -19,7 +19,7 @@ from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.hashing import HASH_BYTES, derive_secret
 from protocol.match.effects import Accuse
 from protocol.wire.frames import Carried, Frame, Need, Page
-from protocol.wire.messages import VOTES, Kind, Message, Signed
+from protocol.wire.messages import VOTES, Kind, Message, Signed, message_id
 
 if TYPE_CHECKING:
     from protocol.consensus.replica import Replica
@@ -427,13 +427,27 @@ class Checks:
         is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.history.position.root
         self._hold(
             Check.STORED_BEFORE_SENT,
-            signed.id in machine.disk.own or is_given_back or is_settled,
+            signed.id in machine.disk.own or is_given_back or is_settled or not self._binds(machine, signed.message),
             f"node {machine.node} sent a message of step {signed.message.step} that is not on its disk",
         )
         self._one_message_per_slot(machine, signed)
         if signed.message.kind in (Kind.REVEAL, Kind.OPEN, Kind.STAKE):
             self._no_secret_before_a_lock(machine, signed.message)
         self._resigns_only_when_asked(machine, signed.message)
+
+    def _binds(self, machine: Machine, message: Message) -> bool:
+        """Tell whether an author who had forgotten a message could sign another in its place (SPEC.md §11)."""
+        assert machine.match is not None
+        chain = machine.match.history.chain
+        if message.kind is Kind.WITNESS:
+            return False
+        if message.kind not in (Kind.REVEAL, Kind.OPEN) or message.step >= len(chain):
+            return True
+        place = chain[message.step]
+        witnesses = {*range(self.world.plan.players)}.difference(place.players, place.left)
+        step, tip, lock = place.locks[0]
+        given = (Message(message.match, step, tip, author, Kind.WITNESS, lock) for author in witnesses)
+        return any(message_id(each.encoded()) not in machine.disk.own for each in given)
 
     def _forms(self, machine: Machine, message: Message) -> None:
         """The COMMIT of the first roll binds, in one proposal at a time (SPEC.md §9, "Proposals")."""

@@ -352,7 +352,8 @@ class Machine:
                     case Announce():
                         self._outbox.relay(*((author, effect.have) for author in self._peers()))
                     case Broadcast():
-                        self._outbox.post(*((author, effect.frame) for author in self._peers()))
+                        frames = ((author, effect.frame) for author in self._peers())
+                        self._outbox.post(*frames, binds=effect.binds)
                     case PassOn():
                         carried = Carried(*effect.signed.wire)
                         self._outbox.relay(*((author, carried) for author in effect.authors))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from protocol.consensus.history import History
 from protocol.consensus.kinds import SCRIPTS, contradiction
 from protocol.consensus.position import FORMED, Commitments, Position, Purpose
 from protocol.consensus.replica import Learned, Replica
-from protocol.consensus.rule import MisconductError, RejectedMessageError
+from protocol.consensus.rule import MisconductError, RejectedMessageError, Rule
 from protocol.consensus.steps import advance, next_step
 from protocol.crypto.hashing import Context, derive_secret, tagged_hash
 from protocol.match import match as match_module
@@ -81,6 +81,31 @@ def send_before_store(plant: Plant) -> AbstractContextManager[None]:
         yield from late
 
     return replaced(Outbox, Outbox[Any].steps, bad)
+
+
+def a_choice_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
+    """The owner's move does not wait for the disk."""
+    binds = Rule[Any].binds
+
+    def bad(rule: Rule[Any], position: Position, witnessed: Collection[int]) -> bool:
+        if rule.kind != Kind.MOVE:
+            return binds(rule, position, witnessed)
+        plant.runs()
+        return False
+
+    return replaced(Rule, Rule[Any].binds, bad)
+
+
+def what_witnesses_signed_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
+    """A REVEAL or OPEN does not wait for the disk, whatever signatures of witnesses have just arrived for it."""
+    may_carry_more = kinds_module._may_carry_more
+
+    def bad(position: Position, witnessed: Collection[int]) -> bool:
+        if may_carry_more(position, witnessed):
+            plant.runs()
+        return False
+
+    return replaced(kinds_module, may_carry_more, bad)
 
 
 def the_note_runs_ahead(plant: Plant) -> AbstractContextManager[None]:
@@ -497,6 +522,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "a LOCK after a vote": Bug(a_lock_after_a_vote, Check.EVERY_MATCH_ENDS, 55),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
     "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 659),
+    "a choice is sent before it is on the disk": Bug(a_choice_does_not_bind, Check.STORED_BEFORE_SENT, 0),
     "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 156),
     "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 768),
     "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 613),
@@ -504,7 +530,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "every duplicate is an equivocation": Bug(
         every_duplicate_is_an_equivocation, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 2
     ),
-    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 37),
+    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 49),
     "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 11),
     "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 514),
     "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
@@ -528,6 +554,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
         voted_absent_before_it_is_formed, Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, 70
     ),
     "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 10),
+    "what witnesses signed does not bind": Bug(what_witnesses_signed_does_not_bind, Check.STORED_BEFORE_SENT, 1),
 }
 """Every bug by its name."""
 

@@ -2,7 +2,7 @@
 
 What happens next is drawn from the seed: which link delivers its next frame (each keeps its order), whose player
 moves. Nothing else is random, so a seed reproduces a run exactly. A crash loses everything but what was persisted
-before the last frame left; a cut link loses what was under way.
+before the last frame left that binds; a cut link loses what was under way.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class World:
                 machine.unwritten.append(effect.signed)
             elif isinstance(effect, Replace):
                 machine.disk, machine.unwritten = [], list(effect.messages)
-        if any(isinstance(effect, Send | Broadcast) for effect in effects):
+        if any(isinstance(effect, Send) or (isinstance(effect, Broadcast) and effect.binds) for effect in effects):
             machine.disk += machine.unwritten
             machine.unwritten = []
         for effect in effects:

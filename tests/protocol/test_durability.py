@@ -1,0 +1,121 @@
+"""What is on the disk before it leaves a node, and what need not be: SPEC.md, §11."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2pdice.rulesets import PRESETS
+from protocol.consensus.kinds import parse_signed
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.events import Misbehaved
+from protocol.match.effects import Broadcast, Conceded, Effect, MatchInput
+from protocol.match.match import Match
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Signed
+from tests.simulation.world import Machine, World
+
+PLAYERS = 4
+SHORT = PRESETS["classic"].with_options({"dice": "2"})
+OPENINGS = (Kind.REVEAL, Kind.OPEN)
+
+
+class Observed(Match):
+    """Writes down of each message of its own whether it waits for the disk, and whether it could carry a signature of a
+    witness that was not here when this player signed the LOCK in front."""
+
+    witnessed: frozenset[int] = frozenset()
+
+    def handle(self, item: MatchInput, now: float) -> list[Effect]:
+        effects = super().handle(item, now)
+        for effect in effects:
+            match effect:
+                case Broadcast(Carried(data, signature), binds):
+                    message = parse_signed(data, signature).message
+                    if message.author != self.me:
+                        continue
+                    place = self.history.chain[message.step]
+                    if message.kind is Kind.LOCK and place.locks:
+                        self.witnessed = frozenset(self.history.countersigned.get(place.locks[-1].tip, ()))
+                    others = set(range(PLAYERS)).difference(place.players, place.left, self.witnessed)
+                    waits.add((message.kind, message.kind in OPENINGS and bool(others), binds))
+        return effects
+
+
+waits: set[tuple[int, bool, bool]] = set()
+"""Kind, whether more signatures could come, and whether it waits for the disk."""
+
+
+def test_all_that_binds_or_that_a_person_chooses_waits_for_the_disk_and_nothing_else_does() -> None:
+    waits.clear()
+    world = World(SHORT.with_options({"stakes": "yes"}), PLAYERS, seed=1, kinds=dict.fromkeys(range(PLAYERS), Observed))
+    world.run()
+    always = (Kind.COMMIT, Kind.LOCK, Kind.STAKE, Kind.MOVE, Kind.RESULT)
+    assert waits == {
+        *((kind, False, True) for kind in always),
+        *((kind, more, more) for kind in OPENINGS for more in (False, True)),
+        (Kind.WITNESS, False, False),
+    }
+
+
+def sent_and_not_stored(world: World, kind: Kind) -> tuple[int, Signed]:
+    """Let things happen until a player has sent a message of a kind that its disk does not hold; return both."""
+    while True:
+        assert world.step()
+        for me, machine in enumerate(world.machines):
+            signed = machine.match.replica.signed_at(machine.match.history.position)
+            if signed is not None and signed.message.kind is kind and signed in machine.unwritten:
+                return me, signed
+
+
+def carries(opening: Signed) -> bool:
+    """Tell whether a REVEAL or OPEN carries a signature of a witness."""
+    body = opening.message.body
+    return len(body) > HASH_BYTES if isinstance(body, bytes) else isinstance(body, tuple) and body[-1] != b""
+
+
+def said(machine: Machine, sent: Signed) -> list[bytes]:
+    """Return the ids of what a node has kept of the author of a message in its place."""
+    kept = (*machine.disk, *machine.unwritten)
+    return [signed.id for signed in kept if signed.message[:4] == sent.message[:4]]
+
+
+@pytest.mark.parametrize("are_witnessed", [False, True])
+@pytest.mark.parametrize("kind", OPENINGS)
+def test_what_was_sent_and_forgotten_is_signed_again_with_the_same_bytes(kind: Kind, are_witnessed: bool) -> None:
+    world = World(SHORT, PLAYERS, seed=2)
+    while True:
+        me, sent = sent_and_not_stored(world, kind)
+        if carries(sent) == are_witnessed:
+            break
+    world.crash(me)
+    assert sent.id not in {signed.id for signed in world.machines[me].disk}
+    world.restart(me)
+    world.run()
+    assert [machine.confirmed for machine in world.machines] == [True] * PLAYERS
+    for machine in world.machines:
+        assert machine.match.history.chain[sent.message.step + 1].entries[me].id == sent.id
+
+
+def test_nobody_resigns_in_place_of_a_message_that_they_may_have_forgotten() -> None:
+    """One player has the REVEAL, and is cut off when the author is back: a RESIGN would convict the author."""
+    world = World(SHORT, PLAYERS, seed=3, patience=Patience(30, 5))
+    me, sent = sent_and_not_stored(world, Kind.REVEAL)
+    keeper = (me + 1) % PLAYERS
+    while world.links[me, keeper]:
+        world.deliver(me, keeper)
+    world.crash(me)
+    for other in range(PLAYERS):
+        world.cut(keeper, other)
+    world.restart(me)
+    world.cut(me, keeper)
+    world.feed(me, Conceded())
+    while not (again := said(world.machines[me], sent)):
+        assert world.step()
+    for other in range(PLAYERS):
+        if other != keeper:
+            world.link(keeper, other)
+    world.run()
+    assert [world.told(each, Misbehaved) for each in range(PLAYERS)] == [[]] * PLAYERS
+    assert again == [sent.id]
+    assert me in world.machines[keeper].match.history.position.resigned
