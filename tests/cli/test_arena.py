@@ -746,8 +746,8 @@ class TestTerminal:
     """Nothing but its own words comes on an arena's standard error."""
 
     @staticmethod
-    def begin(folder: Path, *bots: str) -> subprocess.Popen[str]:
-        home = ["--home", str(folder / "home"), "--jobs", "1", "--games", "4", "--move-ms", "20000"]
+    def begin(folder: Path, *bots: str, games: int = 4) -> subprocess.Popen[str]:
+        home = ["--home", str(folder / "home"), "--jobs", "1", "--games", str(games), "--move-ms", "20000"]
         command = [sys.executable, "-m", "p2pdice", "arena", *bots, *home]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -782,7 +782,7 @@ class TestTerminal:
     @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a process there as soon as it has begun")
     @pytest.mark.parametrize("ending", ["SIGINT", *thoroughly(["SIGTERM", "SIGHUP"])])
     def test_a_signal_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path, ending: str) -> None:
-        begun = self.begin(tmp_path, "odds", "press")
+        begun = self.begin(tmp_path, "odds", "press", games=100_000)  # it does not end before it hears the signal
         while not descendants("spawn_main", of=begun.pid):
             assert begun.poll() is None
             time.sleep(0.001)
