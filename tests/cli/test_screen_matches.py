@@ -313,8 +313,8 @@ def stack() -> Iterator[ExitStack]:
 
 
 MATCHES = [(rules, mode) for rules in PRESETS for mode in MODES]
-SAMPLE = [each for number, each in enumerate(MATCHES) if number % 3 == number // len(MODES) % 3]
-"""Two modes of each ruleset, and two rulesets or more in each mode."""
+SAMPLE = [each for number, each in enumerate(MATCHES) if number % len(MODES) == number // len(MODES) % len(MODES)]
+"""One mode of each ruleset, and a ruleset or more in each mode."""
 
 
 @pytest.mark.parametrize(

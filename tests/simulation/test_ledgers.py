@@ -49,7 +49,7 @@ def test_what_is_promised_of_purses_holds_with_liars_and_old_backups(tmp_path: P
         assert total[what], what
 
 
-@pytest.mark.parametrize("evenings", [*thoroughly([30]), *slowly([80])])
+@pytest.mark.parametrize("evenings", [*thoroughly([15]), *slowly([80])])
 def test_what_is_promised_of_purses_holds_over_many_evenings(tmp_path: Path, evenings: int) -> None:
     for seed in range(1000, 1000 + evenings):
         run(seed, tmp_path / str(seed))
