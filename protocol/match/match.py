@@ -101,8 +101,8 @@ class Match:
             Signer(self.replica, me, seed, choices or {}, host == me, self._emit, stake) if me is not None else None
         )
         self._host = host
-        self._is_told_called_off = self.is_called_off
-        """The owner was told, or knows from before."""
+        self._is_told_called_off = False
+        """The owner was told since the start: a process may die between the choice and what follows from it."""
         self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
         self._diverged = False
         self._calm_tip = b""
