@@ -35,7 +35,7 @@ class ArenaTable(NamedTuple):
 
 
 class Fixture(NamedTuple):
-    """One game."""
+    """One game to be played."""
 
     number: int
     """The place, from 0, in the order in which results are read. It does not depend on the number of games planned."""

@@ -353,7 +353,7 @@ def summary_text(summary: Summary) -> str:
 
 
 def short_names(entrants: Sequence[Entrant]) -> list[str]:
-    """Return names that leave room for the figures. A program is named after its file, if that name is unique."""
+    """Return names that fit beside the figures. A program is named after its file, if that name is unique."""
     files = [
         escape(program_name(split_command(entrant.text))) if entrant.kind == "program" else entrant.name
         for entrant in entrants

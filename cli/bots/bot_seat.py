@@ -337,7 +337,7 @@ class Evening:
         def take(event: NodeEvent, seating: Seating) -> None:
             self._lull.take(event)
             is_end = self._is_end(event)
-            # The other events that end the evening announce a wait, but this bot does not wait.
+            # Other events that end the evening announce a wait. This bot does not wait, so do not show them.
             if not is_end or isinstance(event, TableClosed):
                 show(event, seating)
             if is_end:

@@ -85,7 +85,7 @@ class Order(NamedTuple):
 
     @classmethod
     def read(cls, line: str) -> Order:
-        """Return the order that :meth:`line` writes."""
+        """Return the order from a line that :meth:`line` has returned."""
         table, match, person, programs = json.loads(line)
         return cls(table, match, person, tuple(programs))
 

@@ -74,7 +74,7 @@ class League:
         self._is_due = False
         """Whether that wait is over, so that a match begins as soon as there are enough players."""
         self._forgetting: asyncio.TimerHandle | None = None
-        """The timer for a player who has left: if they return before it ends, the wait does not start again."""
+        """The timer while there are too few again: if it has not ended once there are enough, the wait goes on."""
         self._is_last = False
 
     async def run(self, home: Path, port: int, interface: str | None, pledge: str) -> Ending:

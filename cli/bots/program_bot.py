@@ -224,7 +224,7 @@ class ProgramBot:
         await self._begin()
 
     async def _replace(self, program: Program) -> None:
-        """End a run of the program, and start another one if it may have one."""
+        """End a run of the program, and start another one if any is left."""
         self._program = None
         self._late = 0
         self._runs.remove(program)
@@ -247,7 +247,7 @@ class ProgramBot:
             turn = hello.get("id")
             if hello.get("type") != "move" or type(turn) is not int or not 0 < turn <= self.moves:
                 break
-            # Otherwise it answers a turn of an earlier match, and has already been counted as late.
+            # This answers a turn of an earlier match, and has already been counted as late.
         if hello.get("type") != "hello" or hello.get("version") != VERSION or type(hello["version"]) is not int:
             raise _FaultError("malformed", f"did not begin with a hello of version {VERSION}")
         name = hello.get("name")
@@ -279,7 +279,7 @@ class ProgramBot:
                 self._late = 0
                 self.slowest_ms = max(self.slowest_ms, round(1000 * (loop.time() - asked)))
                 return _legal(answer.get("do"), view)
-            # Otherwise it answers an earlier turn, and has already been counted as late.
+            # This answers an earlier turn, and has already been counted as late.
         raise _FaultError("malformed", "said the same over and over")
 
     async def _read(self, program: Program, deadline: float) -> dict[str, Any]:

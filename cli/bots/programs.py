@@ -227,7 +227,7 @@ async def start_program(command: Sequence[str]) -> Program:
     :raises ProgramError: if it cannot be started.
     """
     forbid_vfork()
-    # Forgetting to flush is the most frequent mistake in Python programs. The path of our keys is not their business.
+    # Forgetting to flush is the most common mistake in Python programs. Bots need not know where our keys are.
     kept = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
     try:
         _, program = await asyncio.get_running_loop().subprocess_exec(

@@ -136,7 +136,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """The coins of one player."""
+    """The coins that one player received and won or lost."""
 
     name: str
     payout: int
@@ -295,7 +295,7 @@ def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]], width:
 
     tracks = []
     for seat, name in enumerate(names):
-        # Shift the lines, so that players with equally many dice do not cover each other.
+        # Shift the lines, so that those of players with equally many dice do not cover each other.
         aside = (seat - (len(names) - 1) / 2) * 2.5
         points = " ".join(f"{x(number)},{y(each[seat]) + aside}" for number, each in enumerate(rounds))
         tracks.append(Track(name, seat, points, (x(len(rounds) - 1) + 6, y(rounds[-1][seat]) + aside)))

@@ -283,7 +283,7 @@ def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: 
 def bids_so_far(canvas: Canvas, board: Board, scene: Scene, area: Area) -> int:
     """List the latest bids of the round, as many as fit, then the call; return the row below them."""
     state = board.begun
-    # Once a call is judged, the state no longer holds the bids.
+    # Once a call is judged, the state no longer holds the bids, but the round does.
     made = [bid for each in board.rounds[-1:] for bid in each.bids] if board.call is not None else state.bids
     bids = made if scene.motion.stage(game.BidMade) > 1 else made[:-1]
     y = area.y

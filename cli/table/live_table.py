@@ -152,7 +152,7 @@ class LiveTable(Table):
         return bool(mine) and is_other and mine in event.text.casefold()
 
     def told(self, event: Told) -> Iterable[str]:
-        # TableClosed and Stopped end the table, and are reported then. Bots always leave after a match.
+        # follow() reports TableClosed and Stopped, which end the table. Bots always leave after a match.
         if isinstance(event, TableClosed | Stopped) or self._is_bot_leaving(event):
             return ()
         if (

@@ -265,7 +265,7 @@ def _middle_grid(board: Board, area: Area) -> _Grid:
 
 
 def _under(area: Area, y: int, end: int) -> Area | None:
-    """Return the rows for a rule and the talk below it; None if they do not fit."""
+    """Return the rows for a horizontal rule and the talk below it; None if they do not fit."""
     return Area(area.x, y, area.width, end - y) if end - y >= 2 else None
 
 
@@ -392,12 +392,12 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
 
 
 def _below(canvas: Canvas, _board: Board, scene: Scene, area: Area) -> None:
-    """Draw the talk: below the table with a rule, or beside the reader's dice without one."""
+    """Draw the talk: below the table under a horizontal rule, or beside the reader's dice without one."""
     (talk if area.x else _ruled)(canvas, scene, area)
 
 
 def _ruled(canvas: Canvas, scene: Scene, area: Area) -> None:
-    """Draw a rule, and the talk below it."""
+    """Draw a horizontal rule, and the talk below it."""
     x, y, columns, height = area
     if height < 2:
         return

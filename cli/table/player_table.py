@@ -272,7 +272,7 @@ class PlayerTable(LiveTable):
             )
         if (lost := self._silent()) is None:
             return None
-        # A dialog does not offer words that are missing here or useless now.
+        # Like the key bar, a dialog only offers words that exist here and are useful now.
         can_wait, can_claim = self.is_offered("wait"), self._node.can_claim
         seconds = self.away()[lost.fingerprint]
         return answers.absence_box(self.board, self.clock(), lost, seconds, can_wait=can_wait, can_claim=can_claim)

@@ -41,7 +41,7 @@ NOBODY: Final = "spectator"
 _UNHURRIED: Final = 2
 """Rounds at a person's pace. The others share the remaining time."""
 _LONGEST: Final = 105.0
-"""Maximum seconds of a demo that nobody stops. To play and judge its match takes less than 15 seconds before."""
+"""Maximum seconds of a demo that nobody stops. Playing and judging its match beforehand takes less than 15 more."""
 _FASTEST: Final = 0.02
 """Minimum pace, at which each round can still be seen even if there are very many."""
 

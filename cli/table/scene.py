@@ -28,9 +28,9 @@ OWN: Final = (250,)
 LIFT: Final = (90, 260)
 """A cup: half up, then up with its dice, but none of them counted."""
 HIT: Final = 110
-"""The stage in which one die that counts turns gold."""
+"""Duration of the stage after which one more die that counts turns gold."""
 LAST_HIT: Final = 600
-"""The same stage under the last cup."""
+""":data:`HIT` for the last cup."""
 
 
 def spans(beat: Told) -> tuple[float, ...]:

@@ -178,7 +178,7 @@ def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, DieLook]]) -> in
 
 
 def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
-    """Draw the dice in a cup as the first letters of their motes. Another player's die has their mark."""
+    """Draw the dice in a cup as the first letters of their motes, and mark those dealt to other players."""
     state = board.begun
     assert state.motes is not None
     dice = state.motes.cups[seat]

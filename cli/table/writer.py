@@ -39,7 +39,7 @@ class Writer:
         self.encoding = stream.encoding or "ascii"
         self._stream = stream = unguarded(stream)
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
-        """The stream below the buffer. A thread that waits in a buffered write would hold its lock until exit."""
+        """The stream below the buffer. A thread that waits in a buffered write would hold the buffer's lock at exit."""
         self._limit = limit
         self._waiting: deque[str] = deque()
         self._size = 0

@@ -124,7 +124,7 @@ def is_possible(move: Move, view: View) -> bool:
 def doubt(move: Move, view: View) -> str:
     """Return a warning about a move that is played only after a second Enter; empty for all other moves.
 
-    Such a move is a bid on more dice than there are, if lower bids are legal, or a stake of all coins.
+    Such a move is a stake of all coins, or a bid on more dice than there are if the player is not forced to make one.
     """
     if isinstance(move, Stake) and move.bet == view.funds > 0 and is_possible(move, view):
         return f"Those are all your coins: {view.funds:,}. Press Enter again to stake them."
