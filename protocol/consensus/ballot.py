@@ -1,25 +1,25 @@
-"""The ballot on one root: everything that a node concludes from the messages behind it, and what it votes.
+"""The ballot on one root: what a node concludes from the messages after that root, and how it votes.
 
-SPEC.md, §6 has the rule. It is Algorithm 1 of Tendermint (Buchman, Kwon, Milosevic, "The latest gossip on BFT
-consensus", 2018), in which everybody proposes.
+SPEC.md, §6 has the rules. They are Algorithm 1 of Tendermint (Buchman, Kwon, Milosevic, "The latest gossip on BFT
+consensus", 2018), except that everybody proposes.
 
 Theory of operation
 -------------------
-A node is a function of the messages that it knows, as in a model: :meth:`Ballot.take` adds one, and everything else
-follows from all of them. Nothing here knows a clock. Questions with an answer that depends on time come in two kinds:
+A ballot is a pure function of the messages that a node holds: :meth:`Ballot.take` adds one message, and every
+conclusion is derived from all of them. Nothing here reads a clock. The caller supplies time in two ways:
 
-- :meth:`Ballot.absent` is told with which players patience is over;
-- :attr:`Ballot.close` and :attr:`Ballot.nil` are votes that the node is to sign if they have stood for some time.
+- :meth:`Ballot.absent` takes the authors for whom patience is over;
+- :attr:`Ballot.close` and :attr:`Ballot.nil` are votes that the node signs only after they have stood for some time.
 
-The node asks after each message, and when a time has come::
+The node asks after each message and when a timer fires::
 
-    ballot.grow()                 fold steps on where messages lead to
-    ballot.closed                 the root is over: begin the ballot of the next one
+    ballot.grow()                 close steps as far as messages allow
+    ballot.closed                 the closed final step, if any: begin the ballot on the next root
     ballot.line                   the history that the node follows; the last position is the open step
-    ballot.may_lock, .may_resign  what it may sign there
-    ballot.absent(...)            a vote to go on, after showing what it rests on (ballot.grounds)
-    ballot.close                  half a second after its grounds were shown, if it still stands
-    ballot.nil                    a patience for programs after it first stood
+    ballot.may_lock, .may_resign  what the node may sign there
+    ballot.absent(...)            a vote to continue; first send what justifies it (ballot.grounds)
+    ballot.close                  sign half a second after sending its grounds, if it still stands
+    ballot.nil                    sign one program's patience after it first stood
 
 tests/simulation/small_worlds.py explores this class exhaustively for small worlds.
 """
@@ -36,21 +36,25 @@ from protocol.consensus.position import FORMED, Position
 from protocol.wire.messages import VOTES, Kind, Signed
 
 _JUDGE = -1
-"""Stands for one more author who has signed behind a step: its message alone convicts its author, so it must stay."""
+"""Stands for one extra signer of a step in :attr:`Ballot.line`: a message that by itself convicts its author keeps the
+history that it is judged by."""
 
 
 # Quorums
 
 
 def leavers(position: Position, entries: Mapping[int, Signed]) -> set[int]:
-    """Return the authors who leave when an ordinary step is closed with these messages: those of holes and RESIGNs."""
+    """Return the authors who leave if an ordinary step closes with these messages: those with a hole or a RESIGN."""
     staying = {author for author, signed in entries.items() if signed.message.kind is not Kind.RESIGN}
     return set(position.owed).difference(staying)
 
 
 def is_possible(position: Position, leaving: Collection[int]) -> bool:
-    """Tell whether the others can go on if these authors leave: more than half of the base, one of them in the game. At
-    the end nobody need be in the game any more."""
+    """Return whether the match can continue if these authors leave.
+
+    It can if more than half of the base remains, and somebody who remains is still in the game. At a LOCK the second
+    condition is waived if nobody is in the game.
+    """
     remaining, live = set(position.base).difference(position.left, leaving), set(position.live)
     is_anybody_left = not remaining.isdisjoint(live) or (position.kind is Kind.LOCK and not live)
     return len(remaining) >= position.majority and is_anybody_left
@@ -59,15 +63,17 @@ def is_possible(position: Position, leaving: Collection[int]) -> bool:
 def elect(
     position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]
 ) -> tuple[int, ...]:
-    """Return the authors whose votes are a quorum, no more than needed; empty if there is none.
+    """Return the authors of the votes that form a quorum, with no superfluous votes; an empty tuple if there is no
+    quorum.
 
-    A quorum is more than half of the base in one round. And at least half of those who stay in the game have voted for
-    the value: otherwise many players who are out of the game could put anybody out.
+    A quorum takes votes by more than half of the base in one round. In addition, at least half of the players who would
+    stay in the game must have voted for the value. Otherwise a crowd of players who are out of the game could evict
+    anybody.
 
-    :param leaving: the authors whom the value makes leave.
-    :param voters: the authors who have voted for the value in the round.
-    :param backers: the authors of ABSENTs for it in any round.
-    :return: the backers needed in addition to the voters, then the voters, each in ascending order.
+    :param leaving: the authors who leave if the value is decided.
+    :param voters: the authors who voted for the value in the round.
+    :param backers: the authors of ABSENTs for the value in any round.
+    :return: first the backers that the voters lack, then the voters, each group in ascending order.
     """
     if not is_possible(position, leaving):
         return ()
@@ -84,41 +90,41 @@ def elect(
 
 
 class Polka(NamedTuple):
-    """A majority of identical ABSENTs of one round, backed by half of those who stay in the game."""
+    """A majority of identical ABSENTs in one round, backed by at least half of those who would stay in the game."""
 
     round: int
     value: VoteValue
     voters: frozenset[int]
-    """The authors of these ABSENTs who may vote."""
+    """The authors of these ABSENTs."""
 
 
 class Closed(NamedTuple):
-    """How a step was closed for good, so that a new root follows."""
+    """A step that is closed for good, so that a new root follows."""
 
     position: Position
     entries: Mapping[int, Signed]
-    """The messages that close it, by author."""
+    """The messages that close the step, by author."""
     certificate: tuple[Signed, ...]
-    """The votes that decide it: ABSENTs, then CLOSEs, each by author; nothing if all who owe it have signed."""
+    """The votes that decide the step: ABSENTs, then CLOSEs, each by author. Empty if no message is missing."""
 
 
 class _Count(NamedTuple):
-    """What the votes come to."""
+    """What all the votes together imply."""
 
     round: int
     leading: Polka | None
     clean: VoteValue | None
-    """The value of the clean polka of the current round."""
+    """The value of the clean polka of the current round, if any; the smallest if there are several."""
     kept: tuple[Polka, ...]
     decided: tuple[VoteValue, tuple[Vote, ...]] | None
 
 
 class Ballot:
-    """What one node holds about one root, and what follows from it.
+    """The messages that one node holds after one root, and what follows from them.
 
     :param me: the node's roster index; None for a node without a vote.
-    :param root: the position behind the last final step.
-    :param folding: how the history goes on.
+    :param root: the position after the last final step.
+    :param folding: the rules by which the history continues.
     """
 
     def __init__(self, me: int | None, root: Position, folding: Folding, convicted: Iterable[int] = ()) -> None:
@@ -129,26 +135,26 @@ class Ballot:
         self._convicted = set(convicted)
         self._judged_at: set[bytes] = set()
         self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
-        """By round, author and kind: two at most."""
+        """By (round, author, is_close): at most two votes each."""
         self._late: dict[tuple[int, bool], tuple[int, int, bool]] = {}
-        """The slot of the last late vote, by author and kind: a decision may arrive after its round."""
+        """The slot of the last late vote, by author and kind. They are kept: a decision may arrive after its round."""
         self._polkas: set[tuple[int, VoteValue]] = set()
-        """Every polka found so far: a later ABSENT may name it."""
+        """All polkas found so far: a later ABSENT may name one whose votes have been dropped."""
         self._named: set[bytes] = set()
-        """The tips and ids that votes name."""
+        """The tips and message ids that votes name."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
 
     # Taking messages
 
     def take(self, signed: Signed, *, is_mine: bool = False) -> Outcome:
-        """Take a message with a right signature: of a step, or a vote on this root.
+        """Take a message whose signature is valid: a message of a step, or a vote on this root.
 
-        If it contradicts an earlier message, the caller convicts the author first.
+        If the message contradicts an earlier one, the caller must convict the author first.
 
-        :param is_mine: this node has signed it.
-        :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
+        :param is_mine: whether this node signed the message.
+        :raises RejectedMessageError: if the message does not belong here; nothing changes.
+        :raises MisconductError: if the message proves that its author broke a rule; nothing changes.
         """
         if signed.message.kind in VOTES:
             return self._take_vote(read_vote(signed))
@@ -179,16 +185,16 @@ class Ballot:
         return Outcome.LATE if is_late else Outcome.ADDED
 
     def grow(self) -> list[Signed]:
-        """Fold steps on where messages lead; return kept messages whose step has become known, to be taken again."""
+        """Close steps as far as messages allow. Return kept messages for steps now known: take them again."""
         found = list(self.branches.grow(self._named))
         self._changed()
         return found
 
     def convict(self, author: int, tip: bytes = b"") -> None:
-        """Note that an author is proven to have broken a rule.
+        """Record that an author provably broke a rule.
 
-        :param tip: of the message that proves it by itself. It counts as signed behind the steps before it, so that the
-            history by which it is judged stands.
+        :param tip: the tip named by the message, if one message is the whole proof. That message counts as one
+            signature for the steps before it, so that the history by which it is judged stays.
         """
         self._convicted.add(author)
         if tip:
@@ -199,8 +205,8 @@ class Ballot:
         self._count = self._line = None
 
     def _forget(self) -> None:
-        """Drop votes that nothing rests on any more. A liar can add only a few in each round, and no round ends without
-        an honest CLOSE."""
+        """Drop votes that nothing depends on any more. This bounds the memory: a liar can add only a few votes to each
+        round, and no round ends without an honest CLOSE."""
         counted = self._counted
         later: dict[tuple[int, bool], list[int]] = {}
         for number, author, is_close in sorted(self._votes):
@@ -229,7 +235,7 @@ class Ballot:
                 del self._votes[slot]
 
     def _backs(self, vote: Vote) -> bool:
-        """Tell whether no later ABSENT of its author is for the same value."""
+        """Return whether this vote is its author's latest ABSENT for its value."""
         others = (each for votes in self._votes.values() for each in votes if each.author == vote.author)
         return not any(each.round > vote.round and each.value == vote.value and not each.is_close for each in others)
 
@@ -292,7 +298,8 @@ class Ballot:
         )
 
     def _leaving(self, value: VoteValue) -> set[int] | None:
-        """Return the authors whom a value makes leave; None if it is none, or not everything that it names is here."""
+        """Return the authors who leave if a value is decided. Return None if the value is malformed, or if its step or
+        a message that it names is unknown."""
         position = self.branches.positions.get(value.tip)
         if position is None or position.step != value.step or position.step < FORMED or position.kind is None:
             return None
@@ -319,18 +326,18 @@ class Ballot:
 
     @property
     def round(self) -> int:
-        """The current round: one more than the newest that a majority has closed, and never below one in which this
-        node has voted."""
+        """The current round: one more than the newest round that a majority has closed, but never less than a round in
+        which this node has voted."""
         return self._counted.round
 
     @property
     def leading(self) -> Polka | None:
-        """The polka that leads. As long as there is one, this node wishes for its value."""
+        """The leading polka, if any. While there is one, its value is this node's wish."""
         return self._counted.leading
 
     @property
     def line(self) -> list[Position]:
-        """The history that the node follows: positions from the root to the open step."""
+        """The history that this node follows: the positions from the root to the open step."""
         if self._line is None:
             voters: dict[bytes, set[int]] = {tip: {_JUDGE} for tip in self._judged_at}
             for vote in self.votes() if self._convicted else ():
@@ -341,7 +348,7 @@ class Ballot:
 
     @property
     def held(self) -> dict[int, Signed]:
-        """The messages that the open step can be closed with, by author."""
+        """The messages with which the open step can close, by author."""
         position = self.line[-1]
         slots = self.branches.messages[position.tip]
         is_doubtful = position.kind is not Kind.LOCK and position.step >= FORMED
@@ -349,13 +356,13 @@ class Ballot:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The authors who owe the open step and have sent nothing that can close it."""
+        """The authors who owe the open step a message and have sent none that can close it."""
         held = self.held
         return tuple(author for author in self.line[-1].owed if author not in held)
 
     @property
     def closed(self) -> Closed | None:
-        """How a step was closed for good; None as long as the root stays."""
+        """The step that is closed for good; None as long as the root stays."""
         decided = self._counted.decided
         if decided is not None:
             value, votes = decided
@@ -371,7 +378,7 @@ class Ballot:
         return None
 
     def goes_on_without(self, authors: Collection[int]) -> bool:
-        """Tell whether the others can go on without these authors, and without those who resign."""
+        """Return whether the match can continue without these authors and without those who resign in the open step."""
         position, held = self.line[-1], self.held
         resigning = (author for author, signed in held.items() if signed.message.kind is Kind.RESIGN)
         return is_possible(position, {*authors, *resigning})
@@ -380,28 +387,28 @@ class Ballot:
 
     @property
     def has_votes(self) -> bool:
-        """Somebody has voted on this root."""
+        """Whether anybody has voted on this root."""
         return bool(self._votes)
 
     @property
     def has_voted(self) -> bool:
-        """This node has voted on this root."""
+        """Whether this node has voted on this root."""
         return any(author == self.me for _, author, _ in self._votes)
 
     @property
     def has_resigned(self) -> bool:
-        """This node has signed a RESIGN behind this root: it signs and votes no more."""
+        """Whether this node has signed a RESIGN after this root. From then on it neither signs nor votes."""
         return any(signed.message.kind is Kind.RESIGN for signed in self._own())
 
     @property
     def may_resign(self) -> bool:
-        """This node may sign RESIGN in an ordinary step: it has not voted."""
+        """Whether this node may sign a RESIGN in an ordinary step: only if it has not voted on this root."""
         return not self.has_voted
 
     @property
     def may_lock(self) -> bool:
-        """This node may sign the LOCK that is open: it has not voted, knows no leading polka, and has signed no LOCK of
-        another branch."""
+        """Whether this node may sign the open LOCK: only if it has not voted, there is no leading polka, and it has
+        signed no LOCK of another branch."""
         is_bound = any(signed.message.kind is Kind.LOCK for signed in self._own())
         return not (is_bound or self.has_voted or self.leading is not None)
 
@@ -415,9 +422,9 @@ class Ballot:
         return is_voter and position.step >= FORMED
 
     def wish(self, over: Collection[int]) -> VoteValue | None:
-        """Return the value by which this node would go on.
+        """Return the value with which this node would continue; None if it would wait, or may not vote.
 
-        :param over: the missing authors with whom its patience is over.
+        :param over: the missing authors for whom this node's patience is over.
         """
         if self.leading is not None:
             return self.leading.value if self._may_vote else None
@@ -438,9 +445,9 @@ class Ballot:
         return VoteValue(position.step, position.tip, entries) if is_enough else None
 
     def absent(self, over: Collection[int]) -> Vote | None:
-        """Return the ABSENT that this node is to sign now, after it has shown the :meth:`grounds`.
+        """Return the ABSENT that this node should sign now, after sending its :meth:`grounds`; None if there is none.
 
-        :param over: the missing authors with whom its patience is over.
+        :param over: the missing authors for whom this node's patience is over.
         """
         number, leading = self.round, self.leading
         if self.me is None or self._has_voted_in(number) or (leading is not None and leading.round >= number):
@@ -451,8 +458,8 @@ class Ballot:
 
     @property
     def close(self) -> Vote | None:
-        """The CLOSE for a value that this node is to sign, if it stands for half a second after the node has shown its
-        :meth:`grounds`."""
+        """The CLOSE for a value that this node should sign once it has stood for half a second since the node sent its
+        :meth:`grounds`; None if there is none."""
         value = self._counted.clean
         if self.me is None or value is None or not self._may_vote or self._has_closed(self.round):
             return None
@@ -460,7 +467,7 @@ class Ballot:
 
     @property
     def nil(self) -> Vote | None:
-        """The CLOSE of nothing but the round that this node is to sign, if it stands for a patience for programs."""
+        """The CLOSE without a value to sign once it has stood for the patience for programs; None if there is none."""
         number, leading = self.round, self.leading
         is_in = (number, self.me, False) in self._votes or (leading is not None and leading.round == number)
         if self.me is None or not is_in or self._counted.clean is not None:
@@ -470,7 +477,7 @@ class Ballot:
         return Vote(self.root.tip, self.me, True, number, None)
 
     def grounds(self, vote: Vote) -> list[Signed]:
-        """Return the messages that a vote rests on: they are shown, and stored, before it is signed."""
+        """Return the messages that justify a vote. The node stores and sends them before it signs the vote."""
         shown: list[Signed] = []
         if vote.value is not None:
             path = self.branches.path(vote.value.tip)
@@ -497,13 +504,12 @@ class Ballot:
     # For others
 
     def votes(self) -> Iterator[Vote]:
-        """Yield all votes that are kept: by round, CLOSEs before ABSENTs, so that each finds what it rests on."""
+        """Yield all kept votes: by round, CLOSEs before ABSENTs, so that each vote comes after its grounds."""
         for slot in sorted(self._votes, key=lambda slot: (slot[0], not slot[2], slot[1])):
             yield from self._votes[slot]
 
     def counting(self) -> Iterator[Vote]:
-        """Yield the votes of this round and the one before, and of the leading polka: two nodes should both have
-        them."""
+        """Yield the votes that two nodes should share: of the current and previous rounds, and of the leading polka."""
         counted = self._counted
         leads = None if counted.leading is None else (counted.leading.round, counted.leading.value)
         for vote in self.votes():
@@ -511,5 +517,5 @@ class Ballot:
                 yield vote
 
     def by(self, author: int) -> Iterator[Signed]:
-        """Yield the votes that are kept of an author."""
+        """Yield the kept votes of one author."""
         yield from (vote.signed for vote in self.votes() if vote.author == author)

@@ -1,11 +1,11 @@
-"""The steps behind a root, as far as messages lead: a tree with a position for each tip.
+"""The steps after a root, as far as messages lead: a tree of positions, keyed by tip.
 
-While nobody has signed two messages for one slot, the tree is a line. A node that holds a second one folds both on, as
-far as somebody has signed behind them. It follows the branch behind which most players have signed
-(:meth:`Branches.line`). SPEC.md, §6 has the rule.
+As long as nobody has signed two messages for one slot, the tree is a line. If somebody has, a node builds a branch with
+each message, provided that somebody has signed something after it. The node follows the branch with the most signers
+(:meth:`Branches.line`). SPEC.md, §6 has the rules.
 
-The memory is bounded: of a slot the first two messages are kept, and a further one only if something is here that was
-signed behind it. Of messages whose tip is not known yet, those of a few steps are kept for each author.
+Memory is bounded. Each slot keeps its first two messages, and further ones only if a vote names them or a message here
+was signed after them. Messages whose tip is unknown are kept for a limited number of slots per author.
 """
 
 from __future__ import annotations
@@ -21,67 +21,67 @@ from protocol.wire.messages import Signed
 
 
 class Outcome(Enum):
-    """What became of a message that was not refused."""
+    """What became of a message that was not rejected."""
 
     ADDED = "added"
     DUPLICATE = "duplicate"
     FUTURE = "future"
-    """Its step is not known yet. It is kept if there is room, and otherwise asked for again."""
+    """The step is not known yet. The message is kept if there is room; otherwise the node will request it again."""
     LATE = "late"
-    """For a step of this history that was closed without it; or a vote that later votes have overtaken."""
+    """The step of this history was closed without the message, or later votes have overtaken this vote."""
     FOREIGN = "foreign"
-    """For this match, on another history."""
+    """The message belongs to another history of this match."""
     SURPLUS = "surplus"
-    """A third message for one slot, and nobody has signed behind it. If somebody does, it is asked for again."""
+    """A third message for one slot, which nobody has signed after. If somebody does, the node requests it again."""
 
 
 class Folding(Protocol):
-    """How the history goes on: the game behind the steps."""
+    """The rules by which a history continues: the game behind the steps."""
 
     def judge(self, position: Position, signed: Signed) -> object:
         """Judge a message by the position before its step.
 
-        :raises RejectedMessageError: if it does not belong there.
+        :raises RejectedMessageError: if the message does not belong there.
         :raises MisconductError: if it proves that its author broke a rule.
         """
 
     def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
-        """Return the tip behind a step that is closed with these messages."""
+        """Return the tip after a step that closes with these messages."""
 
     def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
-        """Return the position behind an ordinary step that is closed with these messages."""
+        """Return the position after an ordinary step that closes with these messages."""
 
 
 class Branches:
-    """All steps that messages lead to from one root, and the messages that are kept of them."""
+    """All steps to which messages lead from one root, and the messages kept for those steps."""
 
     def __init__(self, root: Position, folding: Folding) -> None:
         self.root = root
         self.positions: dict[bytes, Position] = {root.tip: root}
-        """By tip, those before a step before those behind it."""
+        """By tip; every step precedes those that follow it."""
         self.messages: dict[bytes, dict[int, tuple[Signed, ...]]] = {root.tip: {}}
-        """By tip of a known step and author, in the order in which they came."""
+        """By tip of a known step, then by author; each slot in order of arrival."""
         self.later: dict[int, dict[tuple[int, bytes, int], Signed]] = {}
-        """Messages whose tip is not known, by author and (step, tip, kind)."""
+        """Messages whose tip is unknown, by author and (step, tip, kind)."""
         self._folding = folding
         self._parents: dict[bytes, bytes] = {}
         self._children: dict[bytes, list[bytes]] = {}
         self._closed_with: dict[bytes, Mapping[int, Signed]] = {}
-        """The messages that closed the step before a tip."""
+        """The messages that closed the step before a tip, by that tip."""
         self._ends = {root.tip: None}
-        """The tips that can still grow: all but those of steps that can be closed in only one way, and are."""
+        """The tips that can still grow. Not among them: steps that can close in only one way and have closed."""
         self._line = [root]
-        """The line as long as nobody is convicted."""
+        """The positions from the root on, as :meth:`line` returns them while nobody is convicted."""
 
     # Taking messages
 
     def take(self, signed: Signed, named: Collection[bytes] = (), *, is_mine: bool = False) -> Outcome:
-        """Take a message that is no vote, with a right signature.
+        """Take a message, other than a vote, whose signature is valid.
 
-        :param named: tips and ids that votes name.
-        :param is_mine: this node has signed it, and keeps it whatever room there is.
-        :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
+        :param named: the tips and message ids that votes name.
+        :param is_mine: whether this node signed the message; its own messages are exempt from the limits.
+        :raises RejectedMessageError: if the message does not belong here; nothing changes.
+        :raises MisconductError: if the message proves that its author broke a rule; nothing changes.
         """
         message = signed.message
         position = self.positions.get(message.tip)
@@ -104,20 +104,20 @@ class Branches:
         return Outcome.ADDED
 
     def keep_for_later(self, signed: Signed, *, is_mine: bool = False) -> Outcome:
-        """Keep a message whose step is not known yet, if there is room."""
+        """Keep a message whose step is not known yet; if the author has too many, drop the one for the latest step."""
         message = signed.message
         if message.step <= self.root.step:
             return Outcome.FOREIGN
         kept = self.later.setdefault(message.author, {})
         kept.setdefault((message.step, message.tip, message.kind), signed)
-        if len(kept) > limits.FUTURE_PER_AUTHOR and not is_mine:  # the one for the latest step is needed last
+        if len(kept) > limits.FUTURE_PER_AUTHOR and not is_mine:  # the latest step will need its message last
             del kept[max(kept)]
         return Outcome.FUTURE
 
     def grow(self, named: Collection[bytes] = ()) -> Iterator[Signed]:
-        """Fold on where messages lead; yield kept messages whose step has become known, to be taken again.
+        """Close steps as far as messages allow. Yield kept messages for steps now known: take them again.
 
-        :param named: tips and ids that votes name.
+        :param named: the tips and message ids that votes name.
         """
         for tip in list(self._ends):
             yield from self._grow(self.positions[tip], named)
@@ -144,19 +144,19 @@ class Branches:
             yield from self._grow(after, named)
 
     def ripe(self) -> Iterator[Signed]:
-        """Yield kept messages whose step has become known, and keep them no more."""
+        """Yield kept messages whose step has become known, and stop keeping them."""
         for kept in self.later.values():
             for slot in [slot for slot in kept if slot[1] in self.positions]:
                 yield kept.pop(slot)
 
     def _closings(self, position: Position, slots: Mapping[int, tuple[Signed, ...]]) -> Iterator[dict[int, Signed]]:
-        """Yield the sets of messages with which a full step can be closed."""
+        """Yield sets of messages with which a full step can close, at most :data:`~protocol.limits.BRANCHINGS`."""
         choices = product(*(slots[author] for author in position.owed))
         for chosen in islice(choices, limits.BRANCHINGS):
             yield dict(zip(position.owed, chosen, strict=True))
 
     def _tips(self, position: Position, signed: Signed) -> set[bytes]:
-        """Return the tips behind a step in which a message would be."""
+        """Return the tips after a step that could close with this message; an empty set if the step is not full."""
         slots = {**self.messages[position.tip], signed.message.author: (signed,)}
         if any(author not in slots for author in position.owed) or position.is_boundary:
             return set()
@@ -168,12 +168,12 @@ class Branches:
     # Asking
 
     def is_full(self, position: Position) -> bool:
-        """Tell whether all who owe a step have a message there."""
+        """Return whether there is a message from everybody who owes the step."""
         slots = self.messages[position.tip]
         return position.kind is not None and all(author in slots for author in position.owed)
 
     def path(self, tip: bytes) -> list[Position]:
-        """Return the positions from the root to a known tip, both included."""
+        """Return the positions from the root to a known tip, both inclusive."""
         found = [self.positions[tip]]
         while tip != self.root.tip:
             tip = self._parents[tip]
@@ -181,18 +181,18 @@ class Branches:
         return found[::-1]
 
     def between(self, after: Position) -> list[Signed]:
-        """Return the messages that close the ordinary step before a known position."""
+        """Return the messages that closed the ordinary step before a known position."""
         return [*self._closed_with[after.tip].values()]
 
     def boundaries(self) -> Iterator[Position]:
-        """Yield the steps that all who owe them have signed, and behind which a new root follows."""
+        """Yield the full steps after which a new root follows."""
         for tip in self._ends:
             position = self.positions[tip]
             if position.is_boundary and self.is_full(position):
                 yield position
 
     def closing(self, position: Position, entries: Iterable[bytes]) -> dict[int, Signed] | None:
-        """Return the messages of a step with these ids, holes left out; None if one is not here."""
+        """Return the messages of a step with these ids by author, without holes; None if one is unknown."""
         found: dict[int, Signed] = {}
         for author, entry in zip(position.owed, entries, strict=True):
             if entry:
@@ -206,10 +206,10 @@ class Branches:
     def line(self, convicted: Collection[int], voters: Mapping[bytes, Collection[int]]) -> list[Position]:
         """Return the positions of the history that this node follows, from the root to the open step.
 
-        A message of a convicted player closes an ordinary step only if somebody unconvicted has signed behind it; but
-        the step that forms the match in any case, as nobody is put out there.
+        A convicted player's message closes an ordinary step only if an unconvicted player has signed something after
+        it. The step that forms the match is exempt: nobody can be evicted there.
 
-        :param voters: the authors of votes, by the tip that they name.
+        :param voters: the authors of votes, by the tip that their votes name.
         """
         signers = self._signers(convicted, voters) if convicted else {}
         found = [self.root] if convicted else self._line
@@ -225,7 +225,7 @@ class Branches:
         return found if convicted else found.copy()
 
     def _signers(self, convicted: Collection[int], voters: Mapping[bytes, Collection[int]]) -> dict[bytes, set[int]]:
-        """Return the unconvicted authors who have signed anything for a step or behind it, by tip."""
+        """Return the unconvicted authors who have signed or voted for a step or for a step after it, by tip."""
         found: dict[bytes, set[int]] = {tip: set() for tip in self.positions}
         for tip in reversed(self.positions):
             found[tip] |= {*self.messages[tip], *voters.get(tip, ())}.difference(convicted)
@@ -234,12 +234,12 @@ class Branches:
         return found
 
     def said(self, tip: bytes, author: int) -> list[Signed]:
-        """Return all messages that are kept of an author for the step with this tip."""
+        """Return all kept messages of one author for the step with this tip."""
         kept = [signed for slot, signed in self.later.get(author, {}).items() if slot[1] == tip]
         return [*self.messages.get(tip, {}).get(author, ()), *kept]
 
     def own(self, author: int) -> Iterator[Signed]:
-        """Yield all messages that are kept of an author, known steps first."""
+        """Yield all kept messages of one author, those of known steps first."""
         for slots in self.messages.values():
             yield from slots.get(author, ())
         yield from self.later.get(author, {}).values()

@@ -1,7 +1,7 @@
-"""How matches end in purses: what their end brings, the evidence of it, and a purse as others are shown it.
+"""How matches end, as purses record it: the end itself, the evidence of it, and a purse as it is shown to others.
 
-Each bet is signed by its owner, so nobody can bet the coins of others. The RESULTs of more than half of those who did
-not resign tell the winner.
+Players sign their own bets, so nobody can bet another player's coins. The winner is proven by the RESULTs of more than
+half of the players who did not resign.
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ from protocol.wire.purses import (
 )
 
 _FIRST_RESIGN: Final = 2
-"""Before this step a RESIGN withdraws the match, which then may never have been formed."""
+"""A RESIGN before this step withdraws the match, which may then never have been formed."""
 
 
 class End(NamedTuple):
-    """How a match with purses has ended."""
+    """The end of a match with purses."""
 
     genesis: Genesis
     match: bytes
     account: Account | None
-    """None for a match that is void."""
+    """None for a void match."""
     stakes: Mapping[int, tuple[int, int]]
-    """Coins and run tickets in the STAKEs that are known, by author."""
+    """The coins and run tickets in all known STAKEs, by author."""
 
     def author(self, identity: bytes) -> int | None:
-        """Return the roster index of a player; None for somebody who was not there."""
+        """Return the roster index of the player with this identity key; None for anybody else."""
         roster = enumerate(self.genesis.roster)
         return next((author for author, each in roster if each.join.identity == identity), None)
 
     def record(self, author: int, stake: tuple[int, int]) -> Record:
-        """Return the record of a player who has opened this stake."""
+        """Return the record that this match leaves in the purse of a player who opened this stake."""
         if self.account is None:
             return Record(self.match[:MATCH_BYTES], *stake, 0, 0, 0)
         return self.account.record(self.genesis, self.match, author, stake)
 
 
 def stakes_of(history: History) -> dict[int, Signed]:
-    """Return the STAKEs that were opened in a match, by author; those of the open step, too."""
+    """Return the STAKEs opened in a match so far, those of the open step included, by author."""
     closed = (after.entries for before, after in pairwise(history.chain) if before.purpose is Purpose.STAKES)
     opened = chain.from_iterable(messages.items() for messages in (*closed, history.held))
     return {author: signed for author, signed in opened if signed.message.kind == Kind.STAKE}
@@ -79,7 +79,7 @@ def stake_in(signed: Signed) -> tuple[int, int]:
 
 
 def end_of(history: History) -> End:
-    """Return how a match with purses that is over has ended, as its history has it."""
+    """Return the end of a match with purses that, by its history, is over."""
     position = history.position
     assert position.state is not None
     stakes = {author: stake_in(signed) for author, signed in stakes_of(history).items()}
@@ -90,7 +90,7 @@ def end_of(history: History) -> End:
 
 
 def gather(history: History) -> Value | None:
-    """Return the evidence of a match that is over and has purses; None if too few have signed its end."""
+    """Return the evidence of a match's end; None if it is not over, has no purses, or too few signed its end."""
     position, results = history.position, history.results
     if position.kind is not None or position.state is None or not history.genesis.has_purses:
         return None
@@ -103,7 +103,7 @@ def gather(history: History) -> Value | None:
     if 2 * len(results) <= history.roster_size - len(resigned):
         return None
     account = account_of(position.seats, position.state)
-    # A stake that was opened in a step that never closed is in no bet.
+    # A stake opened in a step that never closed is part of no bet.
     opened = sorted(each for each in stakes_of(history).items() if stake_in(each[1]) == account.bets[each[0]])
     stakes: Value = ()
     if opened:
@@ -123,23 +123,23 @@ def gather(history: History) -> Value | None:
 
 
 def void_message(match: bytes, author: int) -> Message:
-    """Return the RESULT by which a player says that a match is void."""
+    """Return the RESULT with which a player declares a match void."""
     return Message(match, 0, match, author, Kind.RESULT, tagged_hash("void", match))
 
 
 def void_evidence(genesis: bytes, signatures: Mapping[int, bytes]) -> Value:
     """Return the evidence that a match is void.
 
-    :param genesis: its bytes.
-    :param signatures: under the RESULTs of all players, by roster index.
+    :param genesis: the encoded genesis.
+    :param signatures: the signatures under the RESULTs of all players, by roster index.
     """
     return genesis, (), (), tuple(sorted(signatures.items())), ()
 
 
 def read_evidence(value: Value) -> End:
-    """Return the end of the match that this is evidence of.
+    """Return the end of the match to which this evidence belongs.
 
-    :raises MalformedPurseError: if it is none. The text says why.
+    :raises MalformedPurseError: if the value is not valid evidence; the message gives the reason.
     """
     lists = (is_array,) * 4
     data, stakes, end, results, resignations = parts(value, "the evidence of an end", _is_byte_string, *lists)
@@ -185,7 +185,7 @@ def read_evidence(value: Value) -> End:
 def _read_stakes(
     genesis: Genesis, match: bytes, value: tuple[Value, ...], check: Callable[[Message, bytes], None]
 ) -> dict[int, tuple[int, int]]:
-    """Return the coins and run tickets of STAKEs, each within the funds of its author and signed."""
+    """Return the coins and run tickets of the STAKEs, by author, each checked to be signed and within funds."""
     if not value:
         return {}
     step, tip, each = parts(value, "the stakes of a match", is_number, is_id, is_array)
@@ -203,9 +203,9 @@ def _is_byte_string(value: object) -> bool:
 
 
 def _by_author(value: tuple[Value, ...], players: int, types: tuple[type, ...]) -> dict[int, tuple[Any, ...]]:
-    """Return what stands behind each author in a list. The last item of each is a signature.
+    """Return the fields listed for each author; the last field is a signature.
 
-    :raises MalformedPurseError: if the authors are out of order, or a part has another type.
+    :raises MalformedPurseError: if the authors are not in ascending order, or a field has the wrong type or length.
     """
     found: dict[int, tuple[Any, ...]] = {}
     for each in value:
@@ -222,22 +222,22 @@ def _by_author(value: tuple[Value, ...], players: int, types: tuple[type, ...]) 
 
 
 class Shown(NamedTuple):
-    """A purse as others are shown it: its owner has signed all of it, so anybody may show it."""
+    """A purse as its owner shows it to others. The owner has signed all of it, so anybody may pass it on."""
 
     record: JoinRecord
-    """It names the head at which the ledger ends."""
+    """The owner's join record, which names the head of the ledger."""
     purse: Purse
     evidence: Value = ()
-    """Of the owner's last match that ended with enough RESULTs; empty for none. In what is handed back, of the match of
-    the STAKE."""
+    """The evidence of the owner's last match that ended with enough RESULTs; empty if there is none. When a purse is
+    handed back, the evidence of the match in which the STAKE was signed."""
     end: End | None = None
-    """What the evidence tells."""
+    """The end that the evidence proves."""
     stake: Signed | None = None
-    """A STAKE of the owner in a match that the ledger lacks."""
+    """A STAKE that the owner signed in a match missing from the ledger."""
 
     @property
     def owner(self) -> bytes:
-        """Identity key."""
+        """The owner's identity key."""
         return self.purse.owner
 
     @property
@@ -246,14 +246,15 @@ class Shown(NamedTuple):
 
     @property
     def wire(self) -> tuple[Value, Value, Value, Value]:
-        """The fields of the frame."""
+        """The fields of the LEDGER frame."""
         return self.record.wire, self.purse.wire, self.evidence, () if self.stake is None else self.stake.wire
 
 
 def read_shown(record: Value, ledger: Value, evidence: Value, stake: Value) -> Shown:
-    """Return what the fields of a frame LEDGER show, if the owner has signed it and it can be their purse.
+    """Return what the fields of a LEDGER frame show, after checking that the owner signed it and that the purse is
+    consistent.
 
-    :raises MalformedPurseError: if not. The text says why.
+    :raises MalformedPurseError: if a check fails; the message gives the reason.
     """
     try:
         joining = parse_join_record(record)
@@ -268,8 +269,7 @@ def read_shown(record: Value, ledger: Value, evidence: Value, stake: Value) -> S
 
 
 def _check_gains(purse: Purse, end: End | None) -> None:
-    """Check that all records are losses, but one that the evidence tells of, and those before it, which others have
-    checked."""
+    """Check that every record is a loss, except the one that the evidence confirms and earlier ones, checked before."""
     checked = purse.states[0].height
     if end is not None:
         author = end.author(purse.owner)

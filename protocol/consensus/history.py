@@ -3,24 +3,24 @@
 Theory of operation
 -------------------
 A match is a chain of *steps*. ``T_0`` is the hash of the genesis; ``T_{k+1} = H(step, T_k, k, one entry per roster
-seat)``, an entry being a message id or empty. Every message names ``(match, step, T)``, so a message fits one history
-only. A step is either a *turn* (one message, by the player whose move it is) or *joint*: one from every live player;
-a LOCK also from those who went out since the previous LOCK.
+seat)``, where an entry is a message id or empty. Every message names ``(match, step, T)``, so it fits one history only.
+A step is either a *turn* (one message, by the player whose move it is) or *joint* (one message by every live player; at
+a LOCK also by those who went out since the previous LOCK).
 
-:mod:`protocol.consensus.steps` says which step follows which. :mod:`protocol.consensus.kinds` has the rule of each kind
-of message. This module decides whether a message belongs to the open step, and closes that step.
+:mod:`protocol.consensus.steps` determines which step follows which. :mod:`protocol.consensus.kinds` has the rules of
+each kind of message. This module decides whether a message belongs to the open step, and closes that step.
 
-A RESIGN fills an ordinary slot that its author owes; the author is out when the step closes. Votes of a majority can
-close a step without the message of an author (:mod:`protocol.consensus.ballot`); that author is evicted. They can close
-a LOCK, too, without evicting anybody.
+A RESIGN fills the slot of its author in an ordinary step; the author leaves the match when the step closes. Votes by a
+majority can close a step without an author's message (:mod:`protocol.consensus.ballot`); the author is then evicted.
+Votes can also close a LOCK, which evicts nobody.
 
-A player who went out earlier is a *witness*. A witness may sign beside a LOCK, and nobody waits for it. Later messages
-of the players carry these signatures, which keep the witnesses in the *base*, the authors who may vote. Nothing before
-the *root*, behind the last closed LOCK or decision, is ever dropped; what came after it can be
+A player who went out earlier is a *witness*. Witnesses may countersign a LOCK, but nobody waits for them. The players'
+later messages carry these signatures, which keep the witnesses in the *base*: the authors who may vote. Nothing before
+the *root*, which follows the last closed LOCK or decision, is ever dropped. Steps after the root can be
 (:meth:`History.follow`).
 
-A history has no clock, no secrets and no I/O, and does not know whose node it runs in. Players, spectators, the
-verifier (from a file), resume (from the store) and catch-up (from a peer) all use it.
+A history has no clock, no secrets and no I/O, and does not depend on the node that runs it. Players, spectators, the
+verifier (reading a file), resume (reading the store) and catch-up (from a peer) all use it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from protocol.wire.genesis import match_id, parse_genesis
 from protocol.wire.messages import VOTES, Kind, Message, Signed, message_id
 
 _BESIDE = (Slot.VOTE, Slot.WITNESS)
-"""The slots of messages that no step holds."""
+"""The slots of messages that are not part of a step."""
 _DROPPED = Position(step=0, tip=b"", purpose=Purpose.END, place_in_script=0, kind=None, owed=(), base=(), players=())
-"""Stands where :meth:`History.drop_position` has dropped a position."""
+"""Replaces each position that :meth:`History.drop_position` drops."""
 
 
 class History:
-    """The agreed history of one match and the messages of its open step.
+    """The agreed history of one match, and the messages of its open step.
 
     :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
     """
@@ -71,9 +71,9 @@ class History:
             root_tip=self.match,
         )
         self.chain = [first]
-        """The position before every step so far; the last one is open."""
+        """The positions before each step so far; the last one belongs to the open step."""
         self.position = first
-        """The last of the chain: the open step. Nearly every look at a history begins here."""
+        """The position before the open step: the end of :attr:`chain`, cached for speed."""
         self.held: dict[int, Signed] = {}
         """The messages of the open step, by author."""
         self.results: dict[int, Signed] = {}
@@ -81,19 +81,18 @@ class History:
         self.withdrawals: dict[int, Signed] = {}
         """RESIGN messages of steps 0 and 1, by author. They fill no slot."""
         self.closes: list[Signed] = []
-        """Votes to close the open step, ABSENTs included, while there are too few CLOSEs, as a file has them."""
+        """The votes to close the open step, in the order of a file, as long as they are too few to close it."""
         self.certificates: dict[bytes, tuple[Signed, ...]] = {}
-        """The votes that have closed a step, by the tip of their root."""
+        """The votes that closed a step, by the tip of the root that the votes name."""
         self.countersigned: dict[bytes, dict[int, Signed]] = {}
-        """Signatures of witnesses under the last two closed LOCKs and the open one, by tip of the LOCK and author."""
+        """The witnesses' signatures under the last two closed LOCKs and the open one, by LOCK tip and author."""
         self._transition: tuple[bytes, Transition] | None = None
-        """The move that was judged last, by id, and the game after it."""
+        """The id of the move judged last, and the transition that it causes."""
         self._checked: dict[bytes, Signed] = {}
-        """The messages whose signatures were checked last, by signature; all forks share them."""
+        """The messages whose signatures were checked last, by signature. All copies of a history share this cache."""
 
     @property
     def roster_size(self) -> int:
-        """Size of the roster."""
         return len(self.keys)
 
     def missing(self) -> tuple[int, ...]:
@@ -102,15 +101,15 @@ class History:
 
     @property
     def root(self) -> Position:
-        """The position behind the last final step."""
+        """The position after the last final step."""
         return self.chain[self.position.root]
 
     def follow(self, line: Sequence[Position], held: Mapping[int, Signed]) -> int | None:
-        """Go on from the root along these positions. Return the step that was closed and is closed otherwise now, or
-        open again; None if there is none.
+        """Continue from the root along these positions instead of the current ones.
 
-        :param line: from the root to the open step.
-        :param held: the messages that the open step can be closed with.
+        :param line: the positions from the root to the open step.
+        :param held: the messages with which the open step can close.
+        :returns: the first closed step that is now closed differently or open again; None if there is none.
         """
         start = line[0].step
         old = self.chain[start:]
@@ -122,16 +121,16 @@ class History:
         return start + same - 1 if same < len(old) else None
 
     def along(self, path: Sequence[Position]) -> History:
-        """Return another history of this match: from its root on along these positions."""
+        """Return another history of this match: the final part of this one, continued along these positions."""
         twin = copy(self)
         twin.chain = [*self.chain[: path[0].step], *path]
         twin.position, twin.held, twin.closes = path[-1], {}, []
         return twin
 
     def check_signature(self, signed: Signed) -> Signed:
-        """Return ``signed`` marked as checked.
+        """Return ``signed``, marked as checked.
 
-        :raises RejectedMessageError: if the match, the author or the signature is not right.
+        :raises RejectedMessageError: if the match or the author is wrong, or the signature is invalid.
         """
         message = signed.message
         if message.match != self.match:
@@ -152,7 +151,7 @@ class History:
         return checked
 
     def is_right(self, signed: Signed) -> bool:
-        """Tell whether :meth:`check_signature` would find a message right. Any thread can ask: this changes nothing."""
+        """Return whether :meth:`check_signature` would accept a message. Thread-safe: nothing changes."""
         message = signed.message
         return signed.checked or (
             message.match == self.match
@@ -161,10 +160,10 @@ class History:
         )
 
     def add(self, signed: Signed) -> Outcome:
-        """Take one message. Close the open step if it is complete, or if enough votes close it.
+        """Take one message. Close the open step if it is complete, or if the votes suffice to close it.
 
-        :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
+        :raises RejectedMessageError: if the message does not belong here; nothing changes.
+        :raises MisconductError: if the message proves that its author broke a rule; nothing changes.
         """
         if signed.message.kind in VOTES:
             return self._add_vote(signed)
@@ -174,11 +173,11 @@ class History:
         return outcome
 
     def hold(self, signed: Signed) -> Outcome:
-        """Check one message, and hold it if it is for the open step; close nothing.
+        """Check one message, and hold it if it is for the open step, without closing the step.
 
-        :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if it proves that its author broke a rule. Nothing changes, except that before the
-            match is formed RESIGN is held beside LOCK or COMMIT.
+        :raises RejectedMessageError: if the message does not belong here; nothing changes.
+        :raises MisconductError: if the message proves that its author broke a rule. Nothing changes, with one
+            exception: before the match is formed, a RESIGN and a LOCK or COMMIT of its author are both held.
         """
         if signed.message.step < FORMED and signed.message.kind is Kind.RESIGN:
             return self._withdraw(signed)
@@ -191,7 +190,7 @@ class History:
         return outcome
 
     def withdrawn(self, message: Message) -> tuple[Signed, ...]:
-        """Return the RESIGN that the author of a message has signed in the same step before the match was formed."""
+        """Return the author's RESIGN for the same step before the match was formed; empty if there is none."""
         signed = self.withdrawals.get(message.author)
         return (signed,) if signed is not None and signed.message.tip == message.tip else ()
 
@@ -211,9 +210,10 @@ class History:
         return Outcome.ADDED
 
     def countersign(self, signed: Signed) -> Outcome:
-        """Keep the signature of a witness under one of the last two LOCKs or the open one; it closes nothing.
+        """Keep a witness's signature under one of the last two closed LOCKs or the open one. No step closes because of
+        it.
 
-        :raises RejectedMessageError: if it does not belong here.
+        :raises RejectedMessageError: if the message does not belong here.
         """
         message = signed.message
         if message.step > self.position.step:
@@ -235,7 +235,7 @@ class History:
         return Outcome.ADDED
 
     def countersignatures(self) -> bytes:
-        """Return the witnesses' signatures under the last but one LOCK, as what follows the last LOCK carries them."""
+        """Return the witnesses' signatures under the last but one LOCK, for messages after the last LOCK to carry."""
         position = self.position
         known = sorted(self.countersigned.get(position.locks[0].tip, {}).items())
         return b"".join(
@@ -245,14 +245,14 @@ class History:
         )
 
     def weigh(self, signed: Signed) -> Outcome:
-        """Return what :meth:`hold` would return for a message, or raise what it would raise; nothing changes."""
+        """Return what :meth:`hold` would return, or raise what it would raise, without changing anything."""
         return self._weigh(signed)[0]
 
     def _weigh(self, signed: Signed) -> tuple[Outcome, Signed]:
         message = signed.message
         position = self.position
         if self._is_known(signed):
-            return Outcome.DUPLICATE, signed  # without the price of a signature check
+            return Outcome.DUPLICATE, signed  # skips the costly signature check
         if RULES[message.kind].slot in _BESIDE:
             raise RejectedMessageError("a vote or WITNESS is not a message of the step")
         if message.step > position.step:
@@ -265,19 +265,19 @@ class History:
 
     @property
     def is_complete(self) -> bool:
-        """Every message that the open step is owed is here."""
+        """Whether all messages owed to the open step are here."""
         position = self.position
         return len(self.held) == len(position.owed) and position.kind is not None
 
     def close(self) -> None:
-        """Close the open step with all messages that are held for it."""
+        """Close the open step with all messages held for it."""
         self.settle(dict(sorted(self.held.items())), ())
 
     def close_by(self, votes: Sequence[Signed]) -> None:
-        """Close the open step by a certificate, with the messages that are held for it.
+        """Close the open step by a certificate, with the messages held for it.
 
-        :param votes: ABSENTs that back the majority, then exactly a majority of CLOSEs, each by author.
-        :raises RejectedMessageError: if they are not a certificate for these messages; nothing changes.
+        :param votes: the ABSENTs needed to back the majority, then exactly a majority of CLOSEs, each by author.
+        :raises RejectedMessageError: if the votes are not a certificate for these messages; nothing changes.
         """
         position = self.position
         read = [self.check_vote(signed) for signed in votes]
@@ -298,9 +298,10 @@ class History:
         self.settle(held, tuple(votes))
 
     def check_vote(self, signed: Signed) -> Vote:
-        """Read a vote to close the open step.
+        """Check and read a vote to close the open step.
 
-        :raises RejectedMessageError: if it is not, its signature is wrong, or its author has no vote there.
+        :raises RejectedMessageError: if the message is not a valid vote on that step, its signature is invalid, or its
+            author may not vote there.
         """
         position, message = self.position, signed.message
         if message.kind not in VOTES or position.step < FORMED or position.kind is None:
@@ -320,7 +321,7 @@ class History:
         return vote
 
     def goes_through(self, place: Position | Message) -> bool:
-        """Tell whether this history has the step of ``place``, open or closed."""
+        """Return whether this history contains the step of ``place``, open or closed."""
         step = place.step
         return step < len(self.chain) and self.chain[step].tip == place.tip
 
@@ -336,9 +337,9 @@ class History:
         return Outcome.ADDED
 
     def said(self, message: Message) -> list[Signed]:
-        """Return all messages and votes that are kept of the author of ``message`` in its step."""
+        """Return all kept messages and votes that the author of ``message`` signed for the step that it names."""
         author, step = message.author, message.step
-        # Also if the position of their root was dropped: a vote on it can close the open step.
+        # A vote on the root can close the open step even if the root's position was dropped.
         votes = (
             *self.certificates.get(message.tip, ()),
             *(self.closes if message.tip == self.position.root_tip else ()),
@@ -352,9 +353,9 @@ class History:
         return [book[author], *said] if author in book else said
 
     def _is_known(self, signed: Signed) -> bool:
-        """Tell whether a message or vote is here already.
+        """Return whether a message or vote is already here.
 
-        :raises MisconductError: if it contradicts another one of its author.
+        :raises MisconductError: if it contradicts another message of its author.
         """
         message = signed.message
         for known in self.said(message):
@@ -365,13 +366,13 @@ class History:
                 raise MisconductError(message.author, message.step, reason, (known, signed))
         return False
 
-    # How a history goes on (protocol.consensus.branches.Folding)
+    # The rules by which a history continues (protocol.consensus.branches.Folding)
 
     def judge(self, position: Position, signed: Signed) -> None:
         """Judge a signed message by the rules of its step.
 
-        :raises RejectedMessageError: if it does not belong there.
-        :raises MisconductError: if it proves that its author broke a rule.
+        :raises RejectedMessageError: if the message does not belong there.
+        :raises MisconductError: if the message proves that its author broke a rule.
         """
         message = signed.message
         rule, due = RULES[message.kind], position.kind
@@ -389,21 +390,21 @@ class History:
             self._transition = signed.id, transition
 
     def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
-        """Return the tip behind a step that is closed with these messages."""
+        """Return the tip after a step that closes with these messages."""
         return tip_after(position, entries, self.roster_size)
 
     def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
-        """Return the position behind a step that is closed with these messages."""
+        """Return the position after a step that closes with these messages."""
         return self._after(position, entries, ())
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Tell whether a signature is that of a witness under the last but one LOCK before a position."""
+        """Return whether this is the signature of a witness under the last but one LOCK before a position."""
         step, tip, lock = position.locks[0]
         if witness >= self.roster_size or witness in (*position.players, *position.left):
             return False
         known = self.countersigned.get(tip, {})
         if witness in known and known[witness].signature == signature:
-            return True  # without the price of a signature check
+            return True  # skips the costly signature check
         message = Message(self.match, step, tip, witness, Kind.WITNESS, lock)
         data = message.encoded()
         if not self.keys[witness].verifies(signature, data):
@@ -414,7 +415,7 @@ class History:
         return True
 
     def settle(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
-        """Close the open step with these messages; a certificate says that votes have closed it."""
+        """Close the open step with these messages, and by this certificate if votes close it."""
         before = self.position
         if certificate:
             self.certificates[before.root_tip] = certificate
@@ -438,33 +439,34 @@ class History:
         return advance(self.genesis, self.match, position, entries, certificate, transition)
 
     def drop_state(self) -> None:
-        """Drop the state of the game before the step that was closed last, unless it is one of a few that are kept.
+        """Drop the game state before the step that closed last; every :data:`~protocol.limits.STATES_APART`-th state is
+        kept.
 
-        A state holds all bids of its round, so a long match of long rounds would fill the memory with them. Callers
-        that seldom look back call this after each step.
+        A state holds all bids of its round, so a long match with long rounds would fill the memory. Callers that seldom
+        look back call this after each step.
         """
         last = len(self.chain) - 2
         if last > 0 and last % STATES_APART:
             self.chain[last] = self.chain[last]._replace(state=None, happened=(), is_without_state=True)
 
     def drop_position(self, kept: Container[int] = ()) -> None:
-        """Drop the position before the step that was closed last, unless it is one of ``kept``.
+        """Drop the position before the step that closed last, unless ``kept`` contains that step.
 
-        Callers that look back only to these call this after each step; then a match of any length takes the same
-        memory. No message fits a dropped position: a message for its step counts as one of another history.
+        Callers that look back only to ``kept`` call this after each step, so that memory use does not grow with the
+        match. No message fits a dropped position: a message for its step counts as part of another history.
         """
         last = len(self.chain) - 2
         if last not in kept:
             self.chain[last] = _DROPPED
 
     def full(self, step: int) -> Position:
-        """Return the position before a step, complete even if its state was dropped."""
+        """Return the position before a step, with its state even if that was dropped."""
         return next(self.walk(step))
 
     def walk(self, step: int) -> Iterator[Position]:
-        """Yield the position before a step and all later ones, complete even if their states were dropped.
+        """Yield the positions before a step and before all later ones, with their states even if those were dropped.
 
-        Dropped states are computed one by one, so that a walk holds one state at a time.
+        Dropped states are recomputed one at a time, so a walk holds only one of them in memory.
         """
         start = step
         while self.chain[start].is_without_state:

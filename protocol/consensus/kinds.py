@@ -1,4 +1,4 @@
-"""The kinds of messages, and the scripts that they make up.
+"""The kinds of messages, and the scripts composed of them.
 
 ========  =========================================  =======  ================================  =======================
 kind      who owes it                                stage    body                              fold
@@ -7,18 +7,19 @@ COMMIT    the players in the game                    COMMIT   1 or 2 commitments
 LOCK      those of the last LOCK who have not left   LOCK     the state hash                    begins a segment
 REVEAL    the players in the game                    OPEN     a share, witnesses' signatures    draws seats or rolls
 STAKE     the players in the game                    OPEN     bet, tickets, salt                sets the stakes
-MOVE      the player on turn                         CHOOSE   text                              plays it
+MOVE      whose turn it is                           CHOOSE   text                              plays it
 OPEN      the players in the game                    OPEN     hand key, 2 commitments,          shows the hands, keeps
                                                               witnesses' signatures             the commitments
 RESIGN    nobody; in place of what is owed                    nothing                           its author is out
 WITNESS   nobody; beside a LOCK                               the state hash
-RESULT    nobody; behind the last step                        the end
+RESULT    nobody; after the last step                         the end
 ABSENT    nobody; a vote on a root                            round, value, earlier round
 CLOSE     nobody; a vote on a root                            round, value or none
 ========  =========================================  =======  ================================  =======================
 
-:data:`SCRIPTS` has the kinds of each purpose in order. A kind is one class: its :class:`~protocol.consensus.rule.Rule`
-says how a body is shaped, judged, folded and made. ``docs/architecture.md`` says what to touch for a new kind.
+:data:`SCRIPTS` lists the kinds that each purpose takes, in order. Each kind is a class, its
+:class:`~protocol.consensus.rule.Rule`, which defines how a body is shaped, judged, folded and produced.
+``docs/architecture.md`` lists what to change for a new kind.
 """
 
 from __future__ import annotations
@@ -84,16 +85,17 @@ COMMITMENTS: Final[Mapping[Purpose, int]] = {
     Purpose.PUBLIC_DIE: 1,
     Purpose.STAKES: 1,
 }
-"""How many commitments a COMMIT of this purpose carries: (share), (hand key, share) or (stake)."""
+"""The number of commitments in a COMMIT for each purpose: to (share), (hand key, share) or (stake)."""
 CARRIED: Final = 1 + SIGNATURE_BYTES
-"""Bytes of a roster index and a signature that a REVEAL or OPEN carries."""
+"""The size in bytes of one witness's signature in a REVEAL or OPEN: a roster index and the signature."""
 
 
 def state_hash(state: State | None) -> bytes:
-    """Return the state hash in a LOCK's body: of the engine's public state, or of nothing before the seats are drawn.
+    """Return the state hash for a LOCK's body: the hash of the engine's public state, or of an empty value before the
+    seats are drawn.
 
-    :func:`p2pdice.state.plain` has all of that state, item by item: options, round, bids, hands that were shown, exits
-    and the rest. No cup that is still covered is in it.
+    :func:`p2pdice.state.plain` lists that state item by item: options, round, bids, shown hands, exits and so on. It
+    contains no dice that are still covered.
     """
     return tagged_hash("state", encode(() if state is None else plain(state)))
 
@@ -102,7 +104,7 @@ def state_hash(state: State | None) -> bytes:
 
 
 def _dice_commitments(position: Position, secrets: Secrets, count: int) -> tuple[bytes, ...]:
-    """Return commitments to a node's secrets for the next dice: (share) or (hand key, share)."""
+    """Return commitments to the node's secrets for the next dice: (share) or (hand key, share)."""
     context, author = secrets.context(position), secrets.author
     share = share_commitment(context, author, secrets.secret(context, "share"))
     if count == 1:
@@ -111,9 +113,9 @@ def _dice_commitments(position: Position, secrets: Secrets, count: int) -> tuple
 
 
 def _check_opening(signed: Signed, due: bytes, commitment: bytes, broken: str) -> None:
-    """Check that an opening is that of a commitment.
+    """Check that an opening matches its commitment.
 
-    :raises MisconductError: if it is another.
+    :raises MisconductError: if it does not.
     """
     if commitment != due:
         opened = f"committed to {short(due)}, opened {short(commitment)}"
@@ -121,7 +123,7 @@ def _check_opening(signed: Signed, due: bytes, commitment: bytes, broken: str) -
 
 
 class CommitRule(Rule[tuple[bytes, ...]]):
-    """(commitment…): to the share of a joint roll, to the hand key and share of a deal, or to a stake."""
+    """A body (commitment…): to the share of a joint roll, to the hand key and share of a deal, or to a stake."""
 
     kind = Kind.COMMIT
     shape = "array of 1 or 2 byte strings of 32 bytes"
@@ -154,7 +156,7 @@ class CommitRule(Rule[tuple[bytes, ...]]):
 
 
 class RevealRule(Rule[bytes]):
-    """The share that was committed to, and signatures of witnesses. All shares together are the dice."""
+    """A body with the committed share, followed by witnesses' signatures. All shares together determine the dice."""
 
     kind = Kind.REVEAL
     shape = "byte string of 32 bytes, and 65 for each signature, ascending by roster index"
@@ -197,7 +199,7 @@ class RevealRule(Rule[bytes]):
 
 
 class OpenRule(Rule[tuple[bytes, ...]]):
-    """(hand key, commitments to the next deal…, signatures of witnesses): shows a hand at a showdown."""
+    """A body (hand key, commitments to the next deal…, witnesses' signatures), which shows a hand at a showdown."""
 
     kind = Kind.OPEN
     shape = "array of 3 byte strings of 32 bytes, and one with 65 for each signature, ascending by roster index"
@@ -247,7 +249,7 @@ class OpenRule(Rule[tuple[bytes, ...]]):
 
 
 class StakeRule(Rule[tuple[int, int, bytes]]):
-    """(bet in coins, run tickets, salt)."""
+    """A body (bet in coins, run tickets, salt), which opens a stake."""
 
     kind = Kind.STAKE
     shape = "array of two integers from 0 to 2^63-1 and a byte string of 32 bytes"
@@ -292,7 +294,7 @@ class StakeRule(Rule[tuple[int, int, bytes]]):
 
 
 def _wager(genesis: Genesis, author: int, body: tuple[int, int, bytes]) -> Wager:
-    """Return a player's stake with the holdings that it comes from, unchecked."""
+    """Return a player's stake together with the holdings that it comes from, unchecked."""
     funds, owned = genesis.funds(author)
     return Wager(body[0], funds, body[1], owned)
 
@@ -303,7 +305,7 @@ def _wager(genesis: Genesis, author: int, body: tuple[int, int, bytes]) -> Wager
 def play(position: Position, author: int, text: str) -> Transition:
     """Return the transition that a move causes in the game.
 
-    :raises RulesError: if it is illegal or spelled otherwise than canonically.
+    :raises RulesError: if the move is illegal or its spelling is not canonical.
     """
     assert position.state is not None
     move = parse_move(text)
@@ -315,7 +317,7 @@ def play(position: Position, author: int, text: str) -> Transition:
 
 
 class MoveRule(Rule[str]):
-    """The text of a move, in the one spelling that the engine prints."""
+    """A body with the text of a move, in the canonical spelling that the engine prints."""
 
     kind = Kind.MOVE
     shape = f"text of 1 to {MOVE_CHARACTERS} characters"
@@ -352,7 +354,7 @@ class MoveRule(Rule[str]):
 
 
 class ResignRule(Rule[tuple[()]]):
-    """(): fills any slot that its author owes; the author is out when the step closes."""
+    """An empty body, (). A RESIGN fills any slot that its author owes; the author leaves when the step closes."""
 
     kind = Kind.RESIGN
     slot = Slot.ANY_STEP
@@ -372,7 +374,7 @@ class ResignRule(Rule[tuple[()]]):
 
 
 class _HashRule(Rule[bytes]):
-    """The hash of a state of the engine."""
+    """A body with the hash of an engine state."""
 
     shape = "byte string of 32 bytes"
 
@@ -384,7 +386,7 @@ class _HashRule(Rule[bytes]):
 
 
 class LockRule(_HashRule):
-    """The hash of the engine's state: its author has the same history, and has come to the same state."""
+    """A body with the hash of the engine's state: its author has the same history and computed the same state."""
 
     kind = Kind.LOCK
     stage = Stage.LOCK
@@ -394,7 +396,7 @@ class LockRule(_HashRule):
         return f"locked the state {short(body)}"
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
-        """Return all who owe a LOCK: also those who went out since the previous LOCK."""
+        """Return everybody who owes a LOCK, including players who went out since the previous LOCK."""
         return players
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
@@ -402,7 +404,7 @@ class LockRule(_HashRule):
             raise OtherStateError
 
     def fold(self, closing: Closing[bytes], position: Position) -> Position:
-        """Begin a segment, with the authors who may vote in it and those who owe the next LOCK."""
+        """Begin a segment: determine who may vote in it and who owes the next LOCK."""
         players, left = position.players, position.left
         is_ending = position.purpose is Purpose.ENDING
         return position._replace(
@@ -415,10 +417,10 @@ class LockRule(_HashRule):
 
 
 class WitnessRule(_HashRule):
-    """The hash that a LOCK signs, outside the history. Its author is out of the game, but still there to vote.
+    """A body with the hash that a LOCK signs, outside the history. Its author is out of the game, but keeps a vote.
 
-    REVEAL and OPEN carry such signatures, under the LOCK before the one that they directly follow. So the next base
-    follows from the history.
+    REVEAL and OPEN carry these signatures: those under the LOCK before the one that they directly follow. So the
+    history alone determines the next base.
     """
 
     kind = Kind.WITNESS
@@ -437,16 +439,16 @@ def _may_carry_more(position: Position, witnessed: Collection[int]) -> bool:
 
 
 def _are_carried(value: object) -> TypeGuard[bytes]:
-    """Tell whether a value can be the signatures that a message carries: by roster index, ascending."""
+    """Return whether a value is a series of (roster index, signature), in strictly ascending order of the indices."""
     if type(value) is not bytes or len(value) % CARRIED:
         return False
     return value[::CARRIED] == bytes(sorted({*value[::CARRIED]}))
 
 
 def _judge_carried(history: Countersigned, position: Position, signed: Signed, value: bytes) -> None:
-    """Judge the signatures that a message carries.
+    """Judge the witnesses' signatures that a message carries.
 
-    :raises MisconductError: if one is not that of a witness.
+    :raises MisconductError: if one of them is not a witness's signature.
     """
     for start in range(0, len(value), CARRIED):
         if not history.is_countersigned(position, value[start], value[start + 1 : start + CARRIED]):
@@ -454,14 +456,14 @@ def _judge_carried(history: Countersigned, position: Position, signed: Signed, v
 
 
 def _note_carried(position: Position, values: Iterable[bytes]) -> Position:
-    """Keep the witnesses whose signatures these messages carry in the next base."""
+    """Add the witnesses whose signatures these messages carry to the next base."""
     carried = {author for value in values for author in value[::CARRIED]}
     return position._replace(carried=tuple(sorted(carried.union(position.carried)))) if carried else position
 
 
 class ResultRule(_HashRule):
-    """The hash of the last state, with purses also of the account. It is outside the history; a wrong hash shows that a
-    program has a bug."""
+    """A body with the hash of the last state, and in a match with purses of the account too. RESULT is outside the
+    history. A wrong hash shows that a program has a bug."""
 
     kind = Kind.RESULT
     slot = Slot.END
@@ -478,23 +480,23 @@ class ResultRule(_HashRule):
             raise OtherStateError
 
 
-# Votes on going on without somebody. SPEC.md, §6 has the rule; protocol.consensus.ballot counts them.
+# Votes to continue without somebody. SPEC.md, §6 has the rules; protocol.consensus.ballot counts them.
 
 Entries = tuple[bytes, ...]
-"""For each author who owes an ordinary step, in ascending order, the id of the message; empty for a hole."""
+"""The message id of each author who owes an ordinary step, in ascending order of authors; empty for a hole."""
 
 
 class VoteValue(NamedTuple):
-    """What a vote would go on with: where full steps lead from the root to, and how the step there is to be closed."""
+    """What a vote would continue with: a step that full steps lead to from the root, and how it should close."""
 
     step: int
     tip: bytes
-    """Of the step that is to be closed."""
+    """The tip before the step that should close."""
     entries: Entries | bytes
-    """At a LOCK the state hash: the LOCK is closed, and nobody is put out."""
+    """The message ids for an ordinary step. For a LOCK its state hash: then the LOCK closes and nobody is evicted."""
 
     def order(self) -> bytes:
-        """Return the bytes by which values are compared."""
+        """Return the encoding by which values are compared."""
         return encode(tuple(self))
 
 
@@ -507,21 +509,21 @@ class Vote(NamedTuple):
     is_close: bool
     round: int
     value: VoteValue | None
-    """None for a CLOSE that closes nothing but its round."""
+    """None for a CLOSE that only ends its round."""
     polka_round: int = -1
-    """In an ABSENT, the round of the newest polka, which makes its author vote so; -1 for none."""
+    """In an ABSENT, the round of the newest polka, which obliges its author to vote for its value; -1 for none."""
     source: Signed | None = None
-    """None in a vote that is not signed yet."""
+    """The signed message; None while the vote is unsigned."""
 
     @property
     def signed(self) -> Signed:
-        """The signed message that carries the vote."""
+        """The signed message that carries the vote; only for votes that are signed."""
         assert self.source is not None
         return self.source
 
 
 class AbsentRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes], int]]):
-    """(round, value, polka round): what its author would go on with; see :attr:`Vote.polka_round`."""
+    """A body (round, value, polka round): what its author would continue with; see :attr:`Vote.polka_round`."""
 
     kind = Kind.ABSENT
     slot = Slot.VOTE
@@ -537,7 +539,8 @@ class AbsentRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes], int]]):
 
 
 class CloseRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]]):
-    """(round, value): goes on as a majority of ABSENTs of this round has named; without a value it ends the round."""
+    """A body (round, value): continue with a value that a majority sent ABSENTs for in this round; empty to end the
+    round."""
 
     kind = Kind.CLOSE
     slot = Slot.VOTE
@@ -553,12 +556,12 @@ class CloseRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]]
 
 
 def _is_number(value: object) -> bool:
-    """Tell whether a value can number a round of votes, or a step."""
+    """Return whether a value can be the number of a voting round or of a step."""
     return type(value) is int and 0 <= value < 2**32
 
 
 def _is_value(value: object) -> bool:
-    """Tell whether a value can be that of a vote: a step, its tip, and what closes it."""
+    """Return whether a value has the shape of a vote's value: a step, its tip, and what closes it."""
     if type(value) is not tuple or len(value) != 3 or not _is_number(value[0]) or not is_hash(value[1]):
         return False
     entries = value[2]
@@ -568,13 +571,13 @@ def _is_value(value: object) -> bool:
 
 
 def _told(value: tuple[int, bytes, Entries | bytes]) -> str:
-    """Return what a vote would go on with, in words."""
+    """Return what a vote would continue with, in words."""
     entries = value[2]
     return f"step {value[0]} holds {listed(entries) if isinstance(entries, tuple) else f'the state {short(entries)}'}"
 
 
 def read_vote(signed: Signed) -> Vote:
-    """Return what a message of one of the kinds :data:`~protocol.wire.messages.VOTES` says; its shape was checked."""
+    """Return the vote in a message of one of the kinds :data:`~protocol.wire.messages.VOTES`."""
     message = signed.message
     number, value, *polka_round = cast("tuple[Any, ...]", message.body)
     named = VoteValue(*value) if value else None
@@ -583,7 +586,7 @@ def read_vote(signed: Signed) -> Vote:
 
 
 def spell_vote(vote: Vote) -> tuple[Kind, Value]:
-    """Return kind and body of the message that says a vote."""
+    """Return the kind and body of the message that carries a vote."""
     value = () if vote.value is None else tuple(vote.value)
     return (Kind.CLOSE, (vote.round, value)) if vote.is_close else (Kind.ABSENT, (vote.round, value, vote.polka_round))
 
@@ -606,11 +609,11 @@ RULES: Final[dict[int, Rule[Any]]] = {
         WitnessRule(),
     )
 }
-"""The rule of each kind, by its number on the wire."""
+"""The rule of each kind, by the kind's number on the wire."""
 
 
 def stage_of(position: Position) -> Stage:
-    """Return the stage of the open step: the duty of each player who owes it a message."""
+    """Return the stage of the open step, which is the duty of each player who owes it a message."""
     if position.kind is None:
         return Stage.CONFIRM
     rule = RULES[position.kind]
@@ -618,17 +621,17 @@ def stage_of(position: Position) -> Stage:
 
 
 def deed(message: Message) -> str:
-    """Return what the author of a message did by signing it, to follow the author's name in a sentence.
+    """Return a phrase for what the author did by signing a message, to follow the author's name in a sentence.
 
-    It may quote text by the author: escape it before it is shown.
+    The phrase may quote text by the author: escape it before display.
     """
     return RULES[message.kind].deed(message.body)
 
 
 def parse_signed(data: bytes, signature: bytes) -> Signed:
-    """Return the message that ``data`` spells. The signature's length is checked, the signature itself is not.
+    """Return the message encoded in ``data``. The length of the signature is checked, its validity is not.
 
-    :raises MalformedMessageError: if the bytes are not canonical or have another shape.
+    :raises MalformedMessageError: if the bytes are not canonical or do not have the shape of a message.
     """
     if len(data) > MESSAGE:
         raise MalformedMessageError(f"no message has more than {MESSAGE} bytes")
@@ -658,12 +661,12 @@ def parse_signed(data: bytes, signature: bytes) -> Signed:
 
 
 def contradiction(first: Signed, second: Signed) -> str:
-    """Return how two messages of one author contradict each other, in words; empty if they do not. They prove
-    misconduct without any history.
+    """Return how two messages of one author contradict each other, in words; empty if they do not.
 
-    An honest player signs one message for each *slot*. The slot of a vote is (match, step, tip, author, kind, round),
-    that of any other message in the history (match, step, tip, author). Also, the author of a CLOSE never votes ABSENT
-    for another value in a later round, unless that vote names a newer polka. And a player signs one RESULT in a match.
+    A contradiction proves misconduct without any history. An honest player signs one message for each *slot*. The slot
+    of a vote is (match, step, tip, author, kind, round), that of any other message in the history (match, step, tip,
+    author). Also, the author of a CLOSE never votes ABSENT for another value in a later round, unless that ABSENT names
+    a newer polka. And a player signs one RESULT in a match.
 
     The caller checks the signatures.
     """
@@ -682,7 +685,7 @@ def contradiction(first: Signed, second: Signed) -> str:
     if not reason:
         return ""
     said, also = deed(one), deed(other)
-    if said == also:  # they differ only in bytes that the words leave out
+    if said == also:  # the descriptions omit the bytes that differ
         said, also = f"{said} (message {short(first.id)})", f"{also} (message {short(second.id)})"
     joint = " and" if one.kind is Kind.RESULT else ", and in the same place"
     return f"{reason}: {said}{joint} {also}"

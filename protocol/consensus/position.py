@@ -1,4 +1,4 @@
-"""Positions: all that is agreed before one step; and how players left on the way."""
+"""Positions: everything agreed before one step; and how players left a match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protocol.crypto.hashing import Context, hand
 from protocol.wire.messages import Kind, Signed
 
 FORMED: Final = 2
-"""The first step of a formed match. In the steps before it everybody signs the genesis and COMMIT of the first roll."""
+"""The first step of a formed match. Before it, everybody signs the genesis and a COMMIT for the first roll."""
 
 
 class Purpose(StrEnum):
@@ -31,20 +31,20 @@ class Purpose(StrEnum):
 
 
 ROLLS: Final = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
-"""The purposes that make joint dice. If a player leaves who has committed to them, they are made again."""
+"""The purposes that produce joint dice. If a player who has committed to a roll leaves, the roll is repeated."""
 
 
 class Stage(Enum):
-    """What each player who owes a step a message gives in it."""
+    """What a step requires of each player who owes it a message."""
 
     COMMIT = "commit"
-    """A commitment to a secret. Nobody knows anything yet."""
+    """A commitment to a secret, given before any secret is revealed."""
     LOCK = "lock"
     """A signature under the history so far."""
     OPEN = "open"
-    """The secret itself: a share of a roll, the key of a cup, a stake."""
+    """The committed secret: a share of a roll, the key of a hand, or a stake."""
     CHOOSE = "choose"
-    """A choice by a person: a move or a stake."""
+    """A person's choice: a move or a stake."""
     CONFIRM = "confirm"
     """A signature under the end of the match."""
 
@@ -54,107 +54,104 @@ class Commitments(NamedTuple):
 
     context: Context
     given: Mapping[int, tuple[bytes, ...]]
-    """By author; the last one is to the share or the stake, the one before it (in a deal) to the hand key."""
+    """By author. The last one is to the share or the stake; in a deal, the first one is to the hand key."""
 
 
 class Deal(NamedTuple):
-    """The dice in play. With the hand key of a player they give the player's hand."""
+    """The dice in play. Together with a player's hand key they determine that player's hand."""
 
     context: Context
     joint: bytes
     """The beacon."""
     commitments: Mapping[int, bytes]
-    """To the hand keys, by author."""
+    """The commitments to the hand keys, by author."""
 
 
 class Lock(NamedTuple):
-    """A LOCK that was closed."""
+    """A closed LOCK."""
 
     step: int
     tip: bytes
     state: bytes
-    """The hash that it signs."""
+    """The state hash that the LOCK signs."""
 
 
 class Position(NamedTuple):
-    """All that is agreed before one step, and the kind of that step. It never changes; another position follows it."""
+    """Everything agreed before one step, and the kind of that step. Positions are immutable."""
 
     step: int
     tip: bytes
     purpose: Purpose
     place_in_script: int
-    """Index into the script of the purpose."""
+    """The index of the step in the script of its purpose."""
     kind: int | None
-    """The kind of message that the step takes; None at the end."""
+    """The kind of message that the step takes; None after the end."""
     owed: tuple[int, ...]
-    """Authors (roster indices, ascending) who each owe the step a message."""
+    """The authors (roster indices, ascending) who each owe the step a message."""
     base: tuple[int, ...]
-    """Authors who may vote on the steps since the last closed LOCK, unless they have left. They follow from the history
-    before that LOCK, however it was closed."""
+    """The authors who may vote on the steps after the last closed LOCK, unless they have left. The history before that
+    LOCK determines them, no matter how it closed."""
     players: tuple[int, ...]
-    """Authors who were in the game when the last LOCK was closed, and have not left: they owe the next LOCK."""
+    """The authors who were in the game when the last LOCK closed and have not left. They owe the next LOCK."""
     signers: tuple[tuple[int, ...], ...] = ()
-    """Authors who owed the last closed LOCK, and those who owed the one before: they stay in the base for that long."""
+    """Those who owed the last closed LOCK, and those who owed the one before it; they stay in the base that long."""
     carried: tuple[int, ...] = ()
-    """Witnesses whose signatures were carried since the last closed LOCK: they will be in the next base."""
+    """The witnesses whose signatures were carried since the last closed LOCK. They will be in the next base."""
     locks: tuple[Lock, ...] = ()
-    """The last but one closed LOCK and the last. What follows the last one carries the signatures of witnesses under
-    the other."""
+    """The last two closed LOCKs, oldest first. Later messages carry witnesses' signatures under the older."""
     root: int = 0
-    """The first step that is not final: that behind the last closed LOCK or decision."""
+    """The first step that is not final: the one after the last closed LOCK or decision."""
     root_tip: bytes = b""
-    """Its tip: votes are about it."""
+    """The tip before that step, which votes name as their root."""
     state: State | None = None
     """The state of the game; None until the seats are drawn."""
     seats: tuple[int, ...] = ()
-    """Author by seat."""
+    """The author in each seat."""
     left: tuple[int, ...] = ()
-    """Authors who resigned or were voted absent, ascending. Players who went out by the rules are not among them."""
+    """The authors who resigned or were voted absent, ascending. Players who went out by the rules are not included."""
     resigned: tuple[int, ...] = ()
-    """Authors who resigned, ascending."""
+    """The authors who resigned, ascending."""
     committed: Commitments | None = None
-    """The commitments of the script under way."""
+    """The commitments of the current script."""
     committed_ahead: Commitments | None = None
-    """The commitments to the next deal that came with the last showdown."""
+    """The commitments to the next deal, which came with the last showdown."""
     deal: Deal | None = None
     lock: bytes = b""
-    """The state hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps. With purses a RESULT
-    also stands for the account."""
+    """The state hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps. In a match with
+    purses, a RESULT hashes the account too."""
     entries: Mapping[int, Signed] = {}
-    """The messages that closed the step before, by author; none of a LOCK that votes have closed."""
+    """The messages that closed the previous step, by author; empty if votes closed a LOCK."""
     certificate: tuple[Signed, ...] = ()
-    """The votes that closed the step before: first the ABSENTs that back them, then the CLOSEs, each by author. Empty
-    if no message was missing."""
+    """The votes that closed the previous step: ABSENTs, then CLOSEs, each by author. Empty if none was needed."""
     happened: tuple[tuple[Event, State], ...] = ()
-    """The events of the game when the step before closed, each with the state after its input."""
+    """The events caused when the previous step closed, each with the state after the input that caused it."""
     is_without_state: bool = False
-    """State and events were dropped to save memory. :meth:`protocol.consensus.history.History.full` computes them
-    again."""
+    """Whether state and events were dropped; :meth:`protocol.consensus.history.History.full` recomputes them."""
 
     @property
     def majority(self) -> int:
-        """The smallest number that is more than half of the base."""
+        """The smallest number of players that is more than half of the base."""
         return len(self.base) // 2 + 1
 
     @property
     def is_boundary(self) -> bool:
-        """Whether a new root follows when all who owe the step have signed. Nothing follows the end."""
+        """Whether a new root follows once all who owe the step have signed. Also true at the end of the match."""
         return self.kind in (Kind.LOCK, None)
 
     @property
     def live(self) -> tuple[int, ...]:
-        """Authors who are in the game."""
+        """The authors who are still in the game, ascending."""
         if self.state is None:
             return self.players
         return tuple(sorted(self.seats[seat] for seat in self.state.live))
 
     @property
     def witnesses(self) -> tuple[int, ...]:
-        """Authors who are out of the game. They may sign beside a LOCK, and owe nothing."""
+        """The authors who went out of the game. They may countersign a LOCK, but owe no message."""
         return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
 
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:
-        """Return the hand that ``hand_key`` opens in the deal in play: faces, ascending."""
+        """Return the hand, in ascending order of faces, that ``hand_key`` opens in the current deal."""
         assert self.state is not None
         assert self.deal is not None
         dice = self.state.dice[self.seats.index(author)]
@@ -166,14 +163,14 @@ class Departure(NamedTuple):
 
     step: int
     kind: int
-    """The kind of message that the player owed there."""
+    """The kind of message that the player owed in that step."""
     voters: tuple[int, ...]
-    """The players who voted that nothing came and were not voted absent themselves. Empty if the player resigned.
-    Otherwise at least one, as those who vote and those who stay are each more than half of the base."""
+    """The players who voted that no message came, without those who were voted absent themselves. Empty if the player
+    resigned. Otherwise there is at least one: voters and remaining players are each over half of the base."""
 
 
 def departure(chain: Sequence[Position], author: int) -> Departure | None:
-    """Return how ``author`` left the history with these positions; None if they did not."""
+    """Return how ``author`` left, as this chain of positions records it; None if they have not left."""
     for before, after in pairwise(chain):
         if author in after.left:
             assert before.kind is not None
@@ -182,6 +179,6 @@ def departure(chain: Sequence[Position], author: int) -> Departure | None:
 
 
 def voters(before: Position, after: Position) -> tuple[int, ...]:
-    """Return the authors of the votes that closed a step, without those who were voted absent in it themselves."""
+    """Return the authors of the votes that closed a step, without those voted absent in that step themselves."""
     voters = (vote.message.author for vote in after.certificate)
     return tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)

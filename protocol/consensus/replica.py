@@ -1,18 +1,18 @@
-"""A node's copy of the history, and everything that may still change it.
+"""A node's copy of the history, together with everything that may still change it.
 
 Theory of operation
 -------------------
 ::
 
-    signed message ──▶ take ──▶ behind the root: the ballot keeps it ─────┐
-                           ├──▶ a vote on the root: the same              ├──▶ settle: the history follows the ballot's
-                           ├──▶ proof of misconduct: kept                 │    line; behind a final step the ballot of
-                           ├──▶ for a root that is not known: kept       ─┘    the next root begins
-                           └──▶ of another history, or too late for this one: put aside, and compared with what its
-                                author signs next
+    signed message ──▶ take ──▶ after the root: kept by the ballot ───────┐
+                           ├──▶ a vote on the root: kept by the ballot    ├──▶ settle: the history follows the ballot's
+                           ├──▶ proof of misconduct: kept                 │    line; after a final step begins the ballot
+                           ├──▶ for an unknown root: kept ────────────────┘    on the next root
+                           └──▶ of another history, or too late: put aside, to be compared with messages that its
+                                author signs later
 
-All that follows from the messages behind the root is :class:`~protocol.consensus.ballot.Ballot`'s. Neither that
-nor this module has a clock, a secret or I/O. The messages to store and to pass on are in :attr:`Replica.news`.
+:class:`~protocol.consensus.ballot.Ballot` derives everything that follows from the messages after the root. Neither
+that class nor this module has a clock, secrets or I/O. :attr:`Replica.news` lists the messages to store and to pass on.
 """
 
 from __future__ import annotations
@@ -33,47 +33,46 @@ from protocol.consensus.transcript import write_proof
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.messages import VOTES, Kind, Message, Signed
 
-# News: the changes in a replica that its owner has to act on
+# News: changes that the owner of a replica has to act on
 
 
 class Learned(NamedTuple):
-    """A message is new to this node: pass it on to peers that cannot hear its author, and to spectators."""
+    """A message is new to this node. Pass it on to spectators and to peers without a link to its author."""
 
     signed: Signed
     must_store: bool = True
-    """Store it, together with all others of the same pass of the event loop, before anything is sent. False for another
-    player's vote: it is stored once something rests on it here. If the node stops before, the vote is lost like a frame
-    on its way."""
+    """Whether to store the message, together with all others of the same event-loop pass, before anything is sent.
+    False for another player's vote: it is stored once something depends on it here. If the node stops before that, the
+    vote is lost like a frame in transit."""
 
 
 class Replace(NamedTuple):
-    """Store these messages instead of all that was stored of the match so far."""
+    """Store these messages in place of everything stored for the match so far."""
 
     messages: tuple[Signed, ...]
 
 
 class Rewound(NamedTuple):
-    """The history has changed: this step, which was closed, is closed otherwise or open again. All behind it is
-    rolled back."""
+    """The history has changed: this closed step is now closed differently or open again. Later steps are undone."""
 
     since: int
 
 
 class Proven(NamedTuple):
-    """The first proof that somebody broke the rules."""
+    """The first proof that a player broke the rules."""
 
     misconduct: MisconductError
     proof: bytes
-    """A file that proves it to anybody."""
+    """A file that proves the misconduct to anybody."""
 
 
 News = Learned | Replace | Rewound | Proven
 
 
 class Replica:
-    """The history of one match at one node, and everything that may still change it.
+    """The history of one match at one node, together with everything that may still change it.
 
-    :param me: index of the node in the roster; None for a spectator.
+    :param me: the node's roster index; None for a spectator.
     :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
     """
 
@@ -81,36 +80,36 @@ class Replica:
         self.history = History(genesis_data)
         self.me = me
         self.ballot = Ballot(me, self.history.position, self.history)
-        """All that is held behind the root."""
+        """Everything held after the root."""
         self.proven: dict[int, MisconductError] = {}
-        """What proves that an author broke the rules, by author."""
+        """The proof that an author broke the rules, by author."""
         self._votes_ahead: dict[int, dict[tuple[int, int, bytes, int], Signed]] = {}
-        """Votes on roots that are not known yet, by author and (step, round, tip, kind)."""
+        """Votes on unknown roots, by author and (step, round, tip, kind)."""
         self._aside: dict[tuple[int, bool], Signed] = {}
-        """The last stray message, by author and whether it is a vote: a LOCK of another state, a RESULT of another end,
-        a message that came too late or is of another history. Its author may contradict it. Signatures are checked."""
+        """Each author's last stray message and last stray vote, with checked signatures: a LOCK of another state, a
+        RESULT of another end, a message too late or of another history. The author may yet contradict one."""
         self.news: list[News] = []
-        """What has changed since the owner last looked."""
+        """The changes since the owner last took them."""
         self._stored_votes: set[bytes] = set()
-        """Ids of the votes on this root that were stored."""
+        """The ids of the stored votes on this root."""
         self._is_settled = True
         self._silent_at_lock: frozenset[int] = frozenset()
-        """Those who had not signed the LOCK that votes have just closed."""
+        """The players who had not signed the LOCK that votes have just closed."""
 
-    # How this node stands
+    # State of this node
 
     @property
     def is_calm(self) -> bool:
-        """This node holds nothing but the history and messages for the open step."""
+        """Whether this node holds nothing except the history and messages for the open step."""
         ballot, later = self.ballot, self.ballot.branches.later
         return not (ballot.has_votes or self._votes_ahead or self._aside or self.proven or any(later.values()))
 
     @property
     def is_diverged(self) -> bool:
-        """More than half of the base lock another state than this node's program has come to, or no state can be locked
-        by more than half of them any more.
+        """Whether the states that players lock disagree too much.
 
-        No player has done wrong then: some program has a bug, perhaps this one.
+        That is so if more than half of the base lock a state that differs from this node's, or if no state can still be
+        locked by more than half of the base. It accuses no player: some program has a bug, perhaps this one.
         """
         position, held = self.history.position, self.history.held
         aside = (signed.message for signed in self._aside.values())
@@ -127,7 +126,7 @@ class Replica:
         return most >= position.majority or max(ours, most) + unknown < position.majority
 
     def signed_at(self, position: Position) -> Signed | None:
-        """Return what this node has signed for a step behind the root, if it is kept; votes apart."""
+        """Return the kept message, other than a vote, that this node signed for a step after the root, if any."""
         if self.me is None:
             return None
         said = self.ballot.branches.said(position.tip, self.me)
@@ -136,22 +135,22 @@ class Replica:
 
     @property
     def hurried(self) -> frozenset[int]:
-        """Players who get no patience in the open step: proven cheats and, right after a LOCK that votes have closed,
-        those who had not signed it."""
+        """The players who get only half a second of patience in the open step: proven cheats and, right after a LOCK
+        that votes have closed, players who had not signed it."""
         is_behind = self.history.position.step == self.ballot.root.step
         return self._silent_at_lock.union(self.proven) if is_behind else frozenset(self.proven)
 
     # Taking messages
 
     def take_stored(self, messages: Iterable[Signed]) -> None:
-        """Take the messages of a store, in their order. Then the history is where the node left it.
+        """Take the messages of a store in their order, to bring the history to where the node left it.
 
-        :raises RejectedMessageError: if one does not belong to this match.
+        :raises RejectedMessageError: if a message does not belong to this match.
         """
         votes = set()
         for signed in messages:
             self.history.check_signature(signed)
-            with suppress(RejectedMessageError):  # half of a proof, or a vote that nothing rests on any more
+            with suppress(RejectedMessageError):  # half of a proof, or a vote that nothing depends on any more
                 self.take(signed)
             self.settle()
             if signed.message.kind in VOTES:
@@ -160,9 +159,9 @@ class Replica:
         self.news.clear()
 
     def take(self, signed: Signed) -> Outcome:
-        """Take one message of any author, and compare it with everything that is kept of that author.
+        """Take one message by any author, and compare it with everything kept from that author.
 
-        :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
+        :raises RejectedMessageError: if the message does not belong here, which proves nothing about its author.
         """
         message = signed.message
         if message.match != self.history.match:
@@ -170,7 +169,7 @@ class Replica:
         said = self._said(message)
         known = next((each for each in said if each.id == signed.id), None)
         if known is not None:
-            signed = known  # its signature was checked
+            signed = known  # its signature was already checked
         elif message.author not in self.proven:
             other = next((each for each in said if contradiction(each, signed)), None)
             if other is not None:
@@ -183,13 +182,13 @@ class Replica:
         return self._sort_in(signed)
 
     def _said(self, message: Message) -> list[Signed]:
-        """Return the messages that are kept of an author in the place of a message, and may contradict it."""
+        """Return all kept messages that a message by the same author might contradict."""
         author = message.author
         said = [signed for slot in (False, True) if (signed := self._aside.get((author, slot))) is not None]
         said += (*self.history.said(message), *self.history.withdrawn(message))
         if message.kind is Kind.RESULT:
             said += [self.history.results[author]] if author in self.history.results else []
-            said += self.ballot.branches.own(author)  # of whatever end: one player signs one in a match
+            said += self.ballot.branches.own(author)  # RESULTs for any tip: a player signs only one per match
         elif message.kind in VOTES:
             said += self.ballot.by(author) if message.tip == self.ballot.root.tip else ()
             said += self._votes_ahead.get(author, {}).values()
@@ -227,13 +226,13 @@ class Replica:
         if outcome is Outcome.FUTURE and slot in (Slot.WITNESS, Slot.END, Slot.ANY_STEP):
             self.ballot.branches.keep_for_later(history.check_signature(signed))
         if outcome is Outcome.FUTURE and self.proven:
-            self._is_settled = False  # it may be signed behind a branch that nobody else has signed behind
+            self._is_settled = False  # this message may give a branch its first signer
         if outcome in (Outcome.FOREIGN, Outcome.LATE):
             self._put_aside(signed)
         return outcome
 
     def _leaves_open(self, message: Message) -> bool:
-        """Tell whether a message that was added only fills a slot of the open step: nothing else follows from it."""
+        """Return whether an added message only fills a slot of the open step, so that nothing else follows from it."""
         position, ballot = self.history.position, self.ballot
         if message.tip != position.tip or ballot.has_votes or self.proven:
             return False
@@ -264,11 +263,11 @@ class Replica:
         return outcome
 
     def _put_aside(self, signed: Signed) -> None:
-        """Keep a stray message, whose signature was checked."""
+        """Keep a stray message whose signature was checked."""
         self._aside[signed.message.author, signed.message.kind in VOTES] = signed._replace(checked=True)
 
     def store_votes(self, votes: Iterable[Signed]) -> None:
-        """Have the votes stored on which a vote of this node, or a step that it closes, rests."""
+        """Queue votes for storage on which this node's own vote or a step that it closes depends."""
         for signed in votes:
             if signed.id not in self._stored_votes and signed.message.kind in VOTES:
                 self._stored_votes.add(signed.id)
@@ -285,7 +284,7 @@ class Replica:
     # Following the ballot
 
     def settle(self) -> None:
-        """Close all steps that can be closed, and follow the branch that the ballot follows."""
+        """Close all steps that can close, and follow the ballot's line."""
         if self._is_settled:
             return
         while True:
@@ -296,7 +295,7 @@ class Replica:
             self._close(closed)
         self._follow(self.ballot.line, self.ballot.held)
         self._is_settled = True
-        for signed in [*self.ballot.branches.ripe()]:  # signatures of witnesses
+        for signed in [*self.ballot.branches.ripe()]:  # witnesses' signatures
             with suppress(RejectedMessageError):
                 self.take(signed)
 
@@ -313,7 +312,7 @@ class Replica:
             self.news.append(Rewound(since))
 
     def _close(self, closed: Closed) -> None:
-        """Close a step for good, and begin the ballot on what follows."""
+        """Close a step for good, and begin the ballot on the root that follows."""
         history, old = self.history, self.ballot
         self._follow(old.branches.path(closed.position.tip), closed.entries)
         history.settle(closed.entries, closed.certificate)
@@ -338,7 +337,7 @@ class Replica:
             self.news.append(Replace(tuple(self.messages())))
 
     def _history_at(self, signed: Signed) -> History:
-        """Return the history by which a message is judged: this node's own, or one along a branch."""
+        """Return the history by which a message should be judged: this node's own, or one along a branch."""
         tip = signed.message.tip
         if self.history.goes_through(signed.message) or tip not in self.ballot.branches.positions:
             return self.history
@@ -347,7 +346,7 @@ class Replica:
     # For others, and for the store
 
     def messages(self) -> Iterator[Signed]:
-        """Yield all messages, in an order that leads another replica to the same point."""
+        """Yield all messages, in an order that brings another replica to the same state."""
         yield from self._closed_with(0, self.history.position.root)
         yield from self._behind_root()
         yield from self._later()
@@ -356,7 +355,7 @@ class Replica:
         yield from (vote.signed for vote in self.ballot.votes())
 
     def shown(self, step: int) -> Iterator[Signed]:
-        """Yield all messages from a step on for a peer that may lack them, first those that the match goes on with."""
+        """Yield all messages from a step on, for a peer that may lack them: first those that continue the match."""
         history, told = self.history, set[bytes]()
         for signed in chain(
             self._closed_with(step, history.position.step),
@@ -365,7 +364,7 @@ class Replica:
             self._behind_root(),
             self._beside(),
             (vote.signed for vote in self.ballot.votes()),
-            self._later(),  # perhaps the only copy left, if the author has lost it
+            self._later(),  # perhaps the only copies, if their author has lost its own
         ):
             if signed.id not in told:
                 told.add(signed.id)
@@ -397,10 +396,10 @@ class Replica:
         yield from (history.results[author] for author in sorted(history.results))
 
     def digests(self) -> tuple[bytes, bytes]:
-        """Return two digests: of the messages for the open step, and of the votes that may still matter together with
-        the authors who are proven to have broken the rules. A digest of nothing is empty.
+        """Return a digest of the messages for the open step, and a digest of the proven cheats and of the votes that
+        may still matter. The digest of nothing is empty.
 
-        If the digests of two nodes differ, one of them lacks something.
+        If the digests of two nodes differ, one of the nodes lacks something.
         """
         slots = self.ballot.branches.messages[self.history.position.tip]
         held = {signed.id for kept in slots.values() for signed in kept} | {signed.id for signed in self._beside()}

@@ -1,6 +1,6 @@
-"""The rule of one kind of message: everything that the protocol knows about that kind.
+"""The rules of one kind of message: everything that the protocol defines for that kind.
 
-:mod:`protocol.consensus.kinds` has the kinds and their scripts.
+:mod:`protocol.consensus.kinds` has the kinds and the scripts.
 """
 
 from __future__ import annotations
@@ -25,166 +25,166 @@ Body = TypeVar("Body", bound=Value)
 
 
 class RejectedMessageError(PeerError, ValueError):
-    """The message does not belong in this history. That proves nothing about its author."""
+    """The message does not belong in this history. This proves nothing about its author."""
 
 
 class OtherStateError(RejectedMessageError):
-    """A LOCK, WITNESS or RESULT signs another state than the one that follows from this history, or an end where none
-    is: one of the two programs has a bug. The author may sign another one later, and so contradict it."""
+    """A LOCK, WITNESS or RESULT signs a state other than the one that follows from this history, or a RESULT comes
+    before the end or from a player who resigned. One of the two programs has a bug. The author may later sign another
+    one, which contradicts it."""
 
     def __init__(self, reason: str = "another state: one of the two programs has a bug") -> None:
         super().__init__(reason)
 
 
 class MisconductError(PeerError):
-    """A player signed a message that the rules of the game or of the protocol forbid. ``evidence`` proves it to
+    """A player signed a message that the rules of the game or of the protocol forbid. ``evidence`` proves this to
     anybody."""
 
     def __init__(self, author: int, step: int, reason: str, evidence: tuple[Signed, ...]) -> None:
         super().__init__(reason)
         self.author = author
-        """Roster index of the culprit."""
+        """The roster index of the culprit."""
         self.step = step
         self.reason = reason
         self.evidence = evidence
 
     @classmethod
     def of(cls, signed: Signed, reason: str) -> MisconductError:
-        """Return the error for a message that proves misconduct by itself."""
+        """Return the error for a message that by itself proves misconduct."""
         return cls(signed.message.author, signed.message.step, reason, (signed,))
 
 
 class LostStakeError(LocalError):
-    """The store lost a stake that the node has committed to, or its purse has changed: the node can only resign."""
+    """The store lost a stake that the node committed to, or the node's purse has changed: the node can only resign."""
 
 
 class Countersigned(Protocol):
-    """What a rule asks the history."""
+    """What a rule needs to know of the history."""
 
     @property
     def genesis(self) -> Genesis:
-        """Players, rules and purses."""
+        """The genesis: players, rules and purses."""
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Tell whether an author is a witness, and this is their signature under the last but one LOCK before a
-        position."""
+        """Return whether this is the signature of a witness under the last but one LOCK before a position."""
 
 
 class Secrets(Protocol):
-    """The secrets and choices from which a node makes the bodies of its own messages."""
+    """The secrets and choices from which a node produces the bodies of its own messages."""
 
     @property
     def author(self) -> int:
         """The node's roster index."""
 
     def context(self, position: Position) -> Context:
-        """Return the context of commitments made at a position."""
+        """Return the context of the commitments made at a position."""
 
     def secret(self, context: Context, purpose: str) -> bytes:
         """Return the node's secret for a purpose: ``share``, ``hand`` or ``stake``."""
 
     def move(self, position: Position) -> str | None:
-        """Return the owner's move; None if there is none yet, and then the owner is asked."""
+        """Return the owner's move. If there is none yet, ask the owner and return None."""
 
     def stake(self, position: Position) -> Stake | None:
-        """Return the owner's stake to commit to; None if there is none yet, and then the owner is asked."""
+        """Return the stake that the owner wants to commit to. If there is none yet, ask the owner and return None."""
 
     def sealed(self, context: Context) -> Stake | None:
-        """Return the stake that the node committed to; None if the store lost it."""
+        """Return the stake that the node committed to; None if the store has lost it."""
 
     def open_stake(self, stake: Stake) -> None:
-        """Keep that the node's purse stakes this, before the message can be seen.
+        """Store the stake as bound in the node's purse, before anybody can see the STAKE.
 
-        :raises LostStakeError: if the purse is not as it was brought, or has another stake.
+        :raises LostStakeError: if the purse is not in the state named by the join record, or is bound to another stake.
         """
 
     def countersignatures(self) -> bytes:
-        """Return the witnesses' signatures under the last but one LOCK, as this node's next message carries them."""
+        """Return the witnesses' signatures under the last but one LOCK, for this node's next message to carry."""
 
 
 class Slot(Enum):
-    """The slot that messages of a kind fill."""
+    """The slot that a message of some kind fills."""
 
     STEP = "step"
-    """That of a step whose script takes the kind."""
+    """A step whose script takes the kind."""
     ANY_STEP = "any step"
-    """Any step in which its author owes a message."""
+    """Any step in which the author owes a message."""
     END = "end"
-    """Outside the history: one after the last step."""
+    """Outside the history: one slot after the last step."""
     WITNESS = "witness"
-    """Outside the history: one beside each LOCK, for a player who does not owe it."""
+    """Outside the history: one slot beside each LOCK, for a player who does not owe that LOCK."""
     VOTE = "vote"
-    """Outside the history: one of each kind in each round of votes on a root."""
+    """Outside the history: one slot per kind in each voting round on a root."""
 
 
 class Closing(NamedTuple, Generic[Body]):
-    """A step while it closes."""
+    """A step that is being closed."""
 
     genesis: Genesis
     match: bytes
     before: Position
     """The position before the step."""
     bodies: dict[int, Body]
-    """The bodies of the kind that the step takes, by author."""
+    """The bodies of those messages that are of the step's kind, by author."""
     is_spoilt: bool
-    """The roll under way is thrown away: an author left who may have known its outcome."""
+    """Whether the current roll is discarded, because an author left who may have known its outcome."""
     transition: Transition | None
-    """The game after the move of the step; None if it was not judged just now."""
+    """The transition that the step's move causes; None if the move was not judged just before."""
 
     @property
     def context(self) -> Context:
-        """Where the commitments are made that come with this step."""
+        """The context of commitments made in this step."""
         return Context(self.match, self.before.step, self.before.tip)
 
 
 def feed(position: Position, item: Input) -> Position:
-    """Give the engine an input."""
+    """Return the position after the engine has taken an input."""
     assert position.state is not None
     return follow(position, apply(position.state, item))
 
 
 def follow(position: Position, transition: Transition) -> Position:
-    """Go on with the game after an input."""
+    """Return the position after a transition of the game."""
     state, events = transition
     return position._replace(state=state, happened=(*position.happened, *((event, state) for event in events)))
 
 
 class Rule(ABC, Generic[Body]):
-    """The rule of all messages of one kind.
+    """The rules for all messages of one kind.
 
-    Kinds that no script takes, such as votes, need no ``stage``, ``task`` and ``fold``.
+    Kinds that no script takes, such as votes, need no ``stage``, ``task`` or ``fold``.
     """
 
     kind: ClassVar[int]
-    """The number on the wire. :class:`~protocol.wire.messages.Kind` names those that other modules mention."""
+    """The kind's number on the wire. :class:`~protocol.wire.messages.Kind` names those that other modules mention."""
     slot: ClassVar[Slot] = Slot.STEP
     shape: ClassVar[str]
-    """The shape of the body in words."""
+    """The shape of a body, in words."""
     stage: ClassVar[Stage]
-    """The duty of each player in a step that takes this kind. Players may resign instead, unless it is an opening."""
+    """The duty of each player in a step that takes this kind. A player may resign instead, except in an opening."""
     choices: ClassVar[Collection[Purpose]] = ()
-    """The purposes for which a person has to choose first, whatever the stage."""
+    """The purposes for which a person has to choose first, no matter what the stage is."""
     task: ClassVar[str]
-    """The duty of a player whose message is missing, in words: ``move``."""
+    """The duty of a player whose message is missing, as a verb phrase such as ``move``."""
 
     @property
     def name(self) -> str:
-        """The name of the kind: that of the class, in capital letters."""
+        """The name of the kind in capital letters, derived from the name of the class."""
         return type(self).__name__.removesuffix("Rule").upper()
 
     @abstractmethod
     def fits(self, body: object) -> bool:
-        """Tell whether a body has the shape. It is asked once, when a message is parsed."""
+        """Return whether a body has the right shape. Checked once, when a message is parsed."""
 
     @abstractmethod
     def deed(self, body: Body) -> str:
-        """Return what an author did by signing the body, to follow the author's name in a sentence."""
+        """Return a phrase for what an author did by signing this body, to follow the author's name in a sentence."""
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the authors who each owe a step a message of this kind, ascending: those who are in the game.
+        """Return the authors who each owe a step a message of this kind, ascending. By default all who are in the game.
 
-        :param seats: author by seat.
-        :param players: those who owe the next LOCK.
+        :param seats: the author in each seat.
+        :param players: the authors who owe the next LOCK.
         """
         return players if state is None else tuple(sorted([seats[seat] for seat in state.live]))
 
@@ -193,15 +193,16 @@ class Rule(ABC, Generic[Body]):
 
         Return the transition that a move causes in the game; None for other kinds.
 
-        :raises RejectedMessageError: if it does not belong there.
-        :raises MisconductError: if it breaks a rule.
+        :raises RejectedMessageError: if the message does not belong there.
+        :raises MisconductError: if the message breaks a rule.
         """
         return None
 
     def fold(self, closing: Closing[Body], position: Position) -> Position:
-        """Apply the messages of a step that closes.
+        """Apply the messages of a step that closes, and return the position that results.
 
-        :param position: the one before the step, after the players have left who owed a message and gave none.
+        :param position: the position before the step, without the players who left because they sent no message or a
+            RESIGN.
         """
         return position
 
@@ -216,27 +217,28 @@ class Rule(ABC, Generic[Body]):
         return True
 
     def produce(self, position: Position, secrets: Secrets) -> Body | None:
-        """Return the body of the message that a node owes; None if its owner has to choose first. No vote is owed.
+        """Return the body of the message that a node owes; None if its owner has to choose first. Also None for votes,
+        which nobody owes.
 
         :raises LostStakeError: if a stake cannot be opened.
         """
         return None
 
     def hand_key(self, body: Body) -> bytes | None:
-        """Return the key of its author's hand that a body shows; None for kinds that show none."""
+        """Return the author's hand key in a body; None for kinds that contain none."""
         return None
 
 
 def is_hash(value: object) -> TypeGuard[bytes]:
-    """Tell whether a value is a byte string as long as a hash, a key or a share."""
+    """Return whether a value is a byte string with the length of a hash, which keys and shares have too."""
     return type(value) is bytes and len(value) == HASH_BYTES
 
 
 def short(value: object) -> str:
-    """Return the start of a hash, key or share, enough to tell two of them apart."""
+    """Return the start of a hash, key or share: long enough to tell two of them apart."""
     return f"{value.hex()[:8]}…" if isinstance(value, bytes) and value else "nothing"
 
 
 def listed(values: tuple[bytes, ...]) -> str:
-    """Return the starts of several hashes."""
+    """Return the starts of several hashes, for display."""
     return " and ".join(map(short, values))

@@ -1,19 +1,19 @@
-"""Steps: which position follows when a step closes.
+"""Steps: the position that follows when a step closes.
 
-Every step has a :class:`~protocol.consensus.position.Purpose`. Each purpose has a fixed script of message kinds,
-:data:`~protocol.consensus.kinds.SCRIPTS`. The engine's state decides which purpose comes next: :data:`FOR` names the
-script that supplies what the engine expects, and the last step of the script gives the result to the engine. So this
-module knows no rule of the game, and the engine knows no peer::
+Every step has a :class:`~protocol.consensus.position.Purpose`. Each purpose has a fixed script of message kinds in
+:data:`~protocol.consensus.kinds.SCRIPTS`. The state of the engine decides which purpose comes next: :data:`FOR` maps
+what the engine expects to the purpose that supplies it, and the last step of the script feeds the result to the engine.
+So this module contains no rules of the game, and the engine no peers::
 
     FORMING (lock) → SEATING (commit, lock, reveal) → STAKES? → DEAL ⇄ TURN … ⇄ PUBLIC_DIE → SHOWDOWN → DEAL …
     … → ENDING (lock) → END
 
-The rule behind the scripts: no secret leaves a node before every live player has signed the same history. So every
-REVEAL, STAKE and OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal; the
-deal then starts at its LOCK.
+One rule determines the scripts: no secret leaves a node before every live player has signed the same history. So every
+REVEAL, STAKE and OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal, which
+therefore starts at its LOCK.
 
-An author who owes a message and sends none has left the match. If a player leaves who has committed, between the LOCK
-and the end of a roll or deal, the roll is thrown away and made again: the player may have known the outcome.
+An author who owes a message but sends none leaves the match. If a player who has committed leaves between the COMMIT
+and the end of a roll or deal, the roll is discarded and repeated: that player may have known the outcome.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.STAKES: Purpose.STAKES,
     Expect.OVER: Purpose.ENDING,
 }
-"""The purpose that serves each expectation of the engine."""
+"""The purpose that supplies what the engine expects."""
 
 
 def advance(
@@ -54,10 +54,10 @@ def advance(
     certificate: tuple[Signed, ...],
     transition: Transition | None,
 ) -> Position:
-    """Return the position after ``before`` was closed with these messages.
+    """Return the position after ``before`` closes with these messages.
 
-    :param certificate: the votes that close it, if a message is missing.
-    :param transition: the game after the move among the messages; None if it was not judged just now.
+    :param certificate: the votes that close the step, if a message is missing.
+    :param transition: the transition that the step's move causes; None if the move was not judged just before.
     """
     kind = before.kind
     assert kind is not None
@@ -68,7 +68,7 @@ def advance(
     if kind is not Kind.LOCK and len(bodies) < len(before.owed):
         leavers = tuple(author for author in before.owed if author not in bodies)
         position = _without(position, leavers, entries)
-        # Witnesses roll nothing, so their leaving spoils no roll.
+        # Witnesses contribute nothing to a roll, so their leaving does not spoil it.
         is_rolling = before.purpose in ROLLS and before.committed is not None
         is_spoilt = is_rolling and any(author not in before.witnesses for author in leavers)
     closing: Closing[Any] = Closing(genesis, match, before, bodies, is_spoilt, transition)
@@ -98,12 +98,12 @@ def advance(
         lock=_end(genesis, position) if due is None else state_hash(state) if due is Kind.LOCK else b"",
         entries=entries,
         certificate=certificate,
-        happened=position.happened[len(before.happened) :],  # those of this step
+        happened=position.happened[len(before.happened) :],  # only the events of this step
     )
 
 
 def _without(position: Position, leavers: tuple[int, ...], entries: Mapping[int, Signed]) -> Position:
-    """Let the authors leave the match who owed a message of the kind and gave none."""
+    """Remove the leavers from the match: authors who owed a message of the step's kind and sent none."""
     position = position._replace(
         left=tuple(sorted((*position.left, *leavers))),
         players=tuple(author for author in position.players if author not in leavers),
@@ -113,18 +113,18 @@ def _without(position: Position, leavers: tuple[int, ...], entries: Mapping[int,
 
 
 def _take_out(position: Position, leavers: tuple[int, ...]) -> Position:
-    """Let authors who resigned or were voted absent leave the game, in the order of seats, until it ends."""
+    """Remove authors who resigned or were voted absent from the game, in the order of seats, until the game ends."""
     for seat, author in enumerate(position.seats):
         state = position.state
         if author not in leavers or state is None or state.expects.kind is Expect.OVER:
             continue
-        if seat in state.live:  # witnesses are out already
+        if seat in state.live:  # witnesses are already out
             position = feed(position, Play(seat, Concede()) if author in position.resigned else Evict(seat))
     return position
 
 
 def tip_after(position: Position, entries: Mapping[int, Signed], players: int) -> bytes:
-    """Return the tip behind a step that is closed with these messages. It does not depend on who has signed a LOCK."""
+    """Return the tip after a step that closes with these messages. It does not depend on who signed a LOCK."""
     named = {} if position.kind is Kind.LOCK else entries
     ids = [named[author].id if author in named else b"" for author in range(players)]
     return tagged_hash("step", position.tip, position.step, *ids)
@@ -138,8 +138,7 @@ def _end(genesis: Genesis, position: Position) -> bytes:
 
 
 def _begin_game(genesis: Genesis, position: Position) -> Position:
-    """Begin the game when the seats are drawn, or when too few players are left to draw them: then the last one has
-    won."""
+    """Begin the game once the seats are drawn, or once fewer than two players are left: then the last one has won."""
     roster = genesis.roster
     if not position.seats and len(roster) - len(position.left) >= 2:
         return position
@@ -154,12 +153,12 @@ def _begin_game(genesis: Genesis, position: Position) -> Position:
 def next_step(
     position: Position, state: State | None, ahead: Commitments | None, is_spoilt: bool
 ) -> tuple[Purpose, int]:
-    """Return the purpose of the next step and its stage in that purpose's script."""
+    """Return the purpose of the next step, and the index of that step in the purpose's script."""
     purpose = Purpose.SEATING if state is None else FOR[state.awaits]
     if purpose is position.purpose is Purpose.ENDING:
         return Purpose.END, 0
     if purpose is position.purpose and position.place_in_script + 1 < len(SCRIPTS[purpose]) and not is_spoilt:
-        return purpose, position.place_in_script + 1  # the script goes on
+        return purpose, position.place_in_script + 1  # the script continues
     if ahead is not None and purpose is Purpose.DEAL:
         return purpose, SCRIPTS[purpose].index(Kind.LOCK)  # the commitments came with the last showdown
     return purpose, 0
@@ -169,30 +168,30 @@ def next_step(
 
 
 class Account(NamedTuple):
-    """What a match that is over changes in the purses of its players, who are roster indices.
+    """What a finished match changes in the purses of its players, who are given by roster index.
 
-    The last state of a match names seats, and no seat says whose it is. So the RESULTs of a match with purses stand for
-    an account beside it.
+    The last state of a match names only seats, and does not say whose they are. So in a match with purses, RESULTs sign
+    an account in addition to the state.
     """
 
     bets: tuple[tuple[int, int], ...]
-    """Coins and run tickets that each has staked."""
+    """The coins and run tickets that each player staked."""
     winners: tuple[int, ...]
-    """In the order in which they are paid."""
+    """The winners, in the order in which they are paid."""
     earners: tuple[int, ...]
-    """Those who earn a run ticket, ascending."""
+    """The players who earn a run ticket, ascending."""
     soul: str
-    """Name of the Twin Soul of the first winner; empty for none."""
+    """The name of the first winner's Twin Soul; empty for none."""
 
     def encoded(self) -> bytes:
-        """Return the bytes that RESULTs stand for."""
+        """Return the bytes that RESULTs hash."""
         return encode(tuple(self))
 
     def record(self, genesis: Genesis, match: bytes, author: int, stake: tuple[int, int]) -> Record:
-        """Return the record that the match leaves in a player's purse. What is won above
-        :data:`~p2pdice.moves.MAX_COINS` is lost.
+        """Return the record that the match leaves in a player's purse. Winnings that would lift the purse above
+        :data:`~p2pdice.moves.MAX_COINS` are lost.
 
-        :param stake: coins and run tickets in the STAKE of the player, who may have opened it too late.
+        :param stake: coins and run tickets in the player's STAKE, even if that came too late to count.
         """
         wagers = []
         for each, (bet, tickets) in enumerate(self.bets):
@@ -207,9 +206,9 @@ class Account(NamedTuple):
 
 
 def account_of(seats: tuple[int, ...], state: State) -> Account:
-    """Return the account of a match that is over.
+    """Return the account of a finished match.
 
-    :param seats: author by seat.
+    :param seats: the author in each seat.
     """
     wagers = state.wagers or ((0, 0, 0, 0),) * len(seats)
     bets = {author: (wagers[seat][0], wagers[seat][2]) for seat, author in enumerate(seats)}
@@ -224,14 +223,14 @@ def account_of(seats: tuple[int, ...], state: State) -> Account:
 
 
 def result_hash(last: bytes, account: bytes) -> bytes:
-    """Return the body of the RESULTs of a match with purses: for its last state and its account."""
+    """Return the body of the RESULTs of a match with purses: the hash of its last state and its account."""
     return tagged_hash("result", last, account)
 
 
 def parse_account(data: bytes, players: int) -> Account:
-    """Return the account that these bytes spell, its form checked.
+    """Return the account encoded in these bytes, after checking its form.
 
-    :raises MalformedPurseError: if it has another.
+    :raises MalformedPurseError: if the bytes have another form.
     """
     try:
         value = decode(data)

@@ -1,18 +1,18 @@
-"""The transcript: a match, finished or not, as one file that anybody can verify.
+"""The transcript: a match, finished or not, in one file that anybody can verify.
 
-A sequence of canonical msgpack arrays with nothing between them::
+A transcript is a sequence of canonical msgpack arrays with nothing between them::
 
     ("p2pdice/3/transcript", genesis)
     (signed bytes, signature)          every message of the history: step by step, in each step by roster index
 
-If votes have closed a step, they follow the step's messages: first ABSENTs, then CLOSEs, each by roster index. A LOCK
-that votes have closed has no messages. Messages that prove misconduct may follow the last step, each by itself
-against the history, or together with the one before or after it. RESULT and WITNESS are not part of a transcript, so
-all nodes with the same history write the same bytes, apart from the choice of votes and proofs.
+If votes closed a step, the votes follow the step's messages: first ABSENTs, then CLOSEs, each by roster index. A LOCK
+closed by votes has no messages. After the last step, there may be messages that prove misconduct: by themselves against
+the history, or together with the message before or after. RESULT and WITNESS are not part of a transcript. So all nodes
+with the same history write the same bytes, apart from their choice of votes and proofs.
 
-A *proof of misconduct* is one of two files. Some messages can be judged only by the history before them: an illegal
-move, a wrong opening. Their proof is a transcript up to that step with the message at its end. Two messages that
-contradict each other need nothing else::
+A *proof of misconduct* takes one of two forms. Some messages, such as an illegal move or a wrong opening, can be judged
+only by the history before them. Their proof is a transcript up to that step, ending with the message. Two messages that
+contradict each other need no history::
 
     ("p2pdice/3/proof", genesis)
     (signed bytes, signature)          twice
@@ -40,28 +40,28 @@ PROOF_TAG: Final = tag("proof")
 
 
 class MalformedTranscriptError(PeerError, ValueError):
-    """The bytes are not a transcript, or only up to some point."""
+    """The bytes are not a transcript, or only their beginning is one."""
 
 
 class Opened(NamedTuple):
-    """A transcript whose header was read."""
+    """A transcript or proof whose header was read."""
 
     version: int
-    """The version of the protocol. The rest can be read only if it is that of this program."""
+    """The version of the protocol. The rest of the file can be read only if this program has the same version."""
     is_proof: bool
-    """Two messages that contradict each other, not a history."""
+    """Whether the file has two messages that contradict each other, rather than a history."""
     genesis: bytes
     messages: Iterator[Signed]
-    """The messages, parsed one by one. Raises :class:`MalformedTranscriptError` at the first that cannot be read."""
+    """The messages, parsed one at a time. Raises :class:`MalformedTranscriptError` at the first unreadable one."""
 
 
 def write_transcript(history: History, proven: Iterable[MisconductError] = ()) -> bytes:
-    """Return the transcript of a history: all closed steps, the messages of the open one, and those that prove
+    """Return the transcript of a history: all closed steps, the messages of the open one, and messages that prove
     misconduct."""
     evidence = [
         signed
         for error in proven
-        # A single message is judged by the history before it, which may have been taken back since.
+        # A single message is judged by the history before it, which may have been rolled back since.
         if len(error.evidence) > 1 or history.goes_through(error.evidence[0].message)
         for signed in error.evidence
     ]
@@ -99,10 +99,9 @@ def _pieces(header: str, history: History, messages: Iterable[Signed]) -> Iterat
 def open_transcript(data: bytes) -> Opened:
     """Read the header of a transcript or proof.
 
-    What is made of the bytes is bounded before it is made: nothing is decoded but a genesis and messages, one by one,
-    that are no longer than any can be.
+    Memory is bounded: only the genesis and the messages are decoded, one at a time, each after its length was checked.
 
-    :raises MalformedTranscriptError: if the bytes do not begin with one.
+    :raises MalformedTranscriptError: if the bytes do not begin with such a header.
     """
     found = _BEGINNING.match(data)
     if found is None or found[0] != _PAIR + encode(tag(found[2].decode(), int(found[1]))):
@@ -129,17 +128,18 @@ def _messages(data: bytes, offset: int) -> Iterator[Signed]:
 
 
 _PAIR: Final = b"\x92"
-"""How msgpack begins an array of two."""
+"""The byte with which msgpack begins an array of two."""
 _BEGINNING: Final = re.compile(_PAIR + rb"[\xa0-\xbf]p2pdice/([1-9][0-9]{0,3})/(transcript|proof)")
-"""The header: a pair that begins with a short text, the version and kind of the file."""
+"""The beginning of a file: an array of two whose first item is a short string with the version and kind of the file."""
 _BINARY: Final = {0xC4: (1, 0), 0xC5: (2, 0x100), 0xC6: (4, 0x10000)}
-"""By msgpack's first byte of a byte string: how many bytes hold its length, and the least length that needs them."""
+"""By msgpack's first byte of a byte string: the size of its length field, and the least length that needs it."""
 
 
 def _byte_string(data: bytes, offset: int, longest: int) -> tuple[bytes, int]:
-    """Return the byte string that is encoded at ``offset``, and the offset after it.
+    """Return the byte string encoded at ``offset``, and the offset after it.
 
-    :raises MalformedTranscriptError: if there is none, it is longer than ``longest``, or not in its shortest form.
+    :raises MalformedTranscriptError: if there is none, it is longer than ``longest``, or it is not in its shortest
+        encoding.
     """
     if offset >= len(data):
         raise MalformedTranscriptError(f"the file stops in the middle of a message (byte {len(data)})")

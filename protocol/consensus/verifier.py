@@ -1,7 +1,8 @@
-"""The offline judge: what a transcript or a proof shows, decided by the same fold that the players' nodes used.
+"""The offline judge: what a transcript or a proof shows, computed by the same code that the players' nodes run.
 
-Nobody is ever blamed for bytes that they did not sign: a file with a wrong signature, a foreign or missing message or
-an unreadable byte is *altered*, and that accuses nobody. *Misconduct* needs a right signature under a broken rule.
+Nobody is ever blamed for bytes that they did not sign. A file with an invalid signature, a foreign or missing message
+or an unreadable byte is *altered*, which accuses nobody. *Misconduct* requires a valid signature under a message that
+breaks a rule.
 """
 
 from __future__ import annotations
@@ -28,108 +29,108 @@ from protocol.wire.names import ruleset_label, which_are_alike
 from protocol.wire.purses import SOUL_NAMES
 
 Mapped = Callable[[Callable[[Signed], bool], Sequence[Signed]], Iterable[bool]]
-"""Applies a function to each of many messages, as ``map`` does; the answers are in the order of the messages."""
+"""A function such as ``map``, which applies a predicate to each of many messages and keeps their order."""
 
 
 class Judgement(StrEnum):
-    """What a file turned out to be."""
+    """The result of judging a file."""
 
     FAIR = "fair"
     MISCONDUCT = "misconduct"
     INCOMPLETE = "incomplete"
     ALTERED = "altered"
     UNPROVEN = "unproven"
-    """Fair, but with claims that nothing in the file can prove, such as a player's absence."""
+    """Fair, except for claims that nothing in the file can prove, such as a player's absence."""
     OTHER_VERSION = "other version"
-    """The file is of another version of the protocol, and was not judged."""
+    """The file belongs to another version of the protocol and was not judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class PurseChange:
-    """What a match does to the purse of one player."""
+    """What a match changes in the purse of one player."""
 
     era: int
-    """Of the head that was brought."""
+    """The era of the head in the player's join record. Height, balance and tickets are also those of that head."""
     height: int
     head: str
-    """Id of that head, in hexadecimal digits."""
+    """The id of that head, in hexadecimal digits."""
     balance: int
     tickets: int
     bet: int
-    """0 for a stake that was never opened."""
+    """The coins staked; 0 if the stake was never opened."""
     staked_tickets: int
     change: int | None
-    """Coins by which the balance changes; None as long as the match is not over."""
+    """The coins by which the balance changes; None until the match is over."""
     ticket_change: int | None
     soul: str | None
-    """The Twin Soul that comes into the purse; empty for none, None as long as the match is not over."""
+    """The Twin Soul that the purse gains; empty for none, None until the match is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement on one file, and how far it could be followed."""
+    """The judgement on one file, and how far the match in it could be followed."""
 
     verdict: Judgement
     reason: str
     culprit: str | None = None
-    """Nickname of the player who broke the rules. Other players may bear the same."""
+    """The nickname of the player who broke the rules. Other players may have the same nickname."""
     culprit_identity: str | None = None
     """The culprit's fingerprint."""
     step: int | None = None
-    """Step at which the match breaks off or the rules were broken."""
+    """The step at which the file ends or the rules were broken; None for a finished match without misconduct."""
     round: int | None = None
-    """Round in which an unfinished match breaks off, once there is one."""
+    """The round in which an unfinished match stops; None before the first round."""
     awaited: tuple[str, ...] = ()
-    """Nicknames of the players whose message an unfinished match awaits."""
+    """The nicknames of the players whose messages an unfinished match awaits."""
     match: str | None = None
     rules: str | None = None
-    """Name of the ruleset; for house rules the start of their hash."""
+    """The name of the ruleset; for house rules, the start of their hash."""
     players: tuple[str, ...] = ()
-    """Nicknames by seat; in the order of the roster if the seats were never drawn."""
+    """The players' nicknames, by seat; in roster order if the seats were never drawn."""
     fingerprints: tuple[str, ...] = ()
-    """Fingerprints of the players' identity keys, in the same order."""
+    """The fingerprints of the players' identity keys, in the same order."""
     alike: tuple[str, ...] = ()
-    """Nicknames among these that are easily confused."""
+    """Those nicknames that are easily confused with another one."""
     winners: tuple[str, ...] = ()
     winner_identities: tuple[str, ...] = ()
     """The winners' fingerprints."""
     steps: int = 0
-    """Closed steps."""
+    """The number of closed steps."""
     signatures: int = 0
-    """Message signatures that were checked and right."""
+    """The number of valid message signatures."""
     purses: tuple[PurseChange, ...] = ()
-    """In the order of the players; empty for a match without purses. Nothing in a file shows that a head was the newest
-    of its purse, or that the balance there was right."""
+    """In the order of ``players``; empty for a match without purses. No file can show that a head was the newest of its
+    purse, or that its balance was right."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as ``verify --json`` prints it."""
+        """Return the verdict in the form that ``verify --json`` prints."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A file that was judged, and the match in it as far as every byte of it is right."""
+    """A file that was judged, with the match in it if the file is unaltered."""
 
     verdict: Verdict
     history: History | None = None
-    """The history, with few of its states; None for an altered file, and for a proof of two messages."""
+    """The history, most of its states dropped; None for an altered file and for a proof of two messages."""
     proven: Mapping[int, MisconductError] = field(default_factory=dict)
-    """What proves misconduct, by author."""
+    """The proof of misconduct, by author."""
 
 
 def verify(data: bytes, mapped: Mapped = map) -> Verdict:
-    """Judge the bytes of a transcript or a proof. Whatever they are, the answer is a verdict, never an error.
+    """Judge the bytes of a transcript or a proof. Any bytes get a verdict; no error is raised.
 
-    Takes no more memory for a long match than for a short one.
+    Memory use does not grow with the length of the match.
 
-    :param mapped: takes the place of ``map`` where signatures are checked, a few hundred at once. The checks do not
-        depend on each other, so it can use several threads.
+    :param mapped: replaces ``map`` for checking signatures, a few hundred per call. The checks are independent of each
+        other, so it may use several threads.
     """
     return _examine(data, frozenset(), mapped).verdict
 
 
 def examine(data: bytes, mapped: Mapped = map) -> Examined:
-    """Judge the bytes of a transcript or a proof, and return with the verdict the match that was judged.
+    """Judge the bytes of a transcript or a proof; return the verdict together with the match that was judged.
 
     :param mapped: as for :func:`verify`.
     """
@@ -137,7 +138,7 @@ def examine(data: bytes, mapped: Mapped = map) -> Examined:
 
 
 def _examine(data: bytes, kept: Collection[int] | None, mapped: Mapped, checked: int = 0) -> Examined:
-    """See :func:`examine`.
+    """Judge the bytes of a file, as :func:`examine` does.
 
     :param kept: the steps of the match that are kept in memory; None for all.
     :param checked: how many signatures are known to be right.
@@ -160,19 +161,19 @@ def _examine(data: bytes, kept: Collection[int] | None, mapped: Mapped, checked:
     except (MalformedTranscriptError, RejectedMessageError) as error:
         failure = error
     if kept is not None and not kept and (steps := reading.steps_behind()):
-        return _examine(data, steps, mapped, reading.signatures)  # now it is known what there is to look back to
+        return _examine(data, steps, mapped, reading.signatures)  # again, now that the steps to keep are known
     if failure is not None:
         return Examined(reading.altered(reading.complaint or f"{failure} (message {reading.signatures})"))
     return reading.judge()
 
 
 def _checked(history: History, messages: Iterator[Signed], mapped: Mapped, known: int) -> Iterator[Signed]:
-    """Yield messages as they come, marked as checked if their signatures are right.
+    """Yield messages as they come, marked as checked if their signatures are valid.
 
-    Many are checked in a row, before any of them is folded in. Taking turns, the two would drive each other's code and
-    data out of the processor's caches, which takes up to a tenth more time.
+    Signatures are checked in batches, each before any of its messages is folded in. Alternating between the two would
+    evict each other's code and data from the processor's caches, which takes up to a tenth more time.
 
-    :param known: how many signatures are known to be right.
+    :param known: the number of leading messages whose signatures are known to be valid.
     """
     batch: list[Signed] = []
     try:
@@ -198,12 +199,12 @@ def _marked(history: History, messages: Sequence[Signed], mapped: Mapped) -> lis
 
 
 class _Reading:
-    """A file while it is read: the history with which it begins, and the messages after it.
+    """A file that is being read: the history at its beginning, and the messages after the history.
 
-    The history goes on as long as each message has its place in it. Each message after it must prove misconduct, by
-    itself against the history or with one beside it, whether or not the history is at its end.
+    The history continues as long as each message fits into it. Each message after it must prove misconduct, by itself
+    against the history or together with an adjacent message, whether or not the match is over.
 
-    :param kept: the steps whose positions are kept; None for all of them, most without a state.
+    :param kept: the steps whose positions are kept; None to keep all of them, most without a state.
     """
 
     def __init__(self, history: History, kept: Collection[int] | None) -> None:
@@ -214,7 +215,7 @@ class _Reading:
         self._kept = kept
         self._absences = [told for each in pairwise(history.chain) if (told := _absence(history, *each))]
         self._has_more = False
-        """A step has messages or votes beside those that closed it."""
+        """Whether the file has messages or votes for a step besides those that closed it."""
         self._last: Signed | None = None
         """The last message of the history."""
         self._behind: list[Signed] = []
@@ -222,7 +223,7 @@ class _Reading:
     def take(self, signed: Signed) -> None:
         """Read one message.
 
-        :raises RejectedMessageError: if too many follow the history.
+        :raises RejectedMessageError: if too many messages follow the history.
         """
         history, before, steps = self.history, self.history.position, len(self.history.chain)
         given = len(history.held) + len(history.closes) + 1
@@ -238,9 +239,9 @@ class _Reading:
             raise RejectedMessageError("too many messages follow the history")
 
     def _close(self, before: Position, after: Position, given: int) -> None:
-        """Note a step that was closed.
+        """Record that a step has closed.
 
-        :param given: how many messages and votes the file has of it.
+        :param given: the number of messages and votes that the file has for the step.
         """
         self._has_more |= given > len(after.entries) + len(after.certificate)
         if told := _absence(self.history, before, after):
@@ -255,7 +256,7 @@ class _Reading:
         return frozenset(step + each for step in (signed.message.step for signed in self._behind) for each in (0, 1))
 
     def _continues(self, position: Position, signed: Signed) -> bool:
-        """Fold a message in, if it has its place here."""
+        """Add a message to the history, and return whether it fits there."""
         if position.kind is None:
             self.complaint = "a message after the end of the match proves nothing"
             return False
@@ -279,7 +280,7 @@ class _Reading:
         return False
 
     def judge(self) -> Examined:
-        """Return the verdict on the whole file, after all was read, and its match."""
+        """Return the verdict on the whole file, once all messages are read, together with the match."""
         history = self.history
         errors = self._prove()
         if errors is None:
@@ -299,7 +300,7 @@ class _Reading:
         return self._verdict(Judgement.FAIR, "every signature, commitment, die and move is right")
 
     def _prove(self) -> dict[int, MisconductError] | None:
-        """Return the misconduct that the messages after the history prove, by author; None if one proves nothing."""
+        """Return the misconduct proven by the messages after the history, by author; None if one proves nothing."""
         behind = self._behind
         proven: dict[int, MisconductError] = {}
         if len({signed.id for signed in behind}) < len(behind):
@@ -308,7 +309,7 @@ class _Reading:
             behind = [self.history.check_signature(signed) for signed in behind]
         except RejectedMessageError:
             return None
-        # One of the history may come again: it can prove misconduct with the message beside it.
+        # A message of the history may occur again here: it can prove misconduct together with an adjacent message.
         for before, signed, after in zip([self._last, *behind], behind, [*behind[1:], None], strict=False):
             error = self._hold_against(signed)
             reason = "" if before is None else contradiction(before, signed)
@@ -321,7 +322,7 @@ class _Reading:
         return proven
 
     def _hold_against(self, signed: Signed) -> MisconductError | None:
-        """Return the misconduct that a message after the history proves by itself, if any."""
+        """Return the misconduct that a message after the history proves by itself; None if it proves none."""
         try:
             self.history.weigh(signed)
         except MisconductError as error:
@@ -333,7 +334,7 @@ class _Reading:
     def judge_contradiction(self, messages: tuple[Signed, ...]) -> Verdict:
         """Judge a file that claims that two messages of one player contradict each other.
 
-        :raises RejectedMessageError: if one of them is not rightly signed by a player of the match.
+        :raises RejectedMessageError: if one of them has no valid signature by a player of the match.
         """
         checked = [self.history.check_signature(signed) for signed in messages]
         self.signatures = len(checked)
@@ -379,7 +380,7 @@ class _Reading:
         players = [roster[author].join for author in position.seats] or [entry.join for entry in roster]
         names = [join.nickname for join in players]
         is_whole = judgement in (Judgement.FAIR, Judgement.UNPROVEN)
-        # A proof after the end does not change the result; an altered file has none.
+        # A proof after the end does not change the result. An altered file has no result.
         is_over = position.purpose is Purpose.END and judgement is not Judgement.ALTERED
         state = position.state if is_over else None
         winners = [] if state is None else [players[seat] for seat in state.winners]
@@ -401,7 +402,7 @@ class _Reading:
 
 
 def _purses(history: History, position: Position) -> tuple[PurseChange, ...]:
-    """Return what a match does to the purses of its players, by seat; by roster index before the seats are drawn."""
+    """Return what a match changes in its players' purses, by seat; by roster index before the seats are drawn."""
     genesis, state = history.genesis, position.state
     seats = position.seats or tuple(range(len(genesis.roster)))
     account = account_of(seats, state) if state is not None and position.purpose is Purpose.END else None
@@ -421,11 +422,10 @@ def _purses(history: History, position: Position) -> tuple[PurseChange, ...]:
 
 
 def _absence(history: History, before: Position, after: Position) -> str:
-    """Say which players were voted absent in a step, and by whom; empty if none. A transcript cannot prove their
-    silence."""
+    """Describe who was voted absent in a step, and by whom; empty if nobody was. Silence cannot be proven."""
     if not after.certificate or before.kind is Kind.LOCK:
         return ""
-    # A player who was out already has lost nothing by it.
+    # A player who was already out loses nothing by being absent.
     silent = [author for author in before.owed if author not in (*after.entries, *before.witnesses)]
     if not silent:
         return ""
@@ -435,7 +435,7 @@ def _absence(history: History, before: Position, after: Position) -> str:
 
 
 def _sort_key(signed: Signed) -> tuple[int, int, int]:
-    """Return the sort key of a message in a file: by step, where votes come after all others, CLOSEs last."""
+    """Return the sort key of a message in a file: by step, with votes after all other messages, and CLOSEs last."""
     message = signed.message
     if message.kind not in VOTES:
         return message.step, 0, message.author
@@ -444,7 +444,7 @@ def _sort_key(signed: Signed) -> tuple[int, int, int]:
 
 
 def _labels(history: History) -> tuple[str, ...]:
-    """Return what the players are called in a sentence: who can be taken for another, with their fingerprint."""
+    """Return the players' names for use in sentences, with the fingerprint where two names look alike."""
     joins = [entry.join for entry in history.genesis.roster]
     return tuple(
         f"{join.nickname} [{fingerprint(join.identity)}]" if is_alike else join.nickname
