@@ -1,21 +1,22 @@
-"""Catching up: nodes tell each other what they hold, ask for what they lack, answer, and pass messages on. Sans-I/O.
+"""Catching up: nodes tell each other what they hold, request what they lack, answer requests, and pass messages on.
+Sans-I/O.
 
 Theory of operation
 -------------------
-This is anti-entropy: every node says now and then what it holds, and a node that holds less asks::
+This is an anti-entropy protocol: every node reports what it holds now and then, and a node that lacks some of it asks::
 
-    HAVE   when a link comes up, a second after something has changed, and every few seconds: my open step, its tip,
-           a digest of the messages that I hold for it, and one of the votes and proofs that may still matter
-    NEED   from a node that lacks some of that: send everything behind my root, from a cursor on
-    PAGE   the answer: closed steps first, then the open step, then votes; and a cursor to go on
+    HAVE   when a link comes up, a second after a change, and every few seconds: my open step, its tip, a digest of
+           the messages that I hold for it, and a digest of the votes and proofs that may still matter
+    NEED   from a node that lacks some of these: send everything after my root, starting at a cursor
+    PAGE   the answer: closed steps first, then the open step, then votes; and the cursor for the next NEED
 
-A node compares a HAVE half a second after it came, as the messages are often on their way already. It compares at once
-if the HAVE is the first over a link and names a later step. So two nodes that stay linked end up with the same
-messages: the one that holds more says so, the other asks, and each page brings something new.
+A node compares a HAVE with its own state half a second after receiving it, since the messages are often on their way
+already. It compares at once if the HAVE is the first over a link and names a later step. So two nodes that stay linked
+end up with the same messages: the one that holds more says so, the other asks, and each page brings something new.
 
-A peer causes bounded work: one series of requests a second, and pages only as answers. The more
-useless messages its pages hold, the more rarely it is asked (:data:`~protocol.limits.WASTE_RATE`). Requests are
-answered at :data:`~protocol.limits.NEED_RATE`.
+A peer can cause only bounded work: one series of requests per second, and pages only as answers. The more useless
+messages its pages contain, the less often it is asked (:data:`~protocol.limits.WASTE_RATE`). Requests are answered at
+no more than :data:`~protocol.limits.NEED_RATE`.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from protocol.wire.frames import Cut, Have, Need, Page
 from protocol.wire.messages import VOTES, Signed
 
 TELL: Final = 1.0
-"""Seconds from a change until this node tells the others."""
+"""Seconds from a change until this node reports it to the others."""
 COMPARE: Final = 0.5
-"""Seconds from a HAVE until it is compared with this node's own."""
+"""Seconds from receiving a HAVE until this node compares it with its own."""
 ANEW: Final = 1.0
-"""Seconds between two series of requests to one peer."""
+"""Seconds between the beginnings of two series of requests to one peer."""
 ANSWER: Final = 3.0
 """Seconds to wait for an answer."""
 PAIR: Final = 8
-"""What a message counts in a page beside its bytes and its signature."""
+"""Overhead in bytes that a message counts for in a page, in addition to its data and its signature."""
 
 
 @dataclass(slots=True)
@@ -52,24 +53,24 @@ class _PeerState:
     """What a node knows about a linked peer."""
 
     waste: Bucket
-    """Budget of useless messages in its answers, over all its links."""
+    """Budget for useless messages in the peer's answers; it outlives single links."""
     have: Have | None = None
-    """Its last HAVE, until that is compared."""
+    """The peer's last HAVE, until it is compared."""
     has_said: bool = False
-    """It has sent a HAVE over this link."""
+    """Whether the peer has sent a HAVE over this link."""
     begun: float = -math.inf
-    """When the last series of requests began."""
+    """The time at which the last series of requests began."""
     need: Need | None = None
-    """The question to ask, or that waits for its answer."""
+    """The request to send, or the one that awaits its answer."""
     asked: float = math.inf
-    """When this was asked; infinity before."""
+    """The time at which ``need`` was sent; infinity before."""
     answering: Have | None = None
-    """The HAVE that led to the question; None if it is asked for everything, until it answers."""
+    """The HAVE that caused the request; None if the peer is asked for everything, again and again until it answers."""
     shown: tuple[Have, Have] | None = None
-    """Both HAVEs when it had shown everything: it has nothing new until one of them changes."""
+    """Both nodes' HAVEs when the peer last finished answering: asking again is useless until one of them changes."""
 
     def due(self, now: float) -> float:
-        """Return when to ask it, for the first time or again."""
+        """Return when to send ``need``, for the first time or again; infinity for never."""
         if self.asked == math.inf:
             return now + self.waste.wait(now)
         return self.asked + ANSWER if self.answering is None else math.inf
@@ -85,19 +86,19 @@ class CatchUp:
         self._answers: Buckets[int] = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
         self._waste: Buckets[int] = Buckets(limits.WASTE_RATE, limits.WASTE_BURST, limits.ASKERS)
         self._lists: dict[int, tuple[Need, list[Signed]]] = {}
-        """What is being shown to each asker, with the question that comes next."""
+        """By asker: the next request in its series, and the messages that answer the series."""
         self._tell_at = math.inf
         self._compare_at = math.inf
 
     # Links
 
     def linked(self, author: int, now: float) -> None:
-        """The link is up. Frames on the link before may be lost."""
+        """Begin with a new link. Frames sent over the previous link may be lost."""
         self._peers[author] = _PeerState(self._waste.bucket(author, now))
         self._tell_at = min(self._tell_at, now + limits.KEEPALIVE)
 
     def lost(self, author: int) -> None:
-        """The link is down."""
+        """Forget a peer whose link is down."""
         self._peers.pop(author, None)
 
     # Telling
@@ -109,7 +110,7 @@ class CatchUp:
         return Have(self._history.match, position.step, position.tip, held, votes)
 
     def changed(self, now: float) -> None:
-        """This node holds something new."""
+        """Schedule a HAVE, because this node holds something new."""
         self._tell_at = min(self._tell_at, now + TELL)
 
     def tell(self, now: float) -> Have | None:
@@ -122,7 +123,7 @@ class CatchUp:
     # Asking
 
     def take(self, author: int, have: Have, now: float) -> None:
-        """Note the HAVE of a peer."""
+        """Record a peer's HAVE, to be compared later."""
         peer = self._peers.get(author)
         if peer is not None:
             peer.have = have
@@ -131,20 +132,20 @@ class CatchUp:
             peer.has_said = True
 
     def ask(self, author: int, now: float) -> None:
-        """Begin to ask a peer for everything that this node may lack."""
+        """Start to ask a peer for everything that this node may lack."""
         peer = self._peers[author]
         position = self._history.root
         peer.need, peer.asked, peer.begun = Need(self._history.match, position.step, position.tip, 0), math.inf, now
         peer.answering = None
 
     def ask_nobody(self) -> None:
-        """From now on, ask only peers that hold more."""
+        """Cancel requests for everything; from now on, ask only peers that hold more."""
         for peer in self._peers.values():
             if peer.answering is None:
                 peer.need = None
 
     def questions(self, now: float) -> Iterator[tuple[int, Need]]:
-        """Yield the questions that are due, each with the peer."""
+        """Yield the requests that are due, each with the peer to ask."""
         if now >= self._compare_at:
             self._compare_at = math.inf
             mine = self.have()
@@ -157,7 +158,7 @@ class CatchUp:
 
     def _compare(self, author: int, peer: _PeerState, mine: Have, now: float) -> None:
         if peer.answering is not None and now >= peer.asked + ANSWER:
-            peer.need = None  # its new HAVE tells whether to ask again
+            peer.need = None  # its next HAVE decides whether to ask again
         if peer.have is None or peer.need is not None:
             return
         if now < peer.begun + ANEW:
@@ -169,7 +170,7 @@ class CatchUp:
             peer.answering = theirs
 
     def _lacks(self, mine: Have, theirs: Have) -> bool:
-        """Tell whether a peer says that it holds something that this node may lack."""
+        """Return whether a peer claims to hold something that this node may lack."""
         history, position = self._history, self._history.position
         if theirs.step > position.step:
             return True
@@ -181,21 +182,21 @@ class CatchUp:
         return (is_open and theirs.held not in (b"", mine.held)) or theirs.votes not in (b"", mine.votes)
 
     def due(self, now: float) -> float:
-        """Return when to tell, compare or ask next."""
+        """Return when to tell, compare or ask next; infinity for never."""
         asking = [peer.due(now) for peer in self._peers.values() if peer.need is not None]
         return min((self._tell_at, self._compare_at, *asking))
 
     # Answers
 
     def accept(self, author: int) -> Need | None:
-        """Return the question that a page answers; None if there is none."""
+        """Return the request that a page from this peer would answer; None if no request is open."""
         peer = self._peers.get(author)
         return peer.need if peer is not None and peer.asked < math.inf else None
 
     def go_on(self, author: int, page: Page, waste: float) -> bool:
-        """Count an answer; tell whether it was the last one. If not, the next question is due.
+        """Count an answer, and return whether it was the last of its series. If not, the next request is due.
 
-        :param waste: the number of useless messages in it.
+        :param waste: the number of useless messages in the page.
         """
         peer = self._peers[author]
         assert peer.need is not None
@@ -208,11 +209,11 @@ class CatchUp:
         return is_last
 
     def give_up(self, author: int) -> None:
-        """An answer was malformed: ask no more before the next HAVE."""
+        """Stop asking a peer, whose answer was malformed, until its next HAVE."""
         self._peers[author].need = None
 
     def answer(self, asker: int, need: Need, now: float) -> Page | None:
-        """Return the answer to a request; None if there were too many.
+        """Return the answer to a request; None if the asker has sent too many.
 
         :param now: monotonic time in seconds.
         """
@@ -232,15 +233,15 @@ class CatchUp:
         return Page(need.match, 0, tuple(messages))
 
     def _list(self, asker: int, need: Need) -> list[Signed]:
-        """Return the messages from which a question is answered. They stay the same for one series."""
+        """Return the messages that answer a request. They stay the same during one series."""
         following, shown = self._lists.get(asker, (None, []))
         if following == need:
             return shown
         history, step = self._history, need.step
         if step > history.position.step:
-            step = history.position.root  # they are ahead: they may lack votes, but no closed step
+            step = history.position.root  # the asker is ahead: it may lack votes, but no closed step
         elif history.chain[step].tip != need.tip:
-            # Another history. If it parted from ours before our root, only the whole history shows the culprit.
+            # The asker has another history. If that diverged before our root, only the whole history shows the culprit.
             step = history.position.root if step > history.position.root else 0
         if len(self._lists) >= limits.ASKERS and asker not in self._lists:
             del self._lists[next(iter(self._lists))]
@@ -248,38 +249,38 @@ class CatchUp:
 
 
 class Relay:
-    """The messages that one node passes on to those who cannot hear their authors.
+    """Passes messages on to peers that have no link to the author.
 
-    Every player tells the others which players it cannot reach (CUT). They pass those players' messages on to it. Each
-    author has a budget of votes for that: one who votes without end fills no link of anybody else's. A vote beyond the
-    budget is not passed on; those who lack it and can use it ask for it. Other messages need no budget, as an author
-    has one in a step: were they to wait for it, a liar's votes would keep the liar's own message from a player, who
-    would then be the one who is late.
+    Every player reports which players it cannot reach (CUT), and the others pass those players' messages on to it. Each
+    author has a budget for votes that are passed on, so that endless votes by one author cannot fill other players'
+    links. Votes beyond the budget are not passed on; nodes that lack them and can use them request them. Other messages
+    need no budget, as an author has only one per step. If they shared the budget, a liar's votes could hold back the
+    liar's own message from a player, who would then be the one who is late.
 
-    :param me: this node's index in the roster, None for a spectator.
-    :param linked: the players who are linked, as they change.
-    :param emit: takes what is to be sent.
+    :param me: this node's roster index; None for a spectator.
+    :param linked: a live view of the linked players.
+    :param emit: receives the effects that send frames.
     """
 
     def __init__(self, history: History, me: int | None, linked: Set[int], emit: Callable[[Effect], None]) -> None:
         self.unreached: dict[int, tuple[int, ...]] = {}
-        """The players that a linked peer cannot reach, by peer."""
+        """The players that each linked peer cannot reach, by peer."""
         self._history = history
         self._me = me
         self._linked = linked
         self._emit = emit
         self._told: tuple[int, ...] = ()
-        """The players that this node last said it cannot reach."""
+        """The unreachable players in this node's last CUT."""
         self._budgets: Buckets[int] = Buckets(limits.PASS_ON_RATE, limits.PASS_ON_BURST, limits.PLAYERS)
-        """Of the votes that are passed on, by author."""
+        """Budgets for passed-on votes, by author."""
 
     @property
     def cut(self) -> Cut | None:
-        """The frame that tells whom this node cannot reach; None if it reaches everybody."""
+        """The frame that lists the players whom this node cannot reach; None if it reaches everybody."""
         return Cut(self._history.match, self._told) if self._told else None
 
     def tell_cut(self, newcomer: int | None = None) -> None:
-        """Tell the linked players whom this node cannot reach, if that has changed; a newcomer in any case."""
+        """Send a CUT to all linked players if the unreachable players have changed; otherwise only to a newcomer."""
         if self._me is None or self._history.position.step < FORMED:
             return
         cut = tuple(author for author in range(self._history.roster_size) if author not in (self._me, *self._linked))
@@ -290,7 +291,7 @@ class Relay:
             self._emit(Send(newcomer, Cut(self._history.match, cut)))
 
     def pass_on(self, signed: Signed, now: float) -> None:
-        """Pass a new message on to spectators, and to the peers that cannot hear its author."""
+        """Pass a new message on to spectators, and to the peers without a link to its author."""
         author = signed.message.author
         if author == self._me:
             self._emit(PassOn(signed, ()))

@@ -1,7 +1,7 @@
-"""The inputs and effects of a match: the vocabulary between :mod:`protocol.match.match` and its owner.
+"""The inputs and effects of a match: the interface between :mod:`protocol.match.match` and its owner.
 
-Players, spectators and the simulator all use it. The owner carries out effects in their order: everything is stored
-before the first frame is sent that binds.
+Players, spectators and the simulator all use them. The owner carries out effects in their order, and stores everything
+before it sends the first frame that binds.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from protocol.wire.messages import Signed
 
 
 class Received(NamedTuple):
-    """A signed message came over the link of a roster member."""
+    """A signed message arrived over the link of a roster member."""
 
     sender: int
     signed: Signed
 
 
 class FrameReceived(NamedTuple):
-    """A roster member, or a spectator, asks or tells about messages."""
+    """A roster member or spectator sent a frame about which messages it holds or lacks."""
 
     sender: int
-    """A roster index, or for a spectator a number above all of them. An answer goes to that number."""
+    """A roster index, or for a spectator a number above all roster indices. Answers go to that number."""
     frame: Need | Page | Have | Cut
-    """From a spectator only a NEED."""
+    """A spectator sends only NEEDs."""
 
 
 class Linked(NamedTuple):
@@ -44,7 +44,7 @@ class Unlinked(NamedTuple):
 
     author: int
     on_purpose: bool = False
-    """They sent LEAVE."""
+    """Whether they sent LEAVE."""
 
 
 class Played(NamedTuple):
@@ -55,21 +55,21 @@ class Played(NamedTuple):
 
 
 class Conceded(NamedTuple):
-    """The owner wants to give up, also after a restart."""
+    """The owner wants to resign. This outlasts a restart."""
 
 
 class Extended(NamedTuple):
-    """The owner gives everybody who is missing in the open step more time."""
+    """The owner gives everybody missing in the open step more time."""
 
     seconds: float
 
 
 class Withdrawn(NamedTuple):
-    """The owner will not play this match, also after a restart. If it is formed all the same, they resign at once."""
+    """The owner will not play this match, even after a restart. If it is formed all the same, their node resigns."""
 
 
 class Ticked(NamedTuple):
-    """The time of :class:`WakeAt` has come."""
+    """The time requested by :class:`WakeAt` has come."""
 
 
 MatchInput = Received | FrameReceived | Linked | Unlinked | Played | Conceded | Extended | Withdrawn | Ticked
@@ -78,7 +78,7 @@ MatchInput = Received | FrameReceived | Linked | Unlinked | Played | Conceded | 
 
 
 class StoreChoice(NamedTuple):
-    """Store a choice of the owner that cannot be derived again, before anything that depends on it is sent."""
+    """Store a choice by the owner, which cannot be derived again, before sending anything that depends on it."""
 
     step: int
     text: str
@@ -101,28 +101,28 @@ class Broadcast(NamedTuple):
 
 
 class PassOn(NamedTuple):
-    """Relay a message to all spectators, and to these roster members, who cannot hear its author. It leaves after what
-    this node itself signs in the same pass, and does not wait for the store."""
+    """Relay a message to all spectators, and to these roster members, who have no link to its author. It is sent after
+    the messages that this node signs in the same pass, without waiting for the store."""
 
     signed: Signed
     authors: tuple[int, ...]
-    """Linked or not."""
+    """May include players who are not linked."""
 
 
 class Announce(NamedTuple):
-    """Tell every linked roster member and spectator what this node holds. It does not wait for the store."""
+    """Send this HAVE to every linked roster member and spectator, without waiting for the store."""
 
     have: Have
 
 
 class Show(NamedTuple):
-    """Tell the owner. What the match does not know, such as where the transcript lies, its node adds."""
+    """Show the owner an event. The node adds what the match does not know, such as the path of the transcript."""
 
     event: NodeEvent
 
 
 class Accuse(NamedTuple):
-    """A player broke the rules: write the proof to a file, and tell the owner."""
+    """A player broke the rules: write the proof to a file and notify the owner."""
 
     author: int
     step: int
@@ -131,15 +131,15 @@ class Accuse(NamedTuple):
 
 
 class CalledOff(NamedTuple):
-    """This node will not play the match that was proposed: its host, or the owner, has withdrawn."""
+    """This node will not play the proposed match: the host or the owner has withdrawn."""
 
 
 class WriteTranscript(NamedTuple):
-    """The last step is closed: write the transcript, which is complete."""
+    """Write the transcript: the last step has closed, so the transcript is complete."""
 
 
 class WakeAt(NamedTuple):
-    """Feed :class:`Ticked` at this time, instead of an earlier one."""
+    """Feed :class:`Ticked` at this time; it replaces any earlier request."""
 
     time: float
 

@@ -1,7 +1,7 @@
-"""The events of a match for the owner: each step is told once, also after a restart. Sans-I/O.
+"""The events of a match for the owner: each step is reported once, even across restarts. Sans-I/O.
 
-:class:`MatchEvents` turns positions into events. A node's :class:`EventFeed` and a replay
-(:mod:`protocol.match.replay`) both use it, so they tell alike.
+:class:`MatchEvents` turns positions into events. Both a node's :class:`EventFeed` and a replay
+(:mod:`protocol.match.replay`) use it, so that both report the same events.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from protocol.events import (
 from protocol.match.effects import Effect, Show, WriteTranscript
 
 LOST_AFTER: Final = 1.0
-"""Seconds after which a lost link is news: when an interface comes or goes, all links are replaced."""
+"""Seconds until a lost link is reported: when an interface comes or goes, all links are replaced within this time."""
 
 
 class MatchEvents:
     """The events of a match, as one player or spectator sees them.
 
-    :param me: roster index of the player who sees them; None for a spectator.
+    :param me: the roster index of the player who sees the events; None for a spectator.
     :param proven: proofs of misconduct, by author.
-    :param hand: returns the dice of that player at a position; nothing if they have none there.
+    :param hand: returns that player's dice at a position; empty if the player has none there.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class MatchEvents:
             yield DiceRolled(hand)
 
     def standing(self, position: Position) -> Iterator[NodeEvent]:
-        """Yield the current state, for an owner who saw the events before a restart."""
+        """Yield events that describe the current state, for an owner who saw the earlier events before a restart."""
         if position.state is not None:
             yield self._start(position, resumed=True)
             if hand := self._hand(position):
@@ -99,10 +99,10 @@ class MatchEvents:
 
 
 class EventFeed:
-    """Tells the owner of one node the events of a match.
+    """Reports the events of a match to the owner of one node.
 
-    :param events: of the match, as its owner sees them.
-    :param emit: takes the effects.
+    :param events: the events of the match, as its owner sees them.
+    :param emit: receives the effects.
     """
 
     def __init__(self, events: MatchEvents, emit: Callable[[Effect], None]) -> None:
@@ -111,29 +111,29 @@ class EventFeed:
         self._events = events
         self._emit = emit
         self._told = 0
-        """Index into the chain of positions: earlier ones have been told."""
+        """The index in the chain up to which positions have been reported."""
         self._is_resumed = self._is_formed = False
         self._lost: set[int] = set()
-        """Those whose loss was told."""
+        """The players whose loss was reported."""
         self._going: dict[int, float] = {}
-        """When to tell the loss of others."""
+        """When to report the loss of other players, by author."""
         self._on_purpose: set[int] = set()
         self._complained_of: set[int] = set()
 
     def show(self, event: NodeEvent) -> None:
-        """Tell the owner."""
+        """Show the owner an event."""
         self._emit(Show(event))
 
     def resume(self) -> None:
-        """Begin with the current state: the history up to now was told before a restart."""
+        """Begin with the current state: the history so far was reported before a restart."""
         self._told = len(self._history.chain) - 1
         self._is_formed = self._told >= FORMED
         self._is_resumed = True
 
     def bring_up_to_date(self) -> bool:
-        """Tell all events since the last call.
+        """Report all events since the last call.
 
-        :return: whether the match was formed meanwhile.
+        :return: whether the match was formed since the last call.
         """
         chain = self._history.chain
         has_formed = False
@@ -147,7 +147,7 @@ class EventFeed:
             for event in self._events.between(before, position):
                 if isinstance(event, MatchFormed):
                     if self._is_formed:
-                        continue  # told before, as the owner learned another history
+                        continue  # reported before the history changed
                     self._is_formed = has_formed = True
                 self.show(event)
             if position.kind is None:
@@ -162,7 +162,7 @@ class EventFeed:
             self._emit(WriteTranscript())
 
     def take_back(self, since: int) -> bool:
-        """Roll back the steps from this one on; tell whether the owner had been told of them."""
+        """Roll back the steps from ``since`` on, and return whether any of them had been reported."""
         if self._told <= since:
             return False
         self._told = since
@@ -172,29 +172,29 @@ class EventFeed:
         return True
 
     def lost(self, author: int, on_purpose: bool, now: float) -> None:
-        """The link to a player is down. It is news at once if they have left, else when it is not back in a moment."""
+        """Record that a player's link is down; report it at once if they left on purpose, else if it stays down."""
         self._going[author] = now if on_purpose else now + LOST_AFTER
         self._on_purpose.add(author) if on_purpose else self._on_purpose.discard(author)
 
     def tell_lost(self, now: float) -> float:
-        """Tell of the links that have been down for long enough; return when to look again."""
+        """Report links that have been down for long enough; return when to check again, infinity for never."""
         for author in [author for author, due in self._going.items() if due <= now]:
             del self._going[author]
             if self._history.position.kind is None and author not in self._on_purpose:
-                continue  # after the end it matters to nobody
+                continue  # irrelevant after the end
             self._lost.add(author)
             self.show(PeerLost(self._info[author], author in self._on_purpose))
         return min(self._going.values(), default=math.inf)
 
     def back(self, author: int) -> None:
-        """The link to a player is up."""
+        """Record that the link to a player is up, and report that if its loss was reported."""
         self._going.pop(author, None)
         if author in self._lost:
             self._lost.discard(author)
             self.show(PeerBack(self._info[author]))
 
     def complain(self, author: int, text: str) -> None:
-        """Tell once that a player sends malformed messages: there may be any number of them."""
+        """Report malformed messages from a player, but only once, as there may be any number of them."""
         if author not in self._complained_of:
             self._complained_of.add(author)
             self.show(Notice(text))

@@ -1,7 +1,7 @@
 """The lobby: how players come to sign one genesis. Sans-I/O.
 
-The host keeps a :class:`HostedTable`, and in an :class:`Attendance` the guests who hold a match up. Every other player
-keeps a :class:`GuestTable`. The host decides which players may sign, and nothing else.
+The host has a :class:`HostedTable`, and an :class:`Attendance` of the guests who hold up a match. Every other player
+has a :class:`GuestTable`. The host decides which players may sign, and nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_TABLE: Final = "no table is open at this address"
 
 
 class NotAdmittedError(PeerError):
-    """The host does not admit a player; ``code`` is that of the REFUSE frame."""
+    """The host does not admit a player. ``code`` is the code of the REFUSE frame."""
 
     code: RefuseCode
 
@@ -47,7 +47,7 @@ class NotAdmittedError(PeerError):
 
 
 def check_token(table: bytes, token: str) -> None:
-    """Check the token of a dialler.
+    """Check the token of a peer that connects.
 
     :raises NotAdmittedError: if the table is private and the token is wrong.
     """
@@ -65,27 +65,27 @@ class TableSettings:
     name: str
     ruleset: Ruleset
     seats: int
-    """Number of players, the host included: 2–10."""
+    """The number of players, including the host: 2–10."""
     patience: Patience = field(default_factory=Patience)
     private: bool = False
-    """Only players with the short code or the join line are admitted. Only the code's number is advertised."""
+    """Whether players need the short code or the join line. Then only the code's number is advertised."""
     rules_name: str = ""
-    """The host's name for house rules, as :func:`protocol.wire.names.is_rules_name` has it; empty if there is none.
-    It is for people, and nobody signs it."""
+    """The host's name for house rules, in the form of :func:`protocol.wire.names.is_rules_name`; empty if there is
+    none. The name is only for people, and nobody signs it."""
     customs: Customs = field(default_factory=Customs)
     asks: Asks = "strangers"
-    """About whom the owner is asked before they get a seat: ``never`` about anybody; ``strangers`` who bear the name of
-    somebody trusted, with another key; ``always`` about everybody but those who have played here just now."""
+    """Which newcomers need the owner's consent for a seat. ``never``: nobody. ``strangers``: those with the nickname of
+    a trusted player but another key. ``always``: everybody except those who have just played here."""
     unlisted: bool = False
-    """Advertise neither the table nor its match, and give the table no short code: nobody else is to come."""
+    """Whether the table gets no short code and is not advertised, nor its match: nobody else should come."""
 
 
 class HostedTable:
     """The host's side of a lobby.
 
-    :param table_id: its id, from :mod:`protocol.wire.genesis`.
+    :param table_id: the id of the table, from :mod:`protocol.wire.genesis`.
     :param own: the host's own join record.
-    :param token: the secret behind the id of a private table, for its join line; empty for an open one.
+    :param token: the secret behind the id of a private table, for its join line; empty for an open table.
     """
 
     def __init__(self, settings: TableSettings, table_id: bytes, own: JoinRecord, token: str) -> None:
@@ -93,24 +93,24 @@ class HostedTable:
         self.id = table_id
         self.token = token
         self.expected: set[bytes] = set()
-        """Players of the match before, whose seats are kept: others get only the remaining seats."""
+        """Players of the previous match, whose seats are reserved. Others get only the remaining seats."""
         self._own = own
         self._guests: dict[bytes, JoinRecord] = {}
 
     @property
     def records(self) -> tuple[JoinRecord, ...]:
-        """Join records of all who sit here: the host's, then the guests' in the order of joining."""
+        """The join records of all players at the table: the host's, then the guests' in the order of joining."""
         return (self._own, *self._guests.values())
 
     @property
     def is_full(self) -> bool:
-        """Every seat is taken."""
+        """Whether every seat is taken."""
         return len(self.records) >= self.settings.seats
 
     def check_aim(self, aim: TableAim | WatchAim) -> None:
-        """Check that a dialler wants this table.
+        """Check that a peer that connects wants this table.
 
-        :raises NotAdmittedError: if it is another table, or a private one and the token is wrong.
+        :raises NotAdmittedError: if it wants another table, or the table is private and the token is wrong.
         """
         wanted = aim.id if isinstance(aim, WatchAim) else aim.table
         if wanted not in (b"", self.id):
@@ -118,9 +118,9 @@ class HostedTable:
         check_token(self.id, aim.token)
 
     def check_room(self, identity: bytes) -> None:
-        """See whether there is a seat for a player.
+        """Check that there is a seat for a player.
 
-        :raises NotAdmittedError: if there is none, or the last ones are kept for others.
+        :raises NotAdmittedError: if there is none, or the last seats are reserved for others.
         """
         if identity in self._guests:
             return
@@ -132,10 +132,10 @@ class HostedTable:
             )
 
     def check_join(self, identity: bytes, value: Value) -> JoinRecord:
-        """Return the join record of the player behind a link, if they can have a seat with it.
+        """Return the join record of the player behind a link, after checking that they can have a seat with it.
 
         :param identity: the key that the link has proven.
-        :raises NotAdmittedError: if the record is wrong or there is no seat left.
+        :raises NotAdmittedError: if the record is wrong or no seat is left.
         """
         try:
             record = parse_join_record(value)
@@ -154,7 +154,7 @@ class HostedTable:
         return record
 
     def admit(self, identity: bytes, value: Value) -> None:
-        """Give the player behind a link a seat. A guest who has one already replaces the join record.
+        """Give the player behind a link a seat. If the player has one already, replace the join record.
 
         :raises NotAdmittedError: if :meth:`check_join` does.
         """
@@ -162,11 +162,11 @@ class HostedTable:
         self.expected.discard(identity)
 
     def release(self, identity: bytes) -> bool:
-        """Take a guest's seat back; tell whether there was one."""
+        """Free a guest's seat, and return whether the guest had one."""
         return self._guests.pop(identity, None) is not None
 
     def renew(self, own: JoinRecord) -> None:
-        """Replace the join record of the host: a withdrawn proposal must not be made again under the same id."""
+        """Replace the host's join record, so that a withdrawn proposal is never made again under the same match id."""
         self._own = own
 
     def frame(self) -> Table:
@@ -177,40 +177,40 @@ class HostedTable:
         return Table(settings.name, rules, settings.seats, tuple(settings.patience), players, called, settings.customs)
 
     def genesis(self) -> Genesis:
-        """Return the genesis for the players who sit here now."""
+        """Return the genesis for the players who are now at the table."""
         roster = tuple(sorted(self.records, key=lambda record: record.join.identity))
         return Genesis(self.id, self.settings.ruleset, self.settings.patience, roster)
 
 
 class Attendance:
-    """The guests who hold up a host's match, and what that does to their seats.
+    """The guests who hold up a host's match, and what that means for their seats.
 
-    A guest *fails* a proposal by leaving, by a wrong message, by sitting down for the second time, by
-    :data:`~protocol.limits.LINK_LOST` seconds without a link, or by :data:`~protocol.limits.UNSIGNED` seconds of
-    silence, in all proposals at this table together. The caller says when proposals are made. Times are monotonic, in
-    seconds.
+    A guest *fails* a proposal by leaving, by sending a wrong message, by sitting down a second time, by being without a
+    link for :data:`~protocol.limits.LINK_LOST` seconds, or by being silent for :data:`~protocol.limits.UNSIGNED`
+    seconds in total over all proposals at this table. The caller reports when proposals are made. Times are monotonic,
+    in seconds.
     """
 
     def __init__(self) -> None:
         self.is_started = False
-        """The host's person wants the match to begin with those who sit here."""
+        """Whether the host wants the match to begin with the players now at the table."""
         self._failures = 0
         self._barred: set[bytes] = set()
         self._returned: set[bytes] = set()
         self._silence: dict[bytes, float] = {}
-        """Seconds that each guest was silent in earlier waits."""
+        """The seconds for which each guest was silent in earlier waits."""
         self._asked: dict[bytes, float] = {}
-        """Start of the wait for each guest's message, moved back by earlier silence."""
+        """The start of the wait for each guest's message, moved back by earlier silence."""
         self._lost: dict[bytes, float] = {}
-        """Since when a guest has no link."""
+        """The time since which a guest has had no link."""
 
     @property
     def is_closed(self) -> bool:
-        """Nobody new is seated, and a match is proposed to those who are left."""
+        """Whether nobody new is seated, and a match is proposed to the players who are left."""
         return self.is_started or self._failures >= limits.FAILURES
 
     def check(self, identity: bytes, guests: Collection[bytes]) -> None:
-        """See whether somebody may sit down.
+        """Check that a player may sit down.
 
         :raises NotAdmittedError: if not.
         """
@@ -220,28 +220,28 @@ class Attendance:
             raise NotAdmittedError(RefuseCode.FULL, "the match is about to begin with those who sit here")
 
     def returns(self, identity: bytes) -> bool:
-        """Note that a guest sits down again while proposals are made; tell whether that is allowed. It is once."""
+        """Record that a guest sits down again while proposals are made; return whether it is the first time."""
         is_first = identity not in self._returned
         self._returned.add(identity)
         return is_first
 
     def await_(self, guests: Collection[bytes], now: float) -> None:
-        """The host waits for messages of these guests, and no others, from now on."""
+        """Record that the host waits for messages from exactly these guests from now on."""
         for identity in self._asked.keys() - guests:
             self._silence[identity] = now - self._asked.pop(identity)
         for identity in guests:
             self._asked.setdefault(identity, now - self._silence.get(identity, 0.0))
 
     def lost(self, identity: bytes, now: float) -> None:
-        """A guest's link is down."""
+        """Record that a guest's link is down."""
         self._lost.setdefault(identity, now)
 
     def linked(self, identity: bytes) -> None:
-        """A guest's link is up."""
+        """Record that a guest's link is up."""
         self._lost.pop(identity, None)
 
     def _ends(self, identity: bytes) -> float:
-        """Return when a guest fails."""
+        """Return when a guest fails, if nothing changes before."""
         lost = self._lost.get(identity, math.inf) + limits.LINK_LOST
         return min(lost, self._asked.get(identity, math.inf) + limits.UNSIGNED)
 
@@ -250,50 +250,50 @@ class Attendance:
         return min(map(self._ends, {*self._asked, *self._lost}), default=math.inf)
 
     def late(self, now: float) -> list[bytes]:
-        """Return the guests whose time is over."""
+        """Return the guests whose time is up."""
         return sorted(identity for identity in {*self._asked, *self._lost} if now >= self._ends(identity))
 
     def fail(self, identity: bytes, *, is_barred: bool = True) -> None:
         """Count a guest who has failed.
 
-        :param is_barred: they are let in no more. Not if they left before they had signed anything.
+        :param is_barred: whether the guest is refused from now on; False if they left before signing anything.
         """
         self._failures += 1
         if is_barred:
             self._barred.add(identity)
 
     def release(self, identity: bytes) -> None:
-        """A guest has no seat any more. What the guest has done so far is remembered."""
+        """Record that a guest no longer has a seat. Earlier failures are remembered."""
         self._lost.pop(identity, None)
 
 
 class Lobby:
-    """A table as its guests and spectators see it."""
+    """A table, as its guests and spectators see it."""
 
     def __init__(self, table_id: bytes, host: bytes) -> None:
         self.id = table_id
         self.host = host
-        """Identity key of the table's host."""
+        """The identity key of the table's host."""
         self.shown: Table | None = None
-        """The latest frame of the host."""
+        """The host's latest TABLE frame."""
         self.ruleset: Ruleset | None = None
-        """Those of the table, once it was shown."""
+        """The rules of the table, once the host has shown them."""
         self._pace = Bucket(limits.LOBBY_RATE, limits.LOBBY_BURST, now=0)
 
     def hear(self, now: float) -> None:
-        """Count one of the host's TABLE and PROPOSE frames, which are rate-limited.
+        """Count a TABLE or PROPOSE frame from the host, as these are rate-limited.
 
         :param now: monotonic time in seconds.
-        :raises MalformedGenesisError: if they come too fast.
+        :raises MalformedGenesisError: if the frames come too fast.
         """
         if not self._pace.admits(now):
             raise MalformedGenesisError("the table changes without end")
 
     def update(self, table: Table) -> None:
-        """Take the host's description of the table.
+        """Apply the host's description of the table.
 
-        :raises MalformedGenesisError: if this node does not know the rules or the patience, the rules or customs have
-            changed since this player sat down, or the players could not sign one genesis.
+        :raises MalformedGenesisError: if this node does not know the rules, the patience is invalid, a name cannot be
+            shown, rules or customs changed since the last frame, or somebody has two seats.
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
@@ -312,9 +312,9 @@ class Lobby:
         self.shown = table
 
     def check_genesis(self, data: bytes) -> Genesis:
-        """Return the genesis if it is one for this table.
+        """Return the genesis in ``data``, if it is one for this table.
 
-        :raises MalformedGenesisError: if it is malformed, or not for this table, its rules, patience and host.
+        :raises MalformedGenesisError: if it is malformed, or does not match the table's id, rules, patience and host.
         """
         genesis = parse_public_genesis(data)
         if genesis.table != self.id:
@@ -329,7 +329,7 @@ class Lobby:
 
 
 class StaleProposalError(MalformedGenesisError):
-    """The proposal has a join record of this player that another has replaced: the host had not received that yet."""
+    """The proposal contains an outdated join record of this player: the host had not yet received its replacement."""
 
 
 class GuestTable(Lobby):
@@ -338,21 +338,21 @@ class GuestTable(Lobby):
     def __init__(self, table_id: bytes, host: bytes) -> None:
         super().__init__(table_id, host)
         self.own: JoinRecord | None = None
-        """This player's join record; None before a seat was asked for."""
+        """This player's join record; None before the player asks for a seat."""
         self._former: list[JoinRecord] = []
 
     def sign_on(self, own: JoinRecord) -> None:
-        """Ask for a seat, or for another one instead, with this join record."""
+        """Ask for a seat with this join record, which replaces any earlier one."""
         if self.own is not None:
             self._former = [*self._former[-limits.PROPOSALS :], self.own]
         self.own = own
 
     def check_proposal(self, data: bytes) -> Genesis:
-        """Return the proposed genesis if this player can sign it.
+        """Return the proposed genesis, if this player can sign it.
 
-        :raises StaleProposalError: if it has an old join record of this player.
-        :raises MalformedGenesisError: if :meth:`check_genesis` does, this player's own join record is not in it, or its
-            players are not those whom the host has shown.
+        :raises StaleProposalError: if it contains an outdated join record of this player.
+        :raises MalformedGenesisError: if :meth:`check_genesis` does, if this player's own join record is missing, or if
+            the players differ from those that the host has shown.
         """
         genesis = self.check_genesis(data)
         if any(former in genesis.roster for former in self._former):
@@ -366,9 +366,9 @@ class GuestTable(Lobby):
 
 
 def parse_public_genesis(data: bytes) -> Genesis:
-    """Return a genesis whose players have names that can be shown.
+    """Return a genesis whose nicknames can all be shown.
 
-    :raises MalformedGenesisError: for any other.
+    :raises MalformedGenesisError: if it is malformed, or a nickname cannot be shown.
     """
     genesis = parse_genesis(data)
     _check_names(record.join.nickname for record in genesis.roster)

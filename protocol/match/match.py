@@ -1,10 +1,10 @@
-"""A match on one node: inputs go to its parts, and effects come back. Sans-I/O.
+"""A match on one node: it takes inputs, distributes them to its parts, and returns effects. Sans-I/O.
 
-The owner feeds inputs to :meth:`Match.handle` and carries out the effects it returns, in their order. Clock, keys,
-randomness and storage come from outside, so the same class runs under asyncio, in the simulator and, without a seat, as
+The owner feeds inputs to :meth:`Match.handle` and carries out the effects it returns, in their order. The clock, keys,
+randomness and storage come from outside. So the same class runs under asyncio, in the simulator and, without a seat, as
 a spectator.
 
-Messages that a program makes by itself (commitments, locks, reveals, openings, results, votes) are sent as soon as
+Messages that need no choice by a person (commitments, locks, reveals, openings, results, votes) are sent as soon as
 they are owed; only moves and stakes wait for the owner. A restarted node signs nothing before the others have shown
 what they hold (:mod:`protocol.match.waiting`), so it never contradicts a message that it sent before and then lost.
 """
@@ -57,16 +57,17 @@ class Match:
     """One match on one node.
 
     :param genesis_data: the proposed or agreed genesis.
-    :param me: this node's index in the roster, None for a spectator.
-    :param seed: the match seed from which all secrets follow; unused without a seat.
-    :param stored: the messages that the store holds, when the match is resumed.
-    :param choices: the owner's choices that the store holds, by step: sealed stakes, and the wish to concede.
-    :param party: a person and the programs they have seated, if any: a person against nobody else is in no hurry.
-    :param host: roster index of the host, who signs last what forms the match, and may withdraw it before; None if that
-        is not known.
-    :param stake: keeps what this node's purse stakes, coins and run tickets; tells whether it may. Without it
-        this node resigns from a match with purses when its stake is due.
-    :raises MalformedGenesisError: for a malformed genesis.
+    :param me: this node's roster index; None for a spectator.
+    :param seed: the match seed from which all secrets are derived; unused without a seat.
+    :param stored: the stored messages, if the match is resumed.
+    :param choices: the owner's stored choices, by step: sealed stakes, and the wish to concede.
+    :param party: a person and the programs that they have seated. If nobody else plays, patience with the person is
+        unlimited.
+    :param host: the host's roster index; None if unknown. The host signs last before the match is formed, and may
+        withdraw it until then.
+    :param stake: binds a stake (coins, run tickets) in this node's purse, and returns whether the purse allows it.
+        Without this function, the node resigns from a match with purses when its stake is due.
+    :raises MalformedGenesisError: if the genesis is malformed.
     :raises RejectedMessageError: if a stored message or choice does not belong to this match.
     """
 
@@ -83,7 +84,7 @@ class Match:
         stake: Callable[[int, int], bool] | None = None,
     ) -> None:
         self.may_commit: Callable[[], bool] = lambda: True
-        """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal, or plays."""
+        """Returns whether this node may sign the first COMMIT: not while another proposal or match binds it."""
         self.replica = Replica(genesis_data, me)
         self.history = self.replica.history
         self.me = me
@@ -102,13 +103,13 @@ class Match:
         )
         self._host = host
         self._is_told_called_off = False
-        """The owner was told since the start: a process may die between the choice and what follows from it."""
+        """Whether this process has emitted CalledOff. A process may die between storing the choice and acting on it."""
         self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
         self._diverged = False
         self._calm_tip = b""
-        """Tip of the open step, if this node can do nothing in it without more messages."""
+        """The tip of the open step, if this node can do nothing in it without more messages."""
         self._is_resuming = stored is not None
-        """The owner was not told the state of the match after the restart yet."""
+        """Whether a concession stored before the restart still has to be reported to the owner."""
         if stored is not None:
             self.replica.take_stored(stored)
             self._feed.resume()
@@ -117,105 +118,106 @@ class Match:
 
     @property
     def id(self) -> bytes:
-        """The hash of the genesis."""
+        """The match id: the hash of the genesis."""
         return self.history.match
 
     @property
     def is_solo(self) -> bool:
-        """A person plays only against their own programs."""
+        """Whether a person plays only against their own programs."""
         return bool(self.waiting.timeouts.unhurried)
 
     @property
     def is_formed(self) -> bool:
-        """Everybody has signed the genesis, and COMMIT of the first roll."""
+        """Whether everybody has signed the genesis and the COMMIT of the first roll."""
         return self.history.position.step >= FORMED
 
     @property
     def is_bound(self) -> bool:
-        """This node waits for the match to be formed: it has signed COMMIT of the first roll, and may not sign it
-        elsewhere."""
+        """Whether this node waits for the match to be formed. It has signed the COMMIT of the first roll, and may not
+        sign one for another match meanwhile."""
         return self.has_committed and not (self.is_formed or self.is_called_off)
 
     @property
     def has_committed(self) -> bool:
-        """This node has signed COMMIT of the first roll, so the match may be formed without its knowledge."""
+        """Whether this node has signed the first COMMIT, so that the match may be formed without its knowledge."""
         sent = self.history.held.get(self.me) if self.me is not None else None
         return self.is_formed or (sent is not None and sent.message.kind is Kind.COMMIT)
 
     @property
     def is_called_off(self) -> bool:
-        """The match is not formed, and this node will not play it: the host or the owner has withdrawn.
+        """Whether the match is not formed and this node will not play it, because the host or the owner has withdrawn.
 
-        Should it be formed all the same, this node signs what the others need, and resigns.
+        Should the match be formed all the same, this node signs what the others need, and resigns.
         """
         return not self.is_formed and self._signer is not None and self._signer.is_conceding
 
     @property
     def is_ended(self) -> bool:
-        """The game is decided."""
+        """Whether the game is decided."""
         return self.history.position.kind is None
 
     @property
     def is_confirmed(self) -> bool:
-        """Every player still in the match at its last round has signed the same end."""
+        """Whether every player still in the match at its last round has signed the same end."""
         return self.is_ended and {*self.history.position.players} <= {*self.history.results}
 
     @property
     def cut(self) -> Cut | None:
-        """The frame that tells whom this node cannot reach; None if it reaches everybody."""
+        """The frame that lists the players whom this node cannot reach; None if it reaches everybody."""
         return self.relay.cut
 
     @property
     def unheard(self) -> tuple[PlayerInfo, ...]:
-        """After a restart, the players who must still show what they hold before this node signs anything."""
+        """The players who, after a restart, must still show what they hold before this node signs anything."""
         return tuple(self.info[author] for author in self.waiting.unheard())
 
     @property
     def signer(self) -> Signer:
-        """The signer for this node's seat; a spectator has none."""
+        """The signer for this node's seat. Spectators have none."""
         assert self._signer is not None
         return self._signer
 
     @property
     def hand(self) -> tuple[int, ...]:
-        """This node's dice in the round that is played: faces, ascending."""
+        """This node's dice in the current round: faces, ascending."""
         return self._hand_at(self.history.position)
 
     def _hand_at(self, position: Position) -> tuple[int, ...]:
         return self._signer.hand(position) if self._signer is not None else ()
 
     def by_seat(self) -> tuple[PlayerInfo, ...]:
-        """Return the players in the order of seats, once these are drawn."""
+        """Return the players in the order of their seats; empty before the seats are drawn."""
         return tuple(self.info[author] for author in self.history.position.seats)
 
     def goes_on_without(self, fingerprints: Collection[str]) -> bool:
-        """Tell whether the others are enough to put these players out if they stay away.
+        """Return whether enough players would remain to vote these players absent if they stayed away.
 
-        Nobody waits for players who are out by their own message or the others' votes.
+        Also true if none of them is in the game any more: nobody waits for them.
         """
         gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
         return gone.isdisjoint(self.history.position.live) or is_possible(self.history.position, gone)
 
     def absence(self, now: float) -> float:
-        """Return for how many seconds the other player of a match of two has kept this node waiting: without a link for
-        as long as a program's answer may take, or until patience was over. 0 if that is not so, or for more players:
-        they vote.
+        """Return for how many seconds the other player in a match of two has kept this node waiting.
+
+        The wait counts once the player has been without a link for as long as a program's answer may take, or once
+        patience is over. Before that it is 0, and always in matches of more players: they vote.
         """
         return self.waiting.absence(now) if self.is_formed and not self.is_ended else 0.0
 
     @property
     def progress(self) -> Progress:
-        """The open step, and its players. Cheap enough to be asked for with every picture."""
+        """The open step and its players. Cheap enough to query for every screen refresh."""
         return progress(self.history, self.info)
 
     def clock(self, now: float) -> Clock | None:
-        """Return the awaited players and their remaining time. Cheap enough to be asked for with every picture.
+        """Return the awaited players and their remaining time. Cheap enough to query for every screen refresh.
 
-        None if nobody is awaited, if patience has no end (a person plays only against their own programs), and while no
-        time runs: before the match is formed, and while so few are linked that nobody could be put out. Patience begins
+        Return None if nobody is awaited, if patience is unlimited (a person plays only against their own programs), or
+        while no time runs: before the match is formed, and while too few are linked to evict anybody. Patience starts
         again when they are back.
 
-        :param now: by the clock of :meth:`handle`; in a node the time of its event loop.
+        :param now: the same clock as for :meth:`handle`; in a node, the time of its event loop.
         """
         return self.waiting.clock(now) if self.is_formed and not self.is_ended and not self._diverged else None
 
@@ -267,7 +269,7 @@ class Match:
                 self.waiting.ticked(now)
         self._pump()
         if isinstance(item, Conceded):
-            # The owner hears this first, but its content is known only after _pump.
+            # The owner must see this event first, but its content is known only after _pump.
             self._effects.insert(told, Show(ConcedeAccepted(self._awaited_to_concede())))
         elif self._is_resuming:
             self._is_resuming = False
@@ -281,16 +283,16 @@ class Match:
         return effects
 
     def _is_calm(self) -> bool:
-        """Tell whether one more message for the open step needs only to be kept, unless it is the last one.
+        """Return whether another message for the open step only has to be kept, unless it is the last one.
 
-        That holds if no timer was due since the step was opened, nobody is missing or a proven cheat, nobody has voted
-        on it, and no message is here that belongs elsewhere.
+        That is so if no timer has been due since the step opened, nobody is missing or a proven cheat, nobody has
+        voted, and no message is held that belongs elsewhere.
         """
         is_open = self._calm_tip == self.history.position.tip
         return is_open and self.waiting.nothing_was_due(self._now) and self.replica.is_calm
 
     def _awaited_to_concede(self) -> tuple[PlayerInfo, ...]:
-        """Return the players whose messages must come before this node can resign: it does so where it owes one."""
+        """Return the players whose messages must arrive before this node owes one and so can resign."""
         assert self.me is not None
         sent = self.history.held.get(self.me)
         has_resigned = sent is not None and sent.message.kind is Kind.RESIGN
@@ -308,7 +310,7 @@ class Match:
         self.catch_up.linked(author, self._now)
         if self.me is not None:
             self._emit(Send(author, self.catch_up.have()))
-        if self.me is None or not self.waiting.may_sign:  # they may hold anything that is new here
+        if self.me is None or not self.waiting.may_sign:  # they may hold messages that are new here
             self.catch_up.ask(author, self._now)
         self.relay.tell_cut(author)
 
@@ -316,14 +318,14 @@ class Match:
         self.waiting.unlink(author, self._now)
         self.relay.unreached.pop(author, None)
         self.catch_up.lost(author)
-        if self.is_formed and (on_purpose or not self.is_ended):  # a link lost after the end matters to nobody
+        if self.is_formed and (on_purpose or not self.is_ended):  # a link lost after the end is irrelevant
             self._feed.lost(author, on_purpose, self._now)
         self.relay.tell_cut()
 
     # Messages from others
 
     def _take(self, sender: int, signed: Signed) -> Outcome | None:
-        """Take a message; return the outcome, None if it was refused."""
+        """Take a message and return the outcome; None if it was rejected."""
         position = self.history.position
         try:
             outcome = self.replica.take(signed)
@@ -346,14 +348,14 @@ class Match:
                 self._feed.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
                 self.catch_up.give_up(sender)
                 return
-        waste = 1.0  # a page costs something by itself
+        waste = 1.0  # every page costs something
         is_one_of_several = bool(need.cursor or page.cursor)
         again = []
         for signed in messages:
             outcome = self._take(sender, signed)
             self.replica.settle()
             if outcome is Outcome.SURPLUS:
-                again.append(signed)  # what shows that it is wanted may come behind it
+                again.append(signed)  # a later message may show that it is needed
             if outcome is not Outcome.ADDED or signed.message.kind in VOTES:  # there can be any number of votes
                 is_cheap = outcome is Outcome.DUPLICATE and not is_one_of_several
                 waste += limits.WASTE_KNOWN if is_cheap else 1
@@ -386,14 +388,14 @@ class Match:
     # Owed messages
 
     def _pump(self) -> None:
-        """Go on for as long as there is something to do."""
+        """Settle, vote and sign until nothing is left to do."""
         while True:
             self.replica.settle()
             self._fetch_news()
             self._check_withdrawal()
             self._check_divergence()
             if self._feed.bring_up_to_date():
-                self.relay.tell_cut()  # also players that this node never reached
+                self.relay.tell_cut()  # now also reports players that this node never reached
             position = self.history.position
             self.waiting.open_step(self._now)
             if self.waiting.try_to_sign_again(self._now):
@@ -405,14 +407,14 @@ class Match:
             if not has_signed or (
                 self.replica.is_calm and self.history.missing() and position is self.history.position
             ):
-                break  # what this node has just signed leaves the step open, and nothing else can have changed
+                break  # this node's message leaves the step open, and nothing else can have changed
         self._check_timers()
-        # At the end each RESULT may be the last missing one.
+        # After the end, any RESULT may be the last missing one.
         is_busy = not self.is_formed or self.is_ended or self._diverged or not self.waiting.may_sign
         self._calm_tip = b"" if is_busy else self.history.position.tip
 
     def _check_withdrawal(self) -> None:
-        """Give the match up if the host has withdrawn it; tell the owner that it is called off."""
+        """Give up the match if the host has withdrawn it, and notify the owner that it is called off."""
         if self._signer is not None and not self.is_formed:
             if self._host in self.history.withdrawals:
                 self._signer.concede()
@@ -427,7 +429,7 @@ class Match:
             self._feed.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
 
     def _vote(self) -> bool:
-        """Sign the vote that this node owes; tell whether there was one."""
+        """Sign and send the vote that this node owes, and return whether there was one."""
         if self._signer is None or not self.waiting.may_sign or not self.is_formed or self._diverged:
             return False
         vote = self.waiting.voter.vote(self._now, self.waiting.has_quorum())
@@ -436,7 +438,7 @@ class Match:
         return vote is not None
 
     def _do_what_is_owed(self) -> bool:
-        """Sign the automatic message that this node owes; tell whether there was one."""
+        """Sign and send the message that this node owes without a choice, and return whether there was one."""
         if self._signer is None or not self.waiting.may_sign or self._diverged:
             return False
         owed = self._signer.owes(may_commit=self.is_formed or self.may_commit())
@@ -475,7 +477,7 @@ class Match:
         self._feed.show(result)
 
     def _compare_notes(self) -> float:
-        """Tell the others what this node holds, and ask peers that hold more; return when to do so next."""
+        """Report to the others what this node holds, and ask peers that hold more; return when to do so next."""
         now = self._now
         if self.catch_up.due(now) <= now:
             have = self.catch_up.tell(now)

@@ -1,11 +1,11 @@
-"""The replay: the match in a transcript, told again like a live match. Sans-I/O.
+"""The replay: the match in a transcript, shown again like a live match. Sans-I/O.
 
-A file is judged as a whole first (:mod:`protocol.consensus.verifier`). The events then come from the judged history,
-by the same :class:`~protocol.match.event_feed.MatchEvents` as in a live node. Positions are computed again on the way,
-so a replay takes little more memory than the judgement.
+A file is first judged as a whole (:mod:`protocol.consensus.verifier`). The events are then derived from the judged
+history by the same :class:`~protocol.match.event_feed.MatchEvents` as in a live node. Dropped states are recomputed on
+the way, so a replay takes little more memory than the verification.
 
-The key of a hand is opened at the showdown; a replay shows the hand from the roll on. A cup that was never opened stays
-unknown.
+A hand's key is revealed only at the showdown, but a replay shows the hand from the roll on. Dice under a cup that was
+never opened stay unknown.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from protocol.wire.messages import Signed
 
 
 class NoMatchError(PeerError, ValueError):
-    """The file holds no match that can be told: it was altered, or it is a proof of two messages."""
+    """The file contains no match to replay: it was altered, or it is a proof of two messages."""
 
 
 class Moment(NamedTuple):
-    """One thing that happened."""
+    """An event, with the step that caused it."""
 
     step: int
-    """The step of the history that made it happen."""
+    """The step of the history that caused the event."""
     event: NodeEvent
 
 
 class SignedMessage(NamedTuple):
-    """One signed message of a closed step."""
+    """A signed message of a closed step."""
 
     player: PlayerInfo
     kind: str
@@ -50,24 +50,24 @@ class SignedMessage(NamedTuple):
 
 
 class ClosedStep(NamedTuple):
-    """One step of the history, and what closed it."""
+    """A step of the history, with the messages and votes that closed it."""
 
     step: int
     purpose: str
     tip: bytes
     """The hash of the history before the step."""
     messages: tuple[SignedMessage, ...]
-    """In the order of the roster."""
+    """In roster order."""
     votes: tuple[SignedMessage, ...]
-    """The votes that closed the step; empty if all who owe it have signed."""
+    """The votes that closed the step; empty if no message is missing."""
 
 
 class Replay:
-    """A judged match that can be told from any round on, all-seeing or with one player's eyes.
+    """A judged match that can be replayed from any step on, with all dice visible or as one player saw it.
 
-    :param path: where the transcript lies, for :class:`~protocol.events.MatchResult`.
-    :param rules_name: what people here call its house rules; no transcript tells it.
-    :raises NoMatchError: if the file holds no match.
+    :param path: the location of the transcript, for :class:`~protocol.events.MatchResult`.
+    :param rules_name: the local name of its house rules, which a transcript does not contain.
+    :raises NoMatchError: if the file contains no match.
     """
 
     def __init__(self, examined: Examined, path: Path, rules_name: str = "") -> None:
@@ -83,20 +83,20 @@ class Replay:
         self._info = tuple(PlayerInfo(join.nickname, fingerprint(join.identity)) for join in roster)
         self._seats = chain[-1].seats or tuple(range(len(roster)))
         self.players = tuple(self._info[author] for author in self._seats)
-        """By seat; in the order of the roster if no seats were drawn."""
+        """The players by seat; in roster order if no seats were drawn."""
         self.rounds = tuple(
             before.step for before, after in pairwise(chain) if after.deal is not None and after.deal is not before.deal
         )
         """The steps in which the dice of rounds 1, 2, … were rolled."""
         self.last_step = max(chain[-1].step - 1, 0)
-        """The last step that was closed, counted from 0."""
+        """The last closed step, counted from 0."""
         end = chain[-1].state or chain[-2].state if len(chain) > 1 else chain[-1].state
         self.last_dice: tuple[int, ...] = () if end is None else tuple(end.dice)
-        """Dice left at the end, by seat; empty if no seats were drawn."""
+        """The number of dice left at the end, by seat; empty if no seats were drawn."""
         self._keys = self._opened()
 
     def _opened(self) -> dict[int, dict[int, bytes]]:
-        """Return the hand keys by author, of each deal by the step that carried its commitments."""
+        """Return the revealed hand keys by author, for each deal, identified by the step of its commitments."""
         chain = self._history.chain
         keys: dict[int, dict[int, bytes]] = {}
         for index, position in enumerate(chain):
@@ -109,7 +109,7 @@ class Replay:
         return keys
 
     def _hand(self, position: Position, author: int) -> Hand | None:
-        """Return the dice that a player has at a position; None if their cup was never opened."""
+        """Return the player's dice at a position: empty if they have none, None if their cup was never opened."""
         if position.deal is None or position.state is None:
             return ()
         if not position.state.dice[position.seats.index(author)]:
@@ -118,9 +118,9 @@ class Replay:
         return None if key is None else position.hand(author, key)
 
     def tell(self, seat: int | None = None, since: int = 0) -> Iterator[Moment]:
-        """Yield the events of a step and all steps after it.
+        """Yield the events of the step ``since`` and of all later steps.
 
-        :param seat: the player whose view is told: of the dice, only that player's. None for all dice.
+        :param seat: the player whose dice are shown; None to show everybody's dice.
         """
         history = self._history
         me = None if seat is None else self._seats[seat]
@@ -130,7 +130,7 @@ class Replay:
         errors = [error for error in errors if error.step >= since]
         positions = history.walk(since)
         before = next(positions)
-        decided = before.step  # becomes the step that ends the game: the LOCK of the ending behind it tells nothing
+        decided = before.step  # will be the step that ends the game: the LOCK after it has no events
         for after in positions:
             while errors and errors[0].step <= before.step:
                 error = errors.pop(0)
@@ -163,7 +163,7 @@ class Replay:
         return SignedMessage(self._info[message.author], RULES[message.kind].name, signed.id, signed.signature)
 
     def _look_into_cups(self, position: Position, me: int | None) -> Iterator[NodeEvent]:
-        """Yield the rolled dice that a live node does not tell."""
+        """Yield the rolled dice that a live node does not report."""
         assert position.state is not None
         if me is None:
             yield CupsSeen(tuple(self._hand(position, author) for author in position.seats), position.state)

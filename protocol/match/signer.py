@@ -1,7 +1,7 @@
-"""The messages that one player signs: from secrets, choices of the owner, and the open step. Sans-I/O.
+"""The messages that one player signs, produced from secrets, the owner's choices and the open step. Sans-I/O.
 
-All secrets follow from the match seed, so a restarted node signs the same again. The owner chooses moves and stakes;
-everything else is owed at once.
+All secrets are derived from the match seed, so a restarted node signs the same messages again. The owner chooses moves
+and stakes; all other messages are owed at once.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
 
 CONCESSION: Final = 0
-"""The wish to concede is stored under this step: there are no stakes in it."""
+"""The step under which the wish to concede is stored; no stake is committed in it."""
 
 
 class StaleMoveError(LocalError):
-    """The move answers a turn that is over, or no turn."""
+    """The move answers a turn that is over, or no turn at all."""
 
 
 class Statement(NamedTuple):
@@ -41,14 +41,14 @@ class Statement(NamedTuple):
 
 
 class Signer:
-    """Signs for the player of one seat.
+    """Signs for the player in one seat.
 
-    :param me: the player's index in the roster.
-    :param seed: the match seed from which all secrets follow.
-    :param choices: the owner's choices that the store holds, by step.
-    :param is_host: this player hosts the table, so that it signs last what forms the match.
-    :param emit: takes choices to store and events to show.
-    :param stake: keeps what the player's purse stakes, coins and run tickets; tells whether it may.
+    :param me: the player's roster index.
+    :param seed: the match seed from which all secrets are derived.
+    :param choices: the owner's stored choices, by step.
+    :param is_host: whether this player hosts the table, and so signs last before the match is formed.
+    :param emit: receives choices to store and events to show.
+    :param stake: binds a stake (coins, run tickets) in the player's purse, and returns whether the purse allows it.
     :raises RejectedMessageError: if a stored choice is malformed.
     """
 
@@ -65,7 +65,7 @@ class Signer:
         self.key = MatchKey(seed)
         self.is_host = is_host
         self.is_conceding = False
-        """The owner wants to give up, or will not play what was proposed."""
+        """Whether the owner wants to resign, or will not play the proposed match."""
         self._replica = replica
         self._history = replica.history
         self._me = me
@@ -81,15 +81,15 @@ class Signer:
             else:
                 self.is_conceding = True
         self._asked = b""
-        """Tip of the step of the last YourTurn."""
+        """The tip of the step that the last YourTurn asked about."""
         self._turn = 0
-        """Token of the last YourTurn."""
+        """The token of the last YourTurn."""
         self._move: Move | None = None
-        """The owner's answer to it, while this node may not sign."""
+        """The owner's answer to the last YourTurn, until this node may sign it."""
         self._locked = b""
-        """Tip of the last LOCK that this process has signed."""
+        """The tip of the last LOCK that this process has signed."""
         self._witnessed: frozenset[int] = frozenset()
-        """The witnesses of the LOCK before that one whose signatures are on the disk with it."""
+        """The witnesses whose signatures under the LOCK before that one are on the disk together with it."""
 
     # Wishes of the owner
 
@@ -109,18 +109,18 @@ class Signer:
             self._view(position).wager(move)
             self._seal(position, move)
             return
-        # Judged before it is signed: an illegal move must never carry our signature.
+        # Check before signing: an illegal move must never carry our signature.
         apply(position.state, Play(position.seats.index(self._me), move))
         self._move = move
 
     def concede(self) -> None:
-        """Resign as soon as this player may, and choose nothing more until then."""
+        """Resign as soon as this player may, and ask the owner for no more choices until then."""
         if not self.is_conceding:
             self.is_conceding = True
             self._emit(StoreChoice(CONCESSION, str(Concede())))
 
     def ask_again(self) -> None:
-        """Ask the owner again: the step of the last question was taken back."""
+        """Have the owner asked again, because the step of the last YourTurn was rolled back."""
         self._asked = b""
 
     def _ask(self, position: Position) -> None:
@@ -142,10 +142,10 @@ class Signer:
     # The next message
 
     def owes(self, *, may_commit: bool) -> Statement | None:
-        """Return what this player has to sign next for the open step; None if nothing, or the owner has to choose
+        """Return what this player has to sign next for the open step; None if nothing, or if the owner has to choose
         first.
 
-        :param may_commit: whether COMMIT of the first roll may be signed.
+        :param may_commit: whether the COMMIT of the first roll may be signed.
         """
         history, position, me = self._history, self._history.position, self._me
         ballot = self._replica.ballot
@@ -163,7 +163,7 @@ class Signer:
         return self._produce(Kind.WITNESS, position) if position.kind is Kind.LOCK else None
 
     def _holds_back(self, position: Position, may_commit: bool) -> bool:
-        """Tell whether this player does not sign messages that form the match, or not yet."""
+        """Return whether this player withholds, for now or for good, a message that would form the match."""
         if self.is_conceding:
             return not self.is_host or self._me in self._history.withdrawals
         # The host signs last: until then it can withdraw the proposal.
@@ -208,7 +208,7 @@ class Signer:
         return self._sign(position.step, position.tip, kind, body)
 
     def sign_vote(self, vote: Vote) -> Signed:
-        """Sign a vote of this node."""
+        """Sign this node's vote."""
         root = self._history.root
         return self._sign(root.step, root.tip, *spell_vote(vote))
 
@@ -221,13 +221,13 @@ class Signer:
         return RULES[kind].binds(position, self._witnessed if self._has_locked(position) else ())
 
     def hand(self, position: Position) -> tuple[int, ...]:
-        """Return this player's dice at a position: faces, ascending."""
+        """Return this player's dice at a position: faces, ascending; empty if there are none."""
         deal = position.deal
         if deal is None or self._me not in deal.commitments:
             return ()
         return position.hand(self._me, self.secret(deal.context, "hand"))
 
-    # What rules make bodies from: protocol.consensus.rule.Secrets says what each returns
+    # The interface from which rules produce bodies: see protocol.consensus.rule.Secrets
 
     @property
     def author(self) -> int:
@@ -239,8 +239,8 @@ class Signer:
     def secret(self, context: Context, purpose: str) -> bytes:
         return derive_secret(self._seed, context, purpose)
 
-    # An owner who concedes chooses nothing more. Where this player may not resign any more, as it has voted, anything
-    # legal does: a raise as low as it can be, and no stake. The others would wait for ever if they are too few to vote.
+    # An owner who concedes makes no more choices. A player who has voted may not resign, so any legal message will do:
+    # the lowest raise, and no stake. Without it, the others would wait forever if they are too few to vote.
 
     def move(self, position: Position) -> str | None:
         if self.is_conceding:
@@ -269,7 +269,7 @@ class Signer:
 
 
 def _is_cheap_to_resign(position: Position) -> bool:
-    # To the others: a showdown is opened first. Nobody leaves at a LOCK.
+    # Cheap for the others: a showdown is opened first, and nobody can leave at a LOCK.
     assert position.kind is not None
     stage = RULES[position.kind].stage
     return stage is not Stage.LOCK and (stage is not Stage.OPEN or position.purpose in ROLLS)

@@ -1,4 +1,4 @@
-"""What one node waits for in a match, for how long, and what its owner is told meanwhile. Sans-I/O.
+"""What one node waits for in a match, for how long, and what its owner sees meanwhile. Sans-I/O.
 
 Theory of operation
 -------------------
@@ -6,18 +6,18 @@ Theory of operation
 
     waits for                        until                                then
     ───────────────────────────────  ───────────────────────────────────  ─────────────────────────────────────────
-    messages of the open step        patience (Timeouts)                  it votes to go on, with a quorum linked
-    a vote that the ballot gives     its grounds are shown (Voter)        it signs the vote
-    players who are away, or slow    a moment; shortly before patience    its owner is told (Suspended, Overdue)
-                                     ends
-    what others hold, after a        all have shown it; or a quorum has,  it signs again
+    messages of the open step        patience is over (Timeouts)          vote to continue, with a quorum linked
+    a vote that the ballot proposes  its grounds have been sent (Voter)   sign the vote
+    players who are away, or slow    a moment has passed; or patience     notify the owner (Suspended, Overdue)
+                                     is about to end
+    what others hold, after a        all have shown it; or a quorum has,  sign again
     restart                          and patience with programs is over
-    RESULTs                          unlinked players: 3 s (RESULT_WAIT); the end is called unconfirmed
-                                     linked ones: as long as a round of
-                                     votes lasts (Timeouts.round_seconds)
+    RESULTs                          3 s have passed (RESULT_WAIT), or a  call the end unconfirmed
+                                     voting round for linked players
+                                     (Timeouts.round_seconds)
 
-:meth:`Waiting.next_due` looks at all of that, and returns when to look again. Time is this machine's own and monotonic;
-nothing here is ever signed.
+:meth:`Waiting.next_due` checks all of these and returns when to check again. Times are monotonic and local to this
+machine; none is ever signed.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ from protocol.wire.genesis import JoinRecord, Patience
 RESULT_WAIT: Final = 3.0
 """Seconds to wait for RESULTs of unlinked players before the end is called unconfirmed."""
 CAUGHT_UP: Final = 3.0
-"""Seconds after a return within which a step that opens here may have been open for long at the others."""
+"""Seconds after this node's return during which a step that opens here may long have been open on other nodes."""
 AWAITED_AFTER: Final = 1.0
-"""Seconds that a player who owes a message may be unlinked before that is shown."""
+"""Seconds for which a player who owes a message may be unlinked before the owner is notified."""
 RETURNING: Final = 3.0
-"""The same where this node was restarted: links take a moment to come up, and others may be starting too."""
+"""The same limit on a restarted node: links take a moment to come up, and other nodes may be starting too."""
 WARNING: Final = 30.0
-"""Seconds before the end of patience at which linked but slow players are shown."""
+"""Seconds before the end of patience at which the owner is warned of players who are linked but slow."""
 
 
 class Party(NamedTuple):
-    """A person and the programs that they have seated, by identity keys: known to their nodes and to nobody else."""
+    """A person and the programs that they have seated, by identity key; only these players' nodes know of it."""
 
     person: bytes
     programs: frozenset[bytes] = frozenset()
 
     def waited_for(self, roster: Sequence[JoinRecord]) -> frozenset[int]:
-        """Return the authors with endless patience: the person, if all others are their programs."""
+        """Return the authors who get unlimited patience: the person, if all other players are their programs."""
         identities = [record.join.identity for record in roster]
         if not {self.person, *self.programs}.issuperset(identities):
             return frozenset()
         return frozenset(author for author, identity in enumerate(identities) if identity == self.person)
 
 
-# What screens draw. No event tells it, as it changes with every message and with the clock.
+# The state that screens draw. It changes with every message and with the clock, so no event reports it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +71,42 @@ class Progress:
     """The open step of a match."""
 
     step: int
-    """Its number, which is also the number of closed steps, all verified by this node."""
+    """The number of the step, which equals the number of closed steps. This node has verified all of those."""
     purpose: Purpose
-    """Forming the match, drawing the seats, a deal, a turn, a showdown …"""
+    """What the step is for: forming the match, drawing the seats, a deal, a turn, a showdown …"""
     stage: Stage
     given: tuple[PlayerInfo, ...]
-    """Players whose message is here, in the order of seats; before seats are drawn, of the roster."""
+    """The players whose message has arrived, in order of seats, or in roster order before seats are drawn."""
     awaited: tuple[PlayerInfo, ...]
-    """Players whose message is missing, in the same order."""
+    """The players whose message is missing, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
     """How long this node will still wait for the players who hold up the open step, by its own clock.
 
-    Clocks of different nodes differ by as long as messages take. A player's node that is back after a restart, a sleep
-    or a cut does not know how long the others have waited: if it is the one to choose, it shows only the time that they
-    still wait at least; with others the time starts anew. An owner may wait longer than others, or without end; a
-    spectator does not know that, and its clock then means nothing.
+    The clocks of different nodes differ by the transit times of messages. After a restart, a sleep or a lost network, a
+    node does not know how long the others have been waiting. If its own player has to choose, it shows only the time
+    that the others will wait at least; for other players, the time starts again. An owner may choose to wait longer
+    than others, or indefinitely; a spectator does not know this, so its clock can be wrong.
     """
 
     awaited: tuple[PlayerInfo, ...]
-    """The players that the match waits for, oneself included, in the order of :class:`Progress`."""
+    """The players whom the match waits for, perhaps including this node's, in the order of :class:`Progress`."""
     seconds: float
-    """The remaining time; 0 when patience is over and the others may vote. It can grow: patience starts again when a
-    player comes back, and stands still during a vote on an earlier step."""
+    """The remaining time; 0 when patience is over and the others may vote. It can grow, as patience starts again when a
+    player comes back. It stands still during a vote on an earlier step."""
     allowed: float
-    """The whole time of the player with the most remaining."""
+    """The total time of the player with the most time remaining."""
     goes_on: bool
-    """At 0 the others are enough to go on without them. Otherwise, as at a table of two, the match waits."""
+    """Whether the others can continue without the awaited players at 0. Otherwise, as with two players, the match
+    waits."""
 
 
 def progress(history: History, info: tuple[PlayerInfo, ...]) -> Progress:
-    """Return where a history stands.
+    """Return the state of the open step of a history.
 
-    :param info: the players by roster index.
+    :param info: the players, by roster index.
     """
     position = history.position
     if position.kind is None:
@@ -118,54 +119,54 @@ def progress(history: History, info: tuple[PlayerInfo, ...]) -> Progress:
 
 
 def _in_order(history: History, info: tuple[PlayerInfo, ...], authors: set[int]) -> tuple[PlayerInfo, ...]:
-    """Return some players in the order of seats, or of the roster as long as these are not drawn."""
+    """Return these players in the order of seats, or in roster order before the seats are drawn."""
     order = history.position.seats or range(history.roster_size)
     return tuple(info[author] for author in order if author in authors)
 
 
 class Timeouts:
-    """The patience of one node with the players who owe it messages of the open step, before it votes to go on.
+    """The patience of one node with the players who owe messages to the open step, before it votes to continue.
 
-    The genesis says how long a person may take to choose and how long a program may take to answer. Programs answer in
+    The genesis sets how long a person may take to choose and how long a program may take to answer. Programs answer in
     milliseconds: time beyond :data:`~protocol.limits.GRACE` is charged to an account of :data:`~protocol.limits.BANK`
-    patiences for the match. A player whose account is empty gets no more than the grace. So stalling a little in every
-    step buys little.
+    times the program's patience for the whole match. A player whose account is empty gets no more than the grace. So
+    stalling a little in every step gains little.
 
-    Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
-    stall either), when enough are linked again to go on, and when this machine has slept. With those who are proven to
-    have broken the rules, or for whom the others have just not waited, it lasts half a second.
+    Patience starts again when the step changes, when a link comes back (a few times per step, so that reconnecting is
+    no way to stall either), when enough players are linked again to continue, and when this machine has slept. It lasts
+    only half a second with players who provably broke the rules, or whom a vote has just passed over at a LOCK.
 
-    Patience has no end with a person who plays only against their own programs (:class:`Party`): nobody is kept
-    waiting. The waiting nodes decide this for themselves; the genesis does not say it. And a node's owner may wait
-    longer in the open step (:meth:`extend`).
+    Patience is unlimited with a person who plays only against their own programs (:class:`Party`): nobody is kept
+    waiting. The programs' nodes decide this for themselves; the genesis does not contain it. A node's owner may also
+    wait longer in the open step (:meth:`extend`).
 
-    :param patience: of the genesis.
-    :param unhurried: authors with endless patience.
+    :param patience: the patience set in the genesis.
+    :param unhurried: the authors who get unlimited patience.
     """
 
     def __init__(self, patience: Patience, unhurried: Collection[int] = ()) -> None:
         self._patience = patience
         self.unhurried = unhurried
         self.opened = 0.0
-        """When the open step was opened."""
+        """The time at which the open step was opened."""
         self._tip = b""
         self._is_choice = False
         self._since: dict[int, float] = {}
         self._reprieves: dict[int, int] = {}
         self._bank = float(limits.BANK * patience.automatic)
         self._banks: dict[int, float] = {}
-        """The rest of each account, by author."""
+        """The seconds left in each account, by author; authors not listed have all of theirs."""
         self._is_charging = True
         self._extra = 0.0
-        """Seconds that the owner waits longer in the open step."""
+        """The additional seconds that the owner grants in the open step."""
         self._hurried: frozenset[int] = frozenset()
-        """Authors who get no patience."""
+        """The authors who get only half a second."""
 
     def open_step(self, tip: bytes, is_choice: bool, now: float, hurried: Collection[int] = ()) -> None:
-        """Start to wait for the messages of a step, unless this is already the open one.
+        """Start to wait for the messages of a step, unless it is already the open one.
 
-        :param is_choice: a person has to choose, so patience is long.
-        :param hurried: authors with whom it lasts only as long as others need to show their messages.
+        :param is_choice: whether a person has to choose, so that patience is long.
+        :param hurried: the authors who get only the half second that others need to pass their messages on.
         """
         for author in self._hurried.symmetric_difference(hurried):
             self._since[author] = now
@@ -177,33 +178,34 @@ class Timeouts:
             self._reprieves.clear()
 
     def charge(self, author: int, now: float) -> None:
-        """Charge the delay of an author, whose message of the open step, or link, is here now."""
+        """Charge an author for the delay of their message for the open step, or of their link."""
         if self._is_charging and not self._is_choice:
             late = now - self._since.get(author, self.opened) - limits.GRACE
             if late > 0:
                 self._banks[author] = max(0.0, self._banks.get(author, self._bank) - late)
 
     def came_back(self, author: int, now: float) -> None:
-        """The link to an author is up again."""
+        """Restart patience with an author who is linked again; at most :data:`~protocol.limits.REPRIEVES` times a
+        step."""
         if self._reprieves.get(author, 0) < limits.REPRIEVES:
             self._reprieves[author] = self._reprieves.get(author, 0) + 1
-            self.charge(author, now)  # else it would pay to cut one's own link again and again
+            self.charge(author, now)  # otherwise cutting one's own link again and again would pay
             begun = now
-            if self._is_choice:  # time to choose is not given twice, only time for the answer to arrive
+            if self._is_choice:  # do not grant the time to choose twice, only time for the answer to arrive
                 rest = self._patience.human - self._patience.automatic
                 begun = max(self._since.get(author, self.opened), now - rest)
             self._since[author] = begun
 
     def begin_anew(self, authors: Iterable[int], now: float) -> None:
-        """Wait for all anew: this machine slept, or no majority was there to go on with."""
+        """Restart patience with these authors, as this machine slept or too few players were linked to continue."""
         self._is_charging = False
         for author in authors:
             self._since[author] = now
 
     def extend(self, seconds: float, missing: Collection[int], witnesses: Collection[int], now: float) -> None:
-        """Wait longer for all who are missing in the open step: from the end of patience on, or from now if it is over.
+        """Wait longer for everybody missing in the open step: from the end of patience on, or from now if it is over.
 
-        Nothing of that is charged.
+        None of the open step's delay is then charged.
         """
         due = self.due(missing, witnesses)
         self._extra += seconds + (max(0.0, now - due) if due < math.inf else 0.0)
@@ -211,27 +213,27 @@ class Timeouts:
 
     @property
     def earliest(self) -> float:
-        """When patience with anybody can be over at the earliest."""
+        """The earliest time at which patience with anybody can be over."""
         return self.opened + (limits.RELAY if self._hurried else limits.GRACE)
 
     @property
     def round_seconds(self) -> float:
-        """Seconds that a round of votes lasts."""
+        """The length of a voting round in seconds."""
         return float(self._patience.automatic)
 
     def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
-        """Return when the patience with all missing players is over; infinity if it never is.
+        """Return when patience with all missing players is over; infinity for never.
 
-        :param witnesses: players who owe only a signature, and lose nothing if nobody waits for them.
+        :param witnesses: players out of the game, who lose nothing if nobody waits for them.
         """
         return sum(self._longest(missing, witnesses))
 
     def allowed(self, missing: Collection[int], witnesses: Collection[int]) -> float:
-        """Return how many seconds in all were given to the missing player with whom patience ends last."""
+        """Return the total seconds given to the missing player with whom patience ends last."""
         return self._longest(missing, witnesses)[1]
 
     def _longest(self, missing: Collection[int], witnesses: Collection[int]) -> tuple[float, float]:
-        """Return the start and the length of the longest wait: the one that ends last."""
+        """Return the start and the length of the wait that ends last."""
         waits = ((self._since.get(author, self.opened), self._allowance(author, witnesses)) for author in missing)
         return max(waits, key=sum)
 
@@ -249,9 +251,9 @@ class Timeouts:
 
 
 class Voter:
-    """When one player votes, and what is shown and stored before. The ballot gives the votes.
+    """Decides when a player signs the votes that the ballot proposes, and what is sent and stored beforehand.
 
-    :param emit: takes the messages to show to others.
+    :param emit: receives the effects that send messages to others.
     """
 
     def __init__(self, replica: Replica, timeouts: Timeouts, emit: Callable[[Effect], None]) -> None:
@@ -259,23 +261,23 @@ class Voter:
         self._timeouts = timeouts
         self._emit = emit
         self._close: tuple[Vote, float] | None = None
-        """The CLOSE that waits for its half second, and when its grounds were shown."""
+        """The CLOSE that has to stand for half a second, and when its grounds were sent."""
         self._nil: tuple[bytes, int, float] | None = None
-        """Root and number of the round that may end without a decision, and since when it lasts."""
+        """The root and number of the voting round that may end without a decision, and when it began."""
         self.wake = math.inf
-        """When to ask again, if nothing comes before."""
+        """When to ask again, if nothing happens before."""
 
     def begin_anew(self, now: float) -> None:
-        """Begin anew the time of the current round: this machine slept, or no majority was there."""
+        """Restart the time of the current voting round, because this machine slept or no majority was linked."""
         if self._nil is not None:
             self._nil = (*self._nil[:2], now)
         if self._close is not None:
             self._close = self._close[0], now
 
     def vote(self, now: float, has_quorum: bool) -> Vote | None:
-        """Return the vote that this player is to sign now, after what it rests on has been shown and stored.
+        """Return the vote that this player should sign now, if any. Its grounds have been sent and stored then.
 
-        :param has_quorum: more than half of the base are linked: patience is over only then.
+        :param has_quorum: whether more than half of the base are linked. Patience can be over only then.
         """
         ballot = self._replica.ballot
         self.wake = math.inf
@@ -293,7 +295,7 @@ class Voter:
         return self._ripe_close(now) or self._ripe_nil(now)
 
     def _ripe_close(self, now: float) -> Vote | None:
-        """Return the CLOSE for which all had time to see the majority, and to prove that somebody voted twice."""
+        """Return the CLOSE, once others have had time to see the majority and to prove that somebody voted twice."""
         vote = self._replica.ballot.close
         if vote is None:
             self._close = None
@@ -324,14 +326,15 @@ class Voter:
 
 
 class Waiting:
-    """All that one node waits for in one match.
+    """Everything that one node waits for in one match.
 
-    :param me: this node's index in the roster, None for a spectator.
-    :param party: a person and the programs they have seated, if any: a person against nobody else is in no hurry.
-    :param is_restarted: this node was in the match before. It signs nothing until the others have shown what they hold:
-        a message that it sent and then lost comes back from those who have it. A majority might not do, as the lost
-        message may have reached one player only.
-    :param emit: takes the effects.
+    :param me: this node's roster index; None for a spectator.
+    :param party: a person and the programs that they have seated. If nobody else plays, patience with the person is
+        unlimited.
+    :param is_restarted: whether this node was in the match before. If so, it signs nothing until the others have shown
+        what they hold, as a message that it sent and then lost comes back from the nodes that have it. A majority might
+        not suffice: perhaps only one player received the lost message.
+    :param emit: receives the effects.
     """
 
     def __init__(
@@ -345,11 +348,10 @@ class Waiting:
     ) -> None:
         genesis = replica.history.genesis
         self.linked: set[int] = set()
-        """The players who are linked."""
         self.may_sign = not is_restarted
-        """The others have shown what they hold since the restart; or there was none."""
+        """Whether the others have shown what they hold since the restart, or there was no restart."""
         self.is_over = False
-        """The match waits for nothing more."""
+        """Whether the match waits for nothing more."""
         self.timeouts = Timeouts(genesis.patience, party.waited_for(genesis.roster) if party is not None else ())
         self.voter = Voter(replica, self.timeouts, emit)
         self._replica = replica
@@ -358,63 +360,63 @@ class Waiting:
         self._me = me
         self._emit = emit
         self._alarm = math.inf
-        """When this node has asked to be woken; infinity for never."""
+        """When this node has requested to be woken; infinity for never."""
         self._ended_at: float | None = None
-        # After a restart, a sleep or a cut
+        # State after a restart, a sleep or a lost network
         self._begun: float | None = None
         """When this node first asked what the others hold."""
         self._heard: set[int] = set()
-        """Players who have shown what they hold since the restart."""
+        """The players who have shown what they hold since the restart."""
         self._was_with_others = is_restarted
-        """This node has been linked with a quorum, so the match may have gone on while it was not."""
+        """Whether this node was ever linked with a quorum, so that the match may have continued without it."""
         self._returned = -math.inf
         """When this node was last back among the others."""
         self._away: dict[int, float] = {}
-        """Since when a player has had no link."""
-        # What the owner was told
+        """The time since which a player has had no link."""
+        # What the owner has been shown
         self._missed_since: float | None = None
         """When the first missing player was noticed."""
         self._awaited: tuple[int, ...] = ()
-        """Players of the last Suspended that still holds."""
+        """The players in the last Suspended, while it holds."""
         self._awaited_at = b""
-        """Tip of the step that was open when that was shown."""
+        """The tip of the step that was open when it was shown."""
         self._is_cut_off = False
-        """Too few were linked to go on, so nobody's time ran."""
+        """Whether too few players were linked to continue, so that nobody's time ran."""
         self._warned_at = b""
-        """Tip of the step that the last warning was about."""
+        """The tip of the step that the last warning was about."""
 
     # Links and messages
 
     def has_quorum(self) -> bool:
-        """Tell whether more than half of the base are here, so that a vote can come to something."""
+        """Return whether more than half of the base are linked, this node included, so that a vote can succeed."""
         position = self._history.position
         return len({self._me, *self.linked}.intersection(position.base)) >= position.majority
 
     def link(self, author: int, now: float) -> None:
-        """The link to a player is up."""
+        """Record that the link to a player is up, and restart patience where that is due."""
         had_quorum = self.has_quorum()
         self.linked.add(author)
         self._away.pop(author, None)
-        if had_quorum and author in self._history.missing():  # else nobody waited for what comes with this link
+        if had_quorum and author in self._history.missing():  # otherwise patience did not run
             self.timeouts.came_back(author, now)
         if not had_quorum and self.has_quorum():
-            self._begin_patience_anew(now)  # messages of the others are on their way
+            self._begin_patience_anew(now)  # messages from the others are in transit
         is_formed = self._history.position.step >= FORMED
         self._was_with_others = self._was_with_others or (is_formed and self.has_quorum())
 
     def unlink(self, author: int, now: float) -> None:
-        """The link to a player is down."""
+        """Record that the link to a player is down."""
         self.linked.discard(author)
         self._away.setdefault(author, now)
 
     def ticked(self, now: float) -> None:
-        """The time has come for which this node had asked; perhaps a little early, as clocks are."""
+        """Record a wake-up that this node requested. It may come slightly early, as clocks are inexact."""
         for author in {*range(self._history.roster_size)} - {self._me, *self.linked}:
             self._away.setdefault(author, now)
         self._alarm = math.inf
 
     def extend(self, seconds: float, now: float) -> None:
-        """The owner waits longer: who can be put out is told again with the new time. The match still waits."""
+        """Wait longer for the missing players, as the owner wishes, and repeat the warning with the new time."""
         if missing := self._history.missing():
             self.timeouts.extend(seconds, missing, self._history.position.witnesses, now)
             self._warned_at = b""
@@ -422,11 +424,11 @@ class Waiting:
     # Sleep
 
     def has_slept(self, now: float) -> bool:
-        """Tell whether this machine has slept: nothing woke the match at the time it had asked for."""
+        """Return whether this machine has slept: nothing woke the match at the requested time."""
         return now > self._alarm + limits.OVERSLEPT
 
     def notice_sleep(self, now: float) -> None:
-        """Start all patience again if this machine has slept; the others' with this node may have gone on."""
+        """Restart all patience if this machine has slept. The others' patience with this node may have run on."""
         if self.has_slept(now):
             self._begin_patience_anew(now)
 
@@ -437,9 +439,9 @@ class Waiting:
         self.voter.begin_anew(now)
 
     def set_alarm(self, due: float, now: float) -> bool:
-        """Set when the match is to be woken, unless it will be woken before; tell whether its owner has to be asked.
+        """Request that the match be woken at ``due``, unless it wakes before; return whether to emit a WakeAt.
 
-        Waking too early costs less than a new time in every step.
+        Waking too early costs less than setting a new time in every step.
         """
         if due < self._alarm or self._alarm <= now:
             self._alarm = due
@@ -447,7 +449,7 @@ class Waiting:
         return False
 
     def nothing_was_due(self, now: float) -> bool:
-        """Tell whether no timer was due since the open step was opened, and nobody is missed."""
+        """Return whether no timer has been due since the step opened, and nobody is noticed as missing."""
         return now < min(self._alarm, self.timeouts.earliest) and self._missed_since is None
 
     # The open step
@@ -462,7 +464,7 @@ class Waiting:
         """Return the awaited players of a formed match and their remaining time; see
         :meth:`protocol.match.match.Match.clock`."""
         position, missing = self._history.position, self._history.missing()
-        # A spectator is not linked with all, but learns that the match waits.
+        # A spectator is not linked with all players, but learns when the match waits.
         is_waiting = bool(self._awaited) if self._me is None else not self.has_quorum()
         if not missing or is_waiting:
             return None
@@ -472,8 +474,8 @@ class Waiting:
         allowed = self.timeouts.allowed(missing, position.witnesses)
         remaining = allowed if self.has_slept(now) else due - now
         goes_on = self._replica.ballot.goes_on_without(missing)
-        # The others may have waited for this node's choice while it was away: how long, it does not know. They still
-        # wait for as long as a program's answer may take.
+        # While this node was away, the others may have waited for its player's choice; it does not know how long. They
+        # will wait at least for as long as a program's answer may take.
         is_choice = self._me in missing and stage_of(position) is Stage.CHOOSE
         if is_choice and goes_on and self.timeouts.opened <= self._returned + CAUGHT_UP:
             others = [author for author in missing if author != self._me]
@@ -483,7 +485,7 @@ class Waiting:
         return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, goes_on)
 
     def absence(self, now: float) -> float:
-        """Return for how many seconds the other player of a formed match of two has kept this node waiting; see
+        """Return for how many seconds the other player in a formed match of two has kept this node waiting; see
         :meth:`protocol.match.match.Match.absence`."""
         position, missing = self._history.position, self._history.missing()
         others = [author for author in range(self._history.roster_size) if author != self._me]
@@ -497,7 +499,7 @@ class Waiting:
     # After a restart
 
     def heard(self, author: int) -> None:
-        """A player has shown everything."""
+        """Record that a player has shown everything that they hold."""
         self._heard.add(author)
 
     def unheard(self) -> tuple[int, ...]:
@@ -507,9 +509,10 @@ class Waiting:
         return tuple(author for author in self._history.position.base if author not in (self._me, *self._heard))
 
     def try_to_sign_again(self, now: float) -> bool:
-        """Let this node sign again once the others have shown enough of what they hold; tell, once, that they have.
+        """Let this node sign once the others have shown enough of what they hold, and return whether that has just
+        happened.
 
-        Enough are all players of the base and all others who are linked; or more than half of the base, when patience
+        Enough means all players of the base and all other linked players; or more than half of the base, once patience
         with programs is over.
         """
         self._begun = now if self._begun is None else self._begun
@@ -524,7 +527,7 @@ class Waiting:
     # Time
 
     def next_due(self, now: float) -> float:
-        """Tell the owner what is to be told by now, and return when to look again; infinity for never."""
+        """Notify the owner of whatever is due, and return when to check again; infinity for never."""
         due = [math.inf]
         position = self._history.position
         if position.kind is None:
@@ -541,26 +544,26 @@ class Waiting:
         if self._ended_at is None:
             self._ended_at = now
         unconfirmed = {*self._history.position.players} - {*self._history.results}
-        is_linked = not unconfirmed.isdisjoint(self.linked)  # it may be on its way, behind what leads to it
+        is_linked = not unconfirmed.isdisjoint(self.linked)  # a RESULT may be on its way, after messages before it
         due = self._ended_at + (self.timeouts.round_seconds if is_linked else RESULT_WAIT)
         self.is_over = not unconfirmed or now >= due
         return math.inf if self.is_over else due
 
     def take_back_the_end(self) -> None:
-        """The history goes on otherwise: the match may go on."""
+        """Wait again: the history has changed, so the match may continue."""
         self._ended_at = None
         self.is_over = False
 
-    # What the owner is told while the match stands still. If a player who owes a message is not linked, or is a proven
-    # cheat, the owner is told when patience ends; or, if the others are too few to go on, that the match is suspended.
-    # It is also suspended while this node, restarted, signs nothing because too few players have shown what they hold.
-    # If a linked player takes long to choose, the owner is told shortly before patience ends, or, if the others are too
-    # few to go on, when it has ended.
+    # What the owner sees while the match stands still. If a player who owes a message is unlinked or a proven cheat,
+    # the owner is shown when patience ends; or, if the others are too few to continue, that the match is suspended. The
+    # match also counts as suspended while this node, restarted, signs nothing because too few players have shown what
+    # they hold. If a linked player takes long to choose, the owner is warned shortly before patience ends; or, if the
+    # others are too few to continue, once it has ended.
 
     def _tell_of_the_missing(self, now: float) -> float:
-        """Tell the owner about missing or slow players; return when to look again."""
+        """Notify the owner of missing or slow players; return when to check again, infinity for never."""
         position, missing, unheard = self._history.position, self._history.missing(), self.unheard()
-        # A proven cheat cannot give an acceptable message any more than a missing player.
+        # No message by a proven cheat will be accepted, so the cheat counts as missing.
         cheats = self._replica.proven
         away = {*missing}.difference(self.linked).union(cheats).intersection(position.owed).difference((self._me,))
         gone = tuple(author for author in unheard if author not in self.linked) or tuple(sorted(away))

@@ -1,12 +1,12 @@
-"""Words at the table: the chat of the players, beside the game. Sans-I/O.
+"""Chat: signed messages between the people at a table, beside the game. Sans-I/O.
 
-An author signs a word with the identity key, for one table or one match, with a number that only grows. So nobody can
-change it, forge it, repeat it, or carry it to another table. It is no part of the history: it is never stored, is in no
-transcript and proves nothing about the game.
+A chat message is called a *word*. Its author signs it with the identity key for one table or one match, with an ever
+increasing number. So nobody can alter, forge or repeat a word, or carry it to another table. Words are not part of the
+history: they are never stored, appear in no transcript, and prove nothing about the game.
 
-A text is checked in two parts, as nicknames are (:mod:`protocol.wire.names`). The form depends on code points only
-and is the same in every version of Unicode: any other form breaks the protocol. The rest depends on the Unicode version
-of a Python, so a text that fails it is ignored, and nobody is blamed.
+A text is checked in two parts, as nicknames are (:mod:`protocol.wire.names`). Its form depends only on code points and
+is the same in every version of Unicode; a text of any other form violates the protocol. The second part depends on the
+Unicode version of each Python, so a text that fails it is ignored, and nobody is blamed.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from protocol.wire.names import flaw, is_unseen
 
 SAY_TAG: Final = tag("say")
 NUMBERS: Final = 2**63
-"""Numbers of words are below this."""
+"""The numbers of words are below this limit."""
 
 
 class MalformedWordError(PeerError, ValueError):
-    """The bytes are not a word of this protocol; their sender's link is ended."""
+    """The bytes are not a valid word. The link to their sender is closed."""
 
 
 class WordError(LocalError, ValueError):
-    """The text cannot be said. The error says why, as the rest of a sentence, and ``hint`` what to do."""
+    """The text cannot be sent. The message gives the reason as the rest of a sentence, and ``hint`` a remedy."""
 
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(reason)
@@ -43,19 +43,19 @@ class WordError(LocalError, ValueError):
 
 
 class UnheardWordError(PeerError, ValueError):
-    """A peer's word must not be shown. The error says why, as the rest of a sentence."""
+    """A peer's word must not be shown. The message gives the reason as the rest of a sentence."""
 
 
 class SignedWord(NamedTuple):
-    """A text, signed by its author."""
+    """A text signed by its author."""
 
     context: bytes
-    """Id of the table, or of the match."""
+    """The id of the table or of the match."""
     author: bytes
-    """Identity key."""
+    """The author's identity key."""
     number: int
-    """Greater than that of every earlier word of the author. A word for two places has one number,
-    so it is heard once."""
+    """Greater than in every earlier word by this author. A word sent to two places has one number, so it is shown
+    once."""
     text: str
     data: bytes
     """The signed bytes."""
@@ -63,13 +63,13 @@ class SignedWord(NamedTuple):
 
 
 def speakable(text: str) -> str:
-    """Return typed text as it is said: composed (NFC), with single plain spaces, without the invisible variation
-    selectors that come with many emoji.
+    """Return typed text in the form in which it is sent: composed (NFC), with single spaces, and without the invisible
+    variation selectors that come with many emoji.
 
     >>> speakable("  well\\tplayed! ")
     'well played!'
 
-    :raises WordError: if nothing is left of it, it is too long, or has characters that cannot be said.
+    :raises WordError: if nothing remains, the text is too long, or it contains forbidden characters.
     """
     seen = "".join(character for character in text if not 0xFE00 <= ord(character) <= 0xFE0F)
     spoken = unicodedata.normalize("NFC", " ".join(seen.split()))
@@ -84,15 +84,15 @@ def speakable(text: str) -> str:
 
 
 def sign_word(context: bytes, identity: Identity, number: int, text: str) -> SignedWord:
-    """Return ``text``, which :func:`speakable` has returned, as said by ``identity``."""
+    """Return ``text``, which must come from :func:`speakable`, signed by ``identity``."""
     data = encode((SAY_TAG, context, identity.public, number, text))
     return SignedWord(context, identity.public, number, text, data, identity.private_key.sign(data))
 
 
 def parse_word(data: bytes, signature: bytes) -> SignedWord:
-    """Return the word that ``data`` spells, its form checked, its signature not.
+    """Return the word encoded in ``data``, after checking its form but not its signature.
 
-    :raises MalformedWordError: for anything else.
+    :raises MalformedWordError: if the bytes are not a valid word.
     """
     if len(data) > limits.WORD or len(signature) != SIGNATURE_BYTES:
         raise MalformedWordError("a word or its signature has a wrong length")
@@ -116,23 +116,23 @@ def _has_form(text: str) -> bool:
 
 
 class Hearing:
-    """The words that one node has heard: it hears each once, in order, and not too many.
+    """Filters the words that arrive at one node: it accepts each once, in order, and at a limited rate.
 
-    Words that come too fast are lost. They use up nothing, so the next one that comes in time is heard.
+    Words that come too fast are dropped. Dropped words do not count against the limit.
     """
 
     def __init__(self) -> None:
         self._authors: OrderedDict[bytes, tuple[int, Bucket]] = OrderedDict()
-        """By author: the number of the last word, and how many more may come now. The latest speaker comes last."""
+        """By author: the number of the last word, and the author's rate limit. The latest speaker comes last."""
         self._floors: Buckets[bytes] = Buckets(limits.FLOOR_RATE, limits.FLOOR_BURST, limits.FLOORS)
-        """By table or match: how many more words of all may come now."""
+        """By table or match: the rate limit for the words of all its authors together."""
 
     def take(self, word: SignedWord, now: float) -> None:
-        """Hear a word.
+        """Accept a word.
 
         :param now: monotonic time in seconds.
-        :raises UnheardWordError: if it was heard before, comes too fast, has a wrong signature, or is not fit to be
-            shown.
+        :raises UnheardWordError: if the word came before, comes too fast, has an invalid signature, or is unfit for
+            display.
         """
         last, bucket = self._authors.get(word.author) or (
             -1,
