@@ -6,8 +6,8 @@ Theory of operation
 
     signed message ──▶ take ──▶ after the root: kept by the ballot ───────┐
                            ├──▶ a vote on the root: kept by the ballot    ├──▶ settle: the history follows the ballot's
-                           ├──▶ proof of misconduct: kept                 │    line; after a final step begins the ballot
-                           ├──▶ for an unknown root: kept ────────────────┘    on the next root
+                           ├──▶ proof of misconduct: kept                 │    line; after a final step the ballot on
+                           ├──▶ for an unknown root: kept ────────────────┘    the next root begins
                            └──▶ of another history, or too late: put aside, to be compared with messages that its
                                 author signs later
 
