@@ -1,10 +1,10 @@
-"""The archive: the matches of a home without a node, to find them, write their transcripts and forget them.
+"""The archive: finding, exporting and forgetting the matches of a home while no node runs there.
 
-One process at a time holds the store (:mod:`protocol.storage.store`). While a node plays, others can read it, and can
-forget nothing.
+Only one process at a time holds the store (:mod:`protocol.storage.store`). While a node plays, other processes can read
+the store, but cannot forget matches.
 
-A transcript file is named by the day on which the match began, its rules, and the first digits of its id. None of these
-is text that a peer wrote. The match of a file is read from its content, not from its name.
+The name of a transcript file consists of the day on which the match began, its rules, and the first digits of its id,
+so no part of it is text written by a peer. To which match a file belongs is read from its content, not from its name.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _HEADER: Final = GENESIS + 64
-"""Bytes within which the header of every transcript ends."""
+"""The header of every transcript ends within this many bytes."""
 
 
 class TranscriptFile(NamedTuple):
-    """A transcript that lies in a home."""
+    """A transcript in a home."""
 
     match: bytes
-    """The id of its match."""
+    """The match id."""
     path: Path
     genesis: bytes
-    """Unchecked, as it stands in the header."""
+    """The unchecked bytes from the header."""
 
 
 def open_store(home: Home) -> Store:
-    """Open the store of a home to write it.
+    """Open the store of a home for writing.
 
     :raises HomeInUseError: if another process uses the home.
-    :raises StoreError: if the store cannot be used.
+    :raises StoreError: if the store is unusable.
     """
     return Store(home.store)
 
 
 @contextmanager
 def read_store(home: Home) -> Iterator[Store]:
-    """Open the store of a home to read it, also while another process uses the home.
+    """Open the store of a home for reading, even while another process uses the home.
 
-    :raises StoreError: if the store cannot be used.
+    :raises StoreError: if the store is unusable.
     """
     try:
         store = Store(home.store, is_reader=True)
@@ -83,7 +83,7 @@ def read_store(home: Home) -> Iterator[Store]:
 
 
 def rules_names(home: Home) -> dict[bytes, str]:
-    """Return what people here call house rules, by the hash of each; nothing if the store cannot tell."""
+    """Return the local names of house rules by their hash; an empty dict if the store cannot be read."""
     if home.store.exists():
         with suppress(StoreError), read_store(home) as store:
             return store.rules_names()
@@ -91,9 +91,10 @@ def rules_names(home: Home) -> dict[bytes, str]:
 
 
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
-    """Return the matches that wait for their owner, newest first. To one that was claimed, they return only by name.
+    """Return the matches that the owner can resume without naming one, newest first: neither over, void, claimed, given
+    up, nor of another protocol version.
 
-    The others may have formed a proposal that binds the owner. Of such proposals only the newest is among them, and
+    A proposal that binds the owner may have been formed by the others. Only the newest such proposal is included, and
     only if no match was stored after it.
     """
     newest = max((stored.number for stored in matches), default=0)
@@ -104,24 +105,23 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 
 
 def given_up(matches: Sequence[StoredMatch], but: bytes = b"") -> tuple[StoredMatch, ...]:
-    """Return the proposals that this node has signed and does not play, the oldest first, as others may have formed
-    them.
+    """Return the proposals that this node has signed but does not play, oldest first: others may have formed them.
 
-    :param but: the match that it returns to.
+    :param but: the match that this node returns to, which is left out.
     """
     proposed = [each for each in matches if not (each.formed or each.over or each.void or is_old(each))]
     return tuple(sorted((each for each in proposed if each.match != but), key=lambda stored: stored.number))
 
 
 def is_old(stored: StoredMatch) -> bool:
-    """Tell whether a stored match was played by another version of the protocol."""
+    """Return whether a stored match was played with another version of the protocol."""
     return version_of(stored.genesis) != PROTOCOL_VERSION
 
 
 def check_version(stored: StoredMatch) -> None:
-    """Refuse to do anything with an old match.
+    """Check that a match belongs to this version of the protocol.
 
-    :raises NodeError: if this is one.
+    :raises NodeError: if it does not.
     """
     if is_old(stored):
         hint = "the program that played it can go on with it and show it"
@@ -133,8 +133,8 @@ def find(matches: Sequence[StoredMatch], name: str, written_last: bytes = b"") -
     """Return the match that a person names.
 
     :param name: any text that :func:`protocol.storage.match_names.meant` understands.
-    :param written_last: the id of the match that was written last. It is ``last`` once it is formed; otherwise, the
-        first of ``matches`` is.
+    :param written_last: the id of the match written last, which ``last`` stands for if that match is formed. Otherwise,
+        ``last`` stands for the first of ``matches``.
     :raises NodeError: if no match or more than one has that name, or the name is empty.
     """
     by_use = sorted(matches, key=lambda each: not (each.formed and each.match == written_last))
@@ -150,9 +150,9 @@ def find(matches: Sequence[StoredMatch], name: str, written_last: bytes = b"") -
 
 
 def to_resume(store: Store, name: str | None) -> StoredMatch:
-    """Return the match that a person returns to: the newest unfinished one, or the one that they name.
+    """Return the match to resume: the one that the person names, else the newest unfinished one.
 
-    :raises NodeError: if there is no such match.
+    :raises NodeError: if there is no such match, or it cannot be resumed.
     """
     matches = store.matches()
     if name is not None and name.strip().lower() != LAST:
@@ -178,37 +178,40 @@ def to_resume(store: Store, name: str | None) -> StoredMatch:
 
 
 def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
-    """Return the text to type for a stored match: its name if it has one, else the beginning of its id."""
+    """Return the text to type for a stored match: its name if it has one, otherwise the beginning of its id."""
     return stored.name or short_id(stored.match, [each.match for each in matches])
 
 
 def names_of(matches: Sequence[StoredMatch]) -> dict[bytes, str]:
-    """Return the text to type for each of the stored matches, as :func:`name_of` does for one."""
+    """Return the text to type for each stored match, by match id: see :func:`name_of`."""
     ids = short_ids(each.match for each in matches)
     return {each.match: each.name or ids[each.match] for each in matches}
 
 
 def path_for(home: Home, store: Store, stored: StoredMatch) -> Path:
-    """Return where the transcript of a stored match lies, or will lie.
+    """Return the present or future path of a stored match's transcript.
 
-    :raises MalformedGenesisError: if the genesis is none.
+    :raises MalformedGenesisError: if the stored genesis is malformed.
     """
     word = own_rules_word(store, parse_genesis(stored.genesis).ruleset)
     return transcript_path(home, stored.match, stored.created, word)
 
 
 def own_rules_word(store: Store, ruleset: Ruleset) -> str:
-    """Return the word for a ruleset in the name of a file. House rules without a name of the owner's have none there,
-    whatever others call them, and so it is if the store cannot tell."""
+    """Return the word for a ruleset in a file name.
+
+    House rules are called by the owner's own name only, never by other people's. Without it, or if the store cannot be
+    read, they get a general word.
+    """
     with suppress(StoreError):
         return rules_word(ruleset, store.rules_names(own=True).get(ruleset_hash(ruleset), ""))
     return rules_word(ruleset)
 
 
 def files_by_match(home: Home) -> dict[bytes, TranscriptFile]:
-    """Return the transcripts that lie in a home, by the match of each; the last written first.
+    """Return the transcripts in a home by match id, the last written first.
 
-    Of several of one match it is the longest: a copy that was cut off does not hide the whole.
+    Of several transcripts of one match, the longest is returned, so that a truncated copy does not hide a complete one.
     """
     found: dict[bytes, TranscriptFile] = {}
     for file in sorted(transcripts(home), key=lambda each: written(each.path), reverse=True):
@@ -218,7 +221,7 @@ def files_by_match(home: Home) -> dict[bytes, TranscriptFile]:
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file; -1 if it has gone."""
+    """Return the size of a file in bytes; -1 if it no longer exists."""
     try:
         return path.stat().st_size
     except OSError:
@@ -228,7 +231,7 @@ def _size(path: Path) -> int:
 def only_on_disk(
     files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch]
 ) -> Iterator[tuple[str, TranscriptFile]]:
-    """Yield the matches with only a transcript, because they were watched or forgotten, each with its name.
+    """Yield the matches that have only a transcript, because they were watched or forgotten, each with its name.
 
     :param files: all transcripts of the home.
     :param kept: all matches in the store.
@@ -237,20 +240,20 @@ def only_on_disk(
     ids = short_ids([*files, *known])
     for match, file in files.items():
         if match not in known:
-            # A file that came from elsewhere may be called anything.
+            # A file from elsewhere may have any name.
             yield (file.path.stem if is_name(file.path.stem) else ids[match]), file
 
 
 def transcript_named(home: Home, text: str) -> Path:
-    """Return the path of the transcript that a person names for ``verify`` or ``replay``. It may be damaged.
+    """Return the path of the transcript that a person names for ``verify`` or ``replay``. The file may be damaged.
 
-    In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; any
-    unique beginning of a match's id; ``last`` for the match that ended last, played or watched; or the name of a match
-    (day and table) as it is listed. If none has ended, ``last`` is the one that was played last.
+    These are tried in order: a file that exists; the file name of a transcript or proof in this home, without its
+    folder; any unique beginning of a match id; ``last``, which is the match that ended last, played or watched, or, if
+    none has ended, the one played last; and the listed name of a match (day and table).
 
-    :raises FileNotFoundError: if the text can only name a file, and there is none.
+    :raises FileNotFoundError: if the text can only be a file name, and there is no such file.
     :raises NodeError: if no transcript or more than one has that name, or the match has no transcript yet.
-    :raises StoreError: if the store is needed and cannot be used.
+    :raises StoreError: if the store is needed but unusable.
     """
     if os.path.lexists(text):
         return Path(text)
@@ -287,37 +290,37 @@ def transcript_named(home: Home, text: str) -> Path:
         save = f"p2pdice matches save {name_of(stored, matches)}"
         name = "the last match" if wanted == LAST else text
         missing = (f"{name} has no transcript yet", "Write down the match so far")
-        if stored.over:  # a backup holds matches without their transcripts
+        if stored.over:  # backups contain matches without their transcripts
             missing = (f"the transcript of {name} is not here", "Write it again")
         raise NodeError(ErrorCode.NO_MATCH, missing[0], choices=((save, missing[1]),))
     return kept[stored.match].path
 
 
 def _when_over(stored: StoredMatch, kept: Mapping[bytes, TranscriptFile]) -> float:
-    """Return when a match ended, in seconds since 1970; if its transcript is not here, when it began."""
+    """Return when a match ended, in seconds since 1970; if its transcript is missing, return when it began."""
     return written(kept[stored.match].path)[0] if stored.match in kept else stored.created
 
 
 def roster_index(stored: StoredMatch) -> int:
-    """Return the roster index that the home has in a stored match.
+    """Return the roster index of the home's owner in a stored match.
 
     :raises MalformedGenesisError: if the genesis is malformed.
-    :raises StoreError: if genesis, seed and match do not belong together.
+    :raises StoreError: if genesis, seed and match id do not fit together.
     """
     return _seat(stored)[0]
 
 
 def owner(stored: StoredMatch) -> bytes:
-    """Return the identity that plays a stored match from its home.
+    """Return the identity key that plays a stored match from this home.
 
     :raises MalformedGenesisError: if the genesis is malformed.
-    :raises StoreError: if genesis, seed and match do not belong together.
+    :raises StoreError: if genesis, seed and match id do not fit together.
     """
     return _seat(stored)[1].join.identity
 
 
 def _seat(stored: StoredMatch) -> tuple[int, JoinRecord]:
-    # Signatures are checked when the match is played on or shown.
+    # Signatures are checked when the match is resumed or shown.
     roster = unchecked_genesis(stored.genesis).roster
     key = MatchKey(stored.seed).public
     seat = next(((author, record) for author, record in enumerate(roster) if record.join.match_key == key), None)
@@ -327,9 +330,9 @@ def _seat(stored: StoredMatch) -> tuple[int, JoinRecord]:
 
 
 def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
-    """Return the identity of a home, and whether it was made now. None is made if matches are stored under another one.
+    """Return the identity of a home, and whether it was created just now. It is not created if matches are stored.
 
-    :raises KeyFileError: if the key cannot be used or is missing.
+    :raises KeyFileError: if the key is unusable, or is missing although matches are stored.
     :raises StoreError: if the store cannot be read.
     """
     if not os.path.lexists(home.identity):
@@ -345,7 +348,7 @@ def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
 
 
 def own_fingerprint(home: Home, store: Store) -> str:
-    """Return the fingerprint of a home's owner without asking for a passphrase; empty if nothing tells it."""
+    """Return the owner's fingerprint without asking for a passphrase; empty if neither key nor matches reveal it."""
     with suppress(KeyFileError, OSError):
         return Identity.load(home.identity).fingerprint
     for stored in store.matches()[:1]:
@@ -355,8 +358,10 @@ def own_fingerprint(home: Home, store: Store) -> str:
 
 
 def other_owners(home: Home, matches: Iterable[StoredMatch]) -> dict[bytes, str]:
-    """Return the matches that were begun with another key than the home has now: the fingerprint of that key by the id
-    of the match. There are none if the home's key is not readable without a passphrase."""
+    """Return the matches begun with a key other than the home's present one: the fingerprint of that key, by match id.
+
+    The result is empty if the home's key cannot be read without a passphrase.
+    """
     found: dict[bytes, str] = {}
     with suppress(KeyFileError, OSError):
         own = Identity.load(home.identity).public
@@ -368,9 +373,9 @@ def other_owners(home: Home, matches: Iterable[StoredMatch]) -> dict[bytes, str]
 
 
 def check_owner(home: Home, stored: StoredMatch, identity: Identity) -> None:
-    """Refuse to return to a match with another key than it was begun with: the seat belongs to that key.
+    """Check that a match was begun with this identity, as its seat belongs to that key.
 
-    :raises NodeError: if the key is another one.
+    :raises NodeError: if it was begun with another key.
     :raises MalformedGenesisError: if the genesis is malformed.
     :raises StoreError: if the stored match is damaged.
     """
@@ -387,8 +392,11 @@ def check_owner(home: Home, stored: StoredMatch, identity: Identity) -> None:
 
 
 def _ways_back(home: Home, key: bytes) -> Choices:
-    """Return the commands that bring back a key that was replaced: one if a file is seen to hold it, else one for each
-    file that may hold it, as a passphrase protects it."""
+    """Return the commands that could bring back a replaced key.
+
+    If a readable file contains the key, that is the only command. Otherwise there is one for each file that may contain
+    it but needs a passphrase.
+    """
     locked = []
     for path in sorted(home.path.glob(f"{IDENTITY_FILE}.old-*")):
         try:
@@ -405,16 +413,16 @@ def _ways_back(home: Home, key: bytes) -> Choices:
 
 
 def describe(loss: Loss) -> str:
-    """Describe a loss, as a sentence without its full stop."""
+    """Describe a loss as a sentence without its full stop."""
     match = f"match {loss.match.hex()[:8]}"
     lost = f"the end of {match}, as it was stored," if loss.is_here else f"{match}, the last one played here,"
     return f"{lost} is missing: {STORE_FILE} or its log was damaged, removed or put back from a backup"
 
 
 def transcript(store: Store, stored: StoredMatch) -> bytes:
-    """Return the transcript of a stored match, finished or not. An unfinished one shows which players are awaited.
+    """Return the transcript of a stored match. An unfinished one shows which players are awaited.
 
-    :raises NodeError: if it is an old one.
+    :raises NodeError: if the match belongs to another version of the protocol.
     :raises StoreError: if the stored match is damaged.
     """
     told = replica(store, stored)
@@ -424,7 +432,7 @@ def transcript(store: Store, stored: StoredMatch) -> bytes:
 def replica(store: Store, stored: StoredMatch) -> Replica:
     """Return the replica of a stored match.
 
-    :raises NodeError: if it is an old one.
+    :raises NodeError: if the match belongs to another version of the protocol.
     :raises StoreError: if the stored match is damaged.
     """
     check_version(stored)
@@ -437,7 +445,7 @@ def replica(store: Store, stored: StoredMatch) -> Replica:
 
 
 def _genesis_of(path: Path) -> bytes | None:
-    """Return the genesis in the header of a transcript, unchecked; None if the file is no transcript or unreadable."""
+    """Return the unchecked genesis from the header of a transcript; None if the file is unreadable or no transcript."""
     try:
         opened = open_transcript(read_own(path, _HEADER))
     except NotOwnError as error:
@@ -449,9 +457,9 @@ def _genesis_of(path: Path) -> bytes | None:
 
 
 def transcripts(home: Home, digits: str = "") -> Iterator[TranscriptFile]:
-    """Yield the transcripts of a home. What is no transcript, or cannot be read, is passed over.
+    """Yield the transcripts of a home. Other files and unreadable ones are skipped.
 
-    :param digits: look only at files whose name holds these.
+    :param digits: consider only files whose names contain these digits.
     """
     folder, start = home.matches, f"*{digits}" if digits else ""
     for path in sorted(folder.glob(f"{start}*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ():
@@ -460,18 +468,18 @@ def transcripts(home: Home, digits: str = "") -> Iterator[TranscriptFile]:
 
 
 def transcript_of(home: Home, match: bytes) -> Path | None:
-    """Return the transcript of a match, if it lies in a home; else None."""
+    """Return the path of a match's transcript in a home; None if there is none."""
     found = [each.path for each in transcripts(home, match.hex()[:SHORT_ID]) if each.match == match]
     return max(found, key=written, default=None)
 
 
 def written(path: Path) -> tuple[float, str]:
-    """Return a sort key: the time when a file was last written."""
+    """Return a sort key for files: the time of the last write, then the name."""
     return path.stat().st_mtime, path.name
 
 
 def transcript_path(home: Home, match: bytes, begun: int, rules: str) -> Path:
-    """Return the path of a match's transcript, whether the file exists or not. No other file has this path.
+    """Return the path of a match's transcript, whether or not the file exists. A path is never used for two matches.
 
     :param begun: when the match began, in seconds since 1970.
     :param rules: the word for its rules, from :func:`protocol.storage.match_names.rules_word`.
@@ -487,6 +495,6 @@ def transcript_path(home: Home, match: bytes, begun: int, rules: str) -> Path:
 
 
 def files_about(home: Home, match: bytes) -> tuple[Path, ...]:
-    """Return the files of a match outside the store: transcripts, and proofs of misconduct in it."""
+    """Return the files of a match outside the store: its transcripts, and proofs of misconduct in it."""
     own = (each.path for each in transcripts(home, match.hex()[:SHORT_ID]) if each.match == match)
     return (*own, *home.proofs(match))

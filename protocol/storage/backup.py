@@ -1,14 +1,15 @@
-"""Backups: one file with the identity key of a home and what its store remembers.
+"""Backups: one file with the identity key of a home and the contents of its store.
 
-A backup is an SQLite database: the rows of a store as they were at one moment, copied by SQLite's own backup while a
-node may write to it, and the key file as it is, so with its passphrase if it has one.
+A backup is an SQLite database. It has the rows of a store as they were at one moment, copied by SQLite's own backup
+function even while a node writes, and an unchanged copy of the key file, which stays protected by its passphrase if it
+has one.
 
-A backup from elsewhere can be anything that SQLite takes for a database. So its tables must be, word for word, those
-that this program writes: SQLite computes nothing on reading them, and each page is read a few times at most.
+A backup from elsewhere can be anything that SQLite accepts as a database. So its tables must be defined, word for word,
+as this program defines them. Then SQLite computes nothing when it reads them, and reads each page only a few times.
 
-It holds no unfinished match. An owner who returned to one with older messages than they have sent, or on two machines
-at once, could sign two messages for one step: equivocation, which looks like cheating. With the match left out, its
-match key and seed are gone, so nobody can sign anything in it. Only the home itself can return to it.
+A backup contains no unfinished matches. An owner who resumed one from an outdated backup, or on two machines at once,
+could sign two messages for one step: equivocation, which looks like cheating. As an unfinished match is left out
+together with its match key and seed, nobody can sign anything in it; only the home itself can resume it.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ from protocol.storage.match_names import calendar
 from protocol.storage.store import Store, make_tables
 
 APPLICATION: Final = 0x70326469
-"""In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
+"""The SQLite application id in the header of every backup: ``p2di``."""
 _TABLE: Final = "CREATE TABLE backup (key BLOB NOT NULL, made INTEGER NOT NULL, digest BLOB NOT NULL)"
-"""The only table beside those of a store. The digest is that of everything else."""
+"""The only table in addition to those of a store. The digest covers everything else."""
 _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LENGTH: BACKUP_VALUE,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 10_000,
@@ -61,26 +62,26 @@ _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 20,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
 }
-"""What SQLite takes in while it reads the definitions, before they can be compared."""
+"""Limits for SQLite while it reads the definitions, which is before they can be compared."""
 _KEY_MARKS: Final = (b"-----BEGIN ", b"p2pdice argon2id ")
-"""How a key file begins."""
+"""The beginnings of key files."""
 
 
 class BackupError(LocalError):
-    """A backup cannot be made or restored. The text says why, and that nothing was changed."""
+    """A backup cannot be made or restored. The message gives the reason. Nothing was changed."""
 
 
 class Backup(NamedTuple):
-    """What is in a backup, or in a key file alone."""
+    """The contents of a backup, or of a key file alone."""
 
     key: bytes
-    """The content of the key file."""
+    """The contents of the key file."""
     made: int | None
     """When the backup was made, in seconds since 1970; None for a key file."""
     matches: int
     people: int
     has_purse: bool
-    """Whether there is a purse in it, with coins or without."""
+    """Whether the backup contains a purse, even an empty one."""
 
     @property
     def is_protected(self) -> bool:
@@ -88,26 +89,26 @@ class Backup(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What became of a home."""
+    """What was done to a home."""
 
     former_key: Path | None
-    """Where the key that was there before is kept."""
+    """Where the previous key is kept; None if there was none."""
     former_store: Path | None
-    """Where the damaged store that was there before is kept."""
+    """Where the previous, damaged store is kept; None if there was none."""
     has_store: bool
-    """Whether the store of the backup is that of the home now."""
+    """Whether the backup's store has become that of the home."""
 
 
 def back_up(home: Home, path: Path) -> Backup:
-    """Write a backup of a home to a new file, also while a node uses the home; return what is in it.
+    """Write a backup of a home to a new file, even while a node uses the home; return its contents.
 
-    :raises FileExistsError: if the file exists; it stays as it is.
-    :raises KeyFileError: if there is no key that can be trusted.
+    :raises FileExistsError: if the file already exists; it is not changed.
+    :raises KeyFileError: if there is no trustworthy key.
     :raises StoreError: if the store cannot be read or is damaged.
     :raises OSError: if the file cannot be written.
     """
     key = read_private(home.identity)
-    # Created now, so that nothing that appears in the meantime is overwritten.
+    # Created now, so that no file that appears in the meantime is overwritten.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
@@ -138,7 +139,7 @@ def back_up(home: Home, path: Path) -> Backup:
 
 
 def _drop_unfinished(database: sqlite3.Connection) -> None:
-    """Delete the matches that are not over, in a store of the present version."""
+    """Delete the matches that are not over from a store of the present format."""
     database.execute("PRAGMA journal_mode=DELETE")
     database.execute("BEGIN")
     database.execute("DELETE FROM matches WHERE NOT over OR typeof(over) != 'integer'")
@@ -146,17 +147,17 @@ def _drop_unfinished(database: sqlite3.Connection) -> None:
     database.execute(f"DELETE FROM messages WHERE place >> 32 NOT IN ({numbers})")  # noqa: S608 - no value in it
     database.execute("DELETE FROM choices WHERE match NOT IN (SELECT match FROM matches)")
     database.execute("DELETE FROM seeds WHERE match_key NOT IN (SELECT match_key FROM matches)")
-    # Meetings in those matches still count. Their numbers become negative, as no future match gets such a number, and
-    # lower than all that are: a restored home numbers its matches from 1 again.
+    # Keep the meetings in those matches, under negative numbers lower than any in use. A restored home numbers its
+    # matches from 1 again, so no future match gets such a number.
     ((lowest,),) = database.execute("SELECT min(0, coalesce(min(match), 0)) FROM meetings").fetchall()
     former = f"match > 0 AND typeof(match) = 'integer' AND match NOT IN ({numbers})"
     database.execute(f"UPDATE meetings SET match = ? - match WHERE {former}", (lowest,))  # noqa: S608
     database.execute("COMMIT")
-    database.execute("VACUUM")  # deleted seeds could still be read from the pages that they were on
+    database.execute("VACUUM")  # deleted seeds could still be read from their former pages
 
 
 def _count(database: sqlite3.Connection) -> tuple[int, int, bool]:
-    """Return how many matches and people there are, and whether there is a purse."""
+    """Return the number of matches and of people, and whether there is a purse."""
     people = "SELECT COUNT(*) FROM (SELECT fingerprint FROM meetings UNION SELECT fingerprint FROM trusted)"
     ((matches,),) = database.execute("SELECT COUNT(*) FROM matches").fetchall()
     ((known,),) = database.execute(people).fetchall()
@@ -165,7 +166,7 @@ def _count(database: sqlite3.Connection) -> tuple[int, int, bool]:
 
 
 def _digest(database: sqlite3.Connection, key: bytes) -> bytes:
-    """Return the hash of a key and of all tables but that of the backup itself."""
+    """Return the hash of a key and of all tables except ``backup``."""
     content = sha256(key)
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'backup' ORDER BY name"
     for (table,) in database.execute(tables).fetchall():
@@ -178,7 +179,7 @@ def _digest(database: sqlite3.Connection, key: bytes) -> bytes:
 
 
 def _check(database: sqlite3.Connection, path: Path) -> None:
-    """Look through all pages of a database.
+    """Check all pages of a database.
 
     :raises DamagedStoreError: if it is damaged.
     """
@@ -188,21 +189,21 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
 
 
 def restore(home: Home, path: Path) -> Restored:
-    """Give a home the key of a backup or key file, and the store of the backup if the home remembers nothing itself.
+    """Give a home the key of a backup or key file; and the store of the backup, unless the home's store has contents.
 
-    The key that was there before is kept beside the new one. So is a damaged store.
+    The previous key is kept beside the new one, and so is a damaged store.
 
-    :raises BackupError: if the file is no backup.
+    :raises BackupError: if the file is not a valid backup or key file.
     :raises HomeInUseError: if a process uses the home.
-    :raises KeyFileError: if there is a key that cannot be trusted.
-    :raises StoreError: if the store that is there cannot be read, and is not damaged.
+    :raises KeyFileError: if the home has a key that cannot be trusted.
+    :raises StoreError: if the home's store cannot be read, but is not damaged.
     :raises OSError: if the home cannot be written.
     """
     backup = look(path)
     home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if home.store.exists():
         with suppress(DamagedStoreError):
-            Store(home.store).close()  # converts that of 0.1.0
+            Store(home.store).close()  # converts a store of 0.1.0
     with closing(hold_file(home.store)), tempfile.TemporaryDirectory(prefix=".restore.", dir=home.path) as folder:
         is_damaged, remembers = _condition(home)
         draft = None
@@ -210,7 +211,7 @@ def restore(home: Home, path: Path) -> Restored:
             draft = _make_store(path, Path(folder))
             if home.store.exists() and not is_damaged:
                 _take_trusted(home.store, draft)
-        # First, as the key that is there may be one that cannot be trusted.
+        # First, as it fails if the home's key cannot be trusted.
         former_key = replace_key_file(home.identity, backup.key)
         former_store = put_aside(home.store) if is_damaged else None
         if draft is not None:
@@ -219,9 +220,9 @@ def restore(home: Home, path: Path) -> Restored:
 
 
 def look(path: Path) -> Backup:
-    """Return what is in a backup or a key file.
+    """Return the contents of a backup or a key file.
 
-    :raises BackupError: if it is neither.
+    :raises BackupError: if it is neither, is damaged, or cannot be read.
     :raises OSError: if it cannot be read.
     """
     try:
@@ -243,10 +244,11 @@ def look(path: Path) -> Backup:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open a backup. Nothing of it but its header and its tables' definitions was read.
+    """Open a backup, having read only its header and the definitions of its tables.
 
-    :raises BackupError: if it is too large, or its tables are not those that this program writes.
-    :raises sqlite3.Error: if it is no database.
+    :raises BackupError: if it is too large, has another format, or its tables differ from those that this program
+        writes.
+    :raises sqlite3.Error: if it is not a database.
     """
     if path.stat().st_size > BACKUP:
         raise BackupError(path, f" is longer than {BACKUP // 2**20} MiB, so it is no backup of p2pdice")
@@ -254,7 +256,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         for kind, most in _LIMITS.items():
             found.setlimit(kind, most)
-        found.set_progress_handler(lambda: True, BACKUP_OPERATIONS)  # ends a statement that takes more
+        found.set_progress_handler(lambda: True, BACKUP_OPERATIONS)  # aborts a statement that takes more
         ((application,),) = found.execute("PRAGMA application_id").fetchall()
         ((version,),) = found.execute("PRAGMA user_version").fetchall()
         if application == APPLICATION and (why := why_unreadable(version)) is not None:
@@ -278,13 +280,13 @@ def _make(database: sqlite3.Connection) -> None:
 
 
 def _schema(database: sqlite3.Connection) -> list[tuple[object, ...]]:
-    """Return how everything in a database is defined."""
+    """Return the definitions of everything in a database."""
     return sorted(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall(), key=repr)
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn each failure to read a backup into a :class:`BackupError`."""
+    """Turn every failure to read a backup into a :class:`BackupError`."""
     try:
         yield
     except (sqlite3.Error, StoreError, UnicodeDecodeError, OverflowError) as error:
@@ -293,9 +295,9 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _make_store(path: Path, folder: Path) -> Path:
-    """Make the store of a home from a backup; return where it is in a folder.
+    """Make a home's store from a backup, in ``folder``; return its path.
 
-    :raises BackupError: if its rows do not fit, or it is another one by now.
+    :raises BackupError: if its rows violate a constraint, or the file has changed meanwhile.
     """
     copy, draft = folder / "copy", folder / STORE_FILE
     for each in (copy, draft):
@@ -303,7 +305,7 @@ def _make_store(path: Path, folder: Path) -> Path:
     shutil.copyfile(path, copy)
     try:
         look(copy)
-    except BackupError as error:  # it is about the file that was given
+    except BackupError as error:  # name the original file
         raise BackupError(*(path if part == copy else part for part in error.parts)) from None
     with _reading(path), closing(sqlite3.connect(draft, isolation_level=None)) as database:
         make_tables(database)
@@ -313,7 +315,7 @@ def _make_store(path: Path, folder: Path) -> Path:
 
 
 def _take_rows(database: sqlite3.Connection, path: Path) -> None:
-    """Fill the tables of a store with the rows of another one of the same version."""
+    """Fill the tables of a store with the rows of another store of the same format."""
     tables = (
         "SELECT tables.name, group_concat(columns.name) FROM sqlite_schema AS tables,"
         " pragma_table_info(tables.name) AS columns"
@@ -332,13 +334,13 @@ def _require_key(key: bytes, path: Path) -> None:
     try:
         read_key(key, None, path)
     except WrongPassphraseError:
-        pass  # it is asked for when the key is used
+        pass  # the passphrase is asked for when the key is used
     except KeyFileError:
         raise BackupError(path, " holds no key that can be read") from None
 
 
 def _condition(home: Home) -> tuple[bool, bool]:
-    """Tell whether the store of a home that is held is damaged, and whether it remembers anything."""
+    """Return whether a home's store is damaged, and whether it has contents to keep. The caller holds the home."""
     if not home.store.exists():
         return False, False
     try:
@@ -349,8 +351,9 @@ def _condition(home: Home) -> tuple[bool, bool]:
 
 
 def remembers(store: Store) -> bool:
-    """Tell whether a store holds anything that the store of a backup must not replace: more than whom its owner trusts.
-    People and matches are read in any case, so damage in them is noticed.
+    """Return whether a store contains anything besides trusted keys, so that a backup must not replace it.
+
+    People and matches are always read, so that damage to them is noticed.
 
     :raises StoreError: if the store cannot be read or is damaged.
     """
@@ -359,7 +362,7 @@ def remembers(store: Store) -> bool:
 
 
 def _take_trusted(store: Path, draft: Path) -> None:
-    """Let those whom the owner trusts here be trusted in the store of a backup, too."""
+    """Copy the keys that the owner trusts here into the store made from a backup."""
     with (
         closing(Store(store, is_reader=True)) as here,
         closing(sqlite3.connect(draft, isolation_level=None)) as database,

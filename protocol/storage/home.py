@@ -1,4 +1,4 @@
-"""A home: the folder that holds everything one player keeps on one machine."""
+"""A home: the folder with everything that one player keeps on one machine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PROOFS_FOLDER: Final = "proofs"
 BOTS_FOLDER: Final = "bots"
 ARENAS_FOLDER: Final = "arenas"
 SETTINGS_FILE: Final = "config.toml"
-"""The player's settings. They lie in the home if the platform has one folder for data and settings."""
+"""The player's settings. The file is in the home if the platform uses one folder for both data and settings."""
 LOG_FILE: Final = "p2pdice.log"
 TRANSCRIPT_SUFFIX: Final = ".p2pdice"
 
 
 class Home:
-    """The paths below one home folder. Nothing is created by asking for them."""
+    """The paths in one home folder. Reading them creates nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,52 +42,52 @@ class Home:
         self.store = path / STORE_FILE
         """The database of running and past matches."""
         self.store_note = note_of(self.store)
-        """The newest commit of the store: see :mod:`protocol.storage.database`."""
+        """The note about the store's newest commit: see :mod:`protocol.storage.database`."""
         self.log = path / LOG_FILE
         self.bots = path / BOTS_FOLDER
-        """The homes of the bots that this player has seated, while their match is unfinished."""
+        """The homes of the bots that this player has seated, kept until their match is finished."""
         self.arenas = path / ARENAS_FOLDER
-        """The folder of the games that bots have played against each other in memory."""
+        """The folder of games that bots have played against each other in memory."""
         self.matches = path / MATCHES_FOLDER
         """The folder of transcripts: see :mod:`protocol.storage.archive`."""
 
     @property
     def has_store(self) -> bool:
-        """Whether there is a store, or was one that is missing now."""
+        """Whether there is a store, or a note about one that is now missing."""
         return self.store.exists() or self.store_note.exists()
 
     def proof(self, match: bytes, culprit: bytes) -> Path:
-        """Return where the proof of a player's misconduct in a match goes; ``culprit`` is their identity key."""
+        """Return the path for a proof of misconduct in a match by the player with the identity key ``culprit``."""
         return self.path / PROOFS_FOLDER / f"{match.hex()[:16]}-{culprit.hex()[:16]}{TRANSCRIPT_SUFFIX}"
 
     def proofs(self, match: bytes) -> tuple[Path, ...]:
-        """Return the proofs of misconduct in a match that were written."""
+        """Return the existing proofs of misconduct in a match."""
         folder = self.path / PROOFS_FOLDER
         return tuple(sorted(folder.glob(f"{match.hex()[:16]}-*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ())
 
 
 def note_of(store: Path) -> Path:
-    """Return where the newest commit of a store is noted: see :mod:`protocol.storage.database`."""
+    """Return the path of the note about a store's newest commit: see :mod:`protocol.storage.database`."""
     return store.with_name(f"{store.name}-newest")
 
 
 def close_to_others(folder: Path) -> Parts:
-    """Take away the access that other accounts of this machine have to a home: as a rule they could read it.
+    """Remove the access of other accounts on this machine to a home, which by default they could read.
 
-    Only a home is closed, never a folder that holds other things as well or belongs to another account. Nobody but its
-    owner can then put anything into it. What others have put there before is refused, and stays as it is.
+    Only a home is closed, not a folder that also holds other things or belongs to another account. Once a home is
+    closed, only its owner can put files into it. Files that others put there before are rejected and left unchanged.
 
-    :return: a message about it, as a sentence without its full stop; empty if there is nothing to say.
-    :raises NotOwnError: if the home is no folder, a file of it is not the owner's own, or others can write to it as it
-        is left.
-    :raises OSError: if the folder cannot be looked at.
+    :return: a message about what was done, as a sentence without its full stop; empty if there is nothing to report.
+    :raises NotOwnError: if the home is not a folder, a file in it is not the owner's own, or others can still write to
+        it.
+    :raises OSError: if the folder cannot be inspected.
     """
     if not folder.is_dir():
         if folder.exists():
             raise NotOwnError(folder, "is no folder", "choose another place with --home DIR")
         return ()
     if sys.platform == "win32":
-        return ()  # Windows keeps a user's profile private by access lists; mode bits say nothing there
+        return ()  # Windows keeps profiles private by access lists; mode bits mean nothing there
     found = folder.stat()
     names = sorted(os.listdir(folder))
     foreign = [name for name in names if name not in (*_FOLDERS, *_LITTER) and not name.startswith(_FILES)]
@@ -95,7 +95,7 @@ def close_to_others(folder: Path) -> Parts:
         check_owner(folder, found)
     is_shared = found.st_uid != os.geteuid() or bool(found.st_mode & stat.S_ISVTX)
     if not (is_shared or foreign):
-        _close(folder.resolve())  # the home may be a link: it is named by its owner
+        _close(folder.resolve())  # the home may be a link, which its owner named
     left = folder.stat().st_mode
     is_open = bool(left & OTHERS)
     is_always_open = is_open and probe_openness(folder)
@@ -119,21 +119,21 @@ def close_to_others(folder: Path) -> Parts:
 _WRITERS: Final = 0o022
 _FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER, ARENAS_FOLDER)
 _OPEN_NOTE: Final = "open-to-others.txt"
-"""Tells that the owner knows that a disk keeps nothing from other accounts."""
+"""The file whose presence shows that the owner was told that the disk does not keep files private."""
 _FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE, SETTINGS_FILE, _OPEN_NOTE)
-"""Beginnings of file names in a home. An identity key that was open is not closed but refused: others may know it. The
-settings may be a link to a file that is kept elsewhere."""
+"""The beginnings of file names in a home. An identity key that was readable by others is rejected, not closed: others
+may know it. The settings may be a link to a file elsewhere."""
 _LITTER: Final = (".DS_Store", ".directory", ".localized")
-"""Files that file browsers leave in every folder that they show."""
+"""Files that file browsers leave in every folder they show."""
 
 
 def _left_open(folder: Path) -> Parts:
-    """Say once that a home is on a disk that keeps nothing from other accounts. A note there tells that it was said."""
+    """Report that a home is on a disk that hides nothing from other accounts, and leave a note so as to do so once."""
     said = (
         " is on a disk that keeps no file from other accounts of this machine: they can read your key, and play in your"
         " name; if others use this machine, choose a folder on another disk with --home DIR"
     )
-    with suppress(OSError):  # where no note can be left, it is said again
+    with suppress(OSError):  # where no note can be left, report it again
         try:
             with open(folder / _OPEN_NOTE, "x", encoding="utf-8", opener=own_opener) as file:
                 file.write(f"This folder{said}.\n")
@@ -152,13 +152,13 @@ def _look_over(folder: Path, names: Iterable[str]) -> None:
         if name in _FOLDERS:
             check_own_folder(path)
         elif name == SETTINGS_FILE:
-            check_owner(path, path.lstat())  # it may be a link to where its owner keeps such files
+            check_owner(path, path.lstat())  # its owner may have made it a link
         elif name != IDENTITY_FILE:  # the key is checked when it is read
             check_own(path)
 
 
 def _close_files(folder: Path, names: Iterable[str]) -> None:
-    """Close the files of a home, but not its key: if that was open, others may know it."""
+    """Close the files of a home to others, except its key: if that was open, others may know it."""
     for name in names:
         if name != IDENTITY_FILE:
             _close(folder / name)
@@ -170,25 +170,25 @@ def _close_files(folder: Path, names: Iterable[str]) -> None:
 def _close(path: Path) -> None:
     if sys.platform == "win32":
         return
-    with suppress(OSError):  # another process has removed it, the disk cannot be written, or keeps no modes
+    with suppress(OSError):  # the file is gone, or the disk is read-only or keeps no modes
         found = path.lstat()
         if found.st_mode & OTHERS and found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode):
             path.chmod(stat.S_IMODE(found.st_mode) & ~OTHERS)
 
 
 def home_around(path: Path) -> Path | None:
-    """Return the folder of the home that keeps a transcript or proof; None for a file somewhere else."""
+    """Return the home folder that contains a transcript or proof; None for a file elsewhere."""
     return path.parent.parent if path.parent.name in (MATCHES_FOLDER, PROOFS_FOLDER) else None
 
 
 class NoHomeError(LocalError):
-    """This account has no home folder, as in many containers: HOME is not set, and the system knows none either."""
+    """This account has no home folder, as in many containers: HOME is not set, and the system has no entry either."""
 
     hint = "name a folder with --home DIR (or P2PDICE_HOME), and a file for settings with P2PDICE_CONFIG"
 
 
 def default_home() -> Path:
-    """Return the folder that the platform intends for this user's data.
+    """Return the platform's folder for this user's data.
 
     :raises NoHomeError: if there is none.
     """
@@ -198,7 +198,7 @@ def default_home() -> Path:
 
 
 def default_settings() -> Path:
-    """Return the file that the platform intends for this user's settings.
+    """Return the path of this user's settings in the platform's folder for them.
 
     :raises NoHomeError: if there is none.
     """
@@ -210,6 +210,6 @@ def default_settings() -> Path:
 def _of_this_account(folder: Callable[..., Path]) -> Path:
     with suppress(RuntimeError):
         path = folder("p2pdice", appauthor=False)
-        if path.is_absolute():  # some versions of platformdirs leave the ~ as it is
+        if path.is_absolute():  # some versions of platformdirs leave the ~ unexpanded
             return path
     raise NoHomeError("this account has no home folder")

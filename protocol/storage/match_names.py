@@ -1,7 +1,7 @@
-"""Names of matches, for people to type: ``2026-11-22-friday``, the day and the table.
+"""Names of matches that people can type: ``2026-11-22-friday``, the day and the table.
 
-A host may give a table any name in Unicode. The name of a match keeps only its letters from a to z and its digits, so
-that people can type it without quotes, in any shell and on any keyboard.
+A host may give a table any Unicode name. The name of a match keeps only letters from a to z and digits, so that people
+can type it without quotes, in any shell and on any keyboard.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
 
 LAST: Final = "last"
-"""Names the last match: the first of those among which a name is looked up."""
+"""Stands for the last match, which is the first in the sequence to search."""
 SHORT_ID: Final = 8
-"""Digits shown of a match's id. File names have at least as many; a person may type fewer."""
+"""The number of digits of a match id that are displayed. File names have at least as many; people may type fewer."""
 LONGEST_SLUG: Final = 24
-"""Letters. With the day before and a number after them, a command that holds the name still fits into 80 columns."""
+"""In characters. With a day before it and a number after it, a command with the name still fits into 80 columns."""
 LATEST: Final = 32_503_679_999
-"""Seconds from 1970 to the end of 2999. A clock that is set wrong may show anything."""
+"""The end of the year 2999, in seconds since 1970. A misconfigured clock may show any time."""
 _DIGITS: Final = 5
 _NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,79}")
 _FILE_NAME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d-.+-([0-9a-f]{{8,64}})({re.escape(TRANSCRIPT_SUFFIX)})?")
-"""The file name of a transcript, with the digits of its match."""
+"""The file name of a transcript, with digits of the match id."""
 
 
 def slug(text: str) -> str:
-    """Return a text as part of a name: small letters from a to z, digits, and a hyphen for anything between them.
+    """Return a text as part of a name: lowercase letters from a to z, digits, and hyphens in place of anything between.
 
     >>> slug("Zoë's  Großer Tisch!"), slug("../../etc"), slug("金曜日")
     ('zoes-grosser-tisch', 'etc', '')
@@ -43,7 +43,7 @@ def slug(text: str) -> str:
     letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     plain = "".join(each for each in letters if not unicodedata.combining(each) and each not in "'’")
     short = re.sub("[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_SLUG].strip("-")
-    return re.sub("(-[0-9a-f]{8,})+$", "", short)  # these are for ids alone
+    return re.sub("(-[0-9a-f]{8,})+$", "", short)  # such endings are reserved for ids
 
 
 def rules_word(ruleset: Ruleset, name: str = "") -> str:
@@ -55,7 +55,7 @@ def rules_word(ruleset: Ruleset, name: str = "") -> str:
 
 
 def calendar(seconds: float) -> int:
-    """Return a moment in whole seconds since 1970 that every system can turn into a date, as near as there is.
+    """Return a time in whole seconds since 1970, clamped to the range that every system can convert to a date.
 
     >>> calendar(1.5), calendar(-5), calendar(1e15) == LATEST
     (1, 0, True)
@@ -64,19 +64,19 @@ def calendar(seconds: float) -> int:
 
 
 def day(seconds: int) -> str:
-    """Return the day, by this machine's clock and time zone, of a moment in seconds since 1970."""
+    """Return the date, by this machine's clock and time zone, of a time in seconds since 1970."""
     return date.fromtimestamp(seconds).isoformat()
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
-    """Return a name, followed by a number if it was taken before.
+    """Return a name, with a number appended if the name is taken.
 
     >>> free_name("friday", []), free_name("friday", ["friday"]), free_name("friday", ["friday", "friday-4"])
     ('friday', 'friday-2', 'friday-5')
     """
     start = f"{wanted}-"
     ends = [each[len(start) :] for each in taken if each.startswith(start)]
-    # Longer numbers are part of a table's own name.
+    # Longer numbers belong to the table's own name.
     numbers = [int(end) for end in ends if end.isdecimal() and len(end) < _DIGITS]
     if wanted not in taken and not numbers:
         return wanted
@@ -84,18 +84,18 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may be a name of a match: it has small letters, digits and hyphens only."""
+    """Return whether a text has the form of a match name: 1 to 80 lowercase letters, digits and hyphens."""
     return _NAME.fullmatch(text) is not None
 
 
 def short_ids(matches: Iterable[bytes]) -> dict[bytes, str]:
-    """Return the beginning of each match's id that names it: eight digits, or more where others begin with the same.
+    """Return the shortest beginning of each match id that is unique among them; at least eight digits.
 
     >>> sorted(short_ids([bytes(32), bytes(4) + bytes([1] * 28), bytes([1] * 32)]).values())
     ['0000000000', '0000000001', '01010101']
     """
     ordered = sorted({each.hex() for each in matches})
-    # No two begin with more that is the same than neighbours do.
+    # The longest prefix that an id shares with any other is shared with a neighbour.
     shared = [len(commonprefix(pair)) for pair in pairwise(ordered)]  # noqa: RUF071
     return {
         bytes.fromhex(digits): digits[: max(SHORT_ID, 1 + max(near))]
@@ -104,7 +104,7 @@ def short_ids(matches: Iterable[bytes]) -> dict[bytes, str]:
 
 
 def short_id(match: bytes, others: Iterable[bytes] = ()) -> str:
-    """Return the beginning of a match's id that names it among others. For many, :func:`short_ids` is the way.
+    """Return the shortest unique beginning of a match id among others. For many ids, use :func:`short_ids`.
 
     >>> short_id(bytes(32)), short_id(bytes(32), [bytes(4) + bytes([1] * 28)])
     ('00000000', '0000000000')
@@ -113,12 +113,12 @@ def short_id(match: bytes, others: Iterable[bytes] = ()) -> str:
 
 
 def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
-    """Return the id of the match that a person means by a name; None if no match has it.
+    """Return the id of the match that a name stands for; None if no match has that name.
 
-    The name is ``last`` for the first of ``matches``, a name as it is listed (day and table), the file name of its
-    transcript, or any unique beginning of its id.
+    A name can be ``last`` for the first of ``matches``, a listed name (day and table), the file name of a transcript,
+    or any unique beginning of an id.
 
-    :param matches: the id of each, and its name if it has one; the newest first.
+    :param matches: each match's id and its name, which may be empty; newest first.
     :raises NodeError: if several matches have the name, or it is empty.
 
     >>> old, new = (bytes(32), "2026-11-22-friday"), (bytes([1] * 32), "")

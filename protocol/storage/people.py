@@ -1,7 +1,7 @@
-"""People: the players that this home has met in formed matches, by key and name, and those whose keys its owner trusts.
+"""People: the players met in formed matches, by key and name, and the keys that the owner trusts.
 
-Anybody can make a new name or a new key. Only meeting the same key under the same name again suggests that it is the
-same person. Bots with the mark of bots in their names are left out, as each has a key for one evening.
+Anybody can make up a new name or a new key. Only meeting the same key under the same name again suggests that it is the
+same person. Players whose names carry the mark of bots are left out, as a bot has a key for one evening only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA: Final = (
     " fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, outline TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID",
 )
 NAMESAKES: Final = 3
-"""How many of those who have used a name are told: more would fill the screen."""
+"""The number of namesakes reported: more would fill the screen."""
 
 
 class UsedName(NamedTuple):
@@ -35,7 +35,7 @@ class UsedName(NamedTuple):
     name: str
     matches: int
     met: int
-    """When the last of these matches began, in seconds since 1970."""
+    """When the latest of these matches began, in seconds since 1970."""
 
 
 class Person(NamedTuple):
@@ -43,9 +43,9 @@ class Person(NamedTuple):
 
     fingerprint: str
     names: tuple[UsedName, ...] = ()
-    """The last used first; none for somebody who was never met."""
+    """The latest used name first; empty for somebody who was never met."""
     trusted_as: str | None = None
-    """The name with which the owner trusts the key, perhaps empty; None if they do not."""
+    """The name under which the owner trusts the key, perhaps empty; None if the key is not trusted."""
 
     @property
     def matches(self) -> int:
@@ -53,7 +53,7 @@ class Person(NamedTuple):
 
     @property
     def met(self) -> int | None:
-        """When the last match with them began; None if there was none."""
+        """When the latest match with this person began, in seconds since 1970; None if there was none."""
         return max((each.met for each in self.names), default=None)
 
     @property
@@ -62,21 +62,21 @@ class Person(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name to show: the trusted one, else the last used; empty if there is none."""
+        """The name to show: the trusted one, otherwise the last used one; empty if there is none."""
         return self.trusted_as or (self.names[0].name if self.names else "")
 
 
 class Mismatch(NamedTuple):
-    """What does not fit, as far as this home knows, when a key plays under a name."""
+    """What is suspicious, as far as this home knows, about a key that plays under a name."""
 
     known_as: tuple[str, ...] = ()
-    """Names under which the key has played here before, if this one is new."""
+    """The names under which the key has played here before, if its present name is new."""
     namesakes: tuple[Person, ...] = ()
-    """Others who have used such a name, trusted ones first. If the key has used it, too, only trusted ones."""
+    """Others who have used such a name, trusted ones first. If the key has used the name before, only trusted ones."""
 
     @property
     def trusted(self) -> tuple[str, ...]:
-        """Fingerprints of the namesakes whom the owner trusts."""
+        """The fingerprints of the namesakes whom the owner trusts."""
         return tuple(each.fingerprint for each in self.namesakes if each.is_trusted)
 
 
@@ -85,7 +85,7 @@ class People:
         self._database = database
 
     def everybody(self) -> tuple[Person, ...]:
-        """Return all people, the last met first, and those who were never met last.
+        """Return all people, those met last first; those who were never met come at the end.
 
         :raises StoreError: if the store cannot be read or is damaged.
         """
@@ -107,8 +107,8 @@ class People:
     def person(self, key: str, but: bytes = b"") -> Person:
         """Return the person with a key.
 
-        :param key: its fingerprint.
-        :param but: a match that does not count.
+        :param key: the fingerprint of the key.
+        :param but: the id of a match to ignore.
         """
         query = (
             "SELECT name, COUNT(*), MAX(met) FROM meetings WHERE fingerprint = ? AND match IS NOT"
@@ -120,11 +120,13 @@ class People:
         return Person(key, names, trusted[0][0] if trusted else None)
 
     def mismatch(self, key: str, name: str, but: bytes = b"") -> Mismatch:
-        """Return what does not fit when a key plays under a name. Nothing is returned if both are new, or have been met
-        together. A name of somebody trusted is always reported, except for another trusted key.
+        """Return what is suspicious about a key that plays under a name.
 
-        :param key: its fingerprint.
-        :param but: a match that does not count: the one that is played, or judged.
+        Nothing is, if both are new or have been met together. A name used by somebody trusted is always reported,
+        unless this key is trusted under that name, too.
+
+        :param key: the fingerprint of the key.
+        :param but: the id of a match to ignore: the one being played or judged.
         """
         known, forms = self.person(key, but), outlines(name)
         names = (*([known.trusted_as] if known.trusted_as else []), *(used.name for used in known.names))
@@ -136,7 +138,7 @@ class People:
             " (SELECT number FROM matches WHERE match = ?)) WHERE fingerprint != ?"
             " GROUP BY fingerprint HAVING MAX(is_trusted) >= ? ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?"
         )
-        # A name that both have used tells nothing any more, unless one of them is trusted, and the other is not.
+        # A name that both have used is no warning, unless the other is trusted and this key is not.
         wanted = int(is_used)
         is_nobody = is_marked_as_bot(name) or (is_used and known.is_trusted)
         others = [] if is_nobody else self._database.read(query, (*forms, *forms, but, key, wanted, NAMESAKES), (str,))
@@ -146,14 +148,13 @@ class People:
     def trust(self, key: str, name: str, now: int) -> None:
         """Trust a key from now on.
 
-        :param key: its fingerprint.
-        :param name: that of its owner; empty if it is not known.
+        :param key: the fingerprint of the key.
+        :param name: the name of its owner; empty if unknown.
         """
         self._database.write("INSERT OR REPLACE INTO trusted VALUES (?, ?, ?, ?)", (key, name, outline(name), now))
 
     def trusted(self) -> list[tuple[Any, ...]]:
-        """Return whom the owner trusts: fingerprint, name, outline of the name, and since when, in seconds since
-        1970."""
+        """Return the trusted keys: fingerprint, name, outline of the name, and since when, in seconds since 1970."""
         return self._database.read("SELECT fingerprint, name, outline, since FROM trusted", (), (str, str, str, int))
 
     def untrust(self, key: str) -> None:
@@ -163,7 +164,7 @@ class People:
 def _checked(key: str) -> str:
     """Return a stored fingerprint.
 
-    :raises DamagedStoreError: if it is none.
+    :raises DamagedStoreError: if it is not a valid fingerprint.
     """
     with suppress(ValueError):
         if parse_fingerprint(key) == key:
@@ -172,14 +173,14 @@ def _checked(key: str) -> str:
 
 
 def meet(database: sqlite3.Connection, match: bytes) -> None:
-    """Remember who plays in a formed match. Once more changes nothing.
+    """Record who plays in a formed match. Recording a match again changes nothing.
 
     :raises sqlite3.Error: if the store cannot be written.
     """
     query = "SELECT number, created, genesis, match_key FROM matches WHERE formed AND match = ?"
     for number, created, genesis, own in database.execute(query, (match,)).fetchall():
         if (type(created), type(genesis)) != (int, bytes):
-            continue  # damaged: reading it raises the error
+            continue  # reading the damaged match raises the error
         with suppress(MalformedGenesisError):
             rows = [
                 (fingerprint(player.identity), number, player.nickname, outline(player.nickname), created)

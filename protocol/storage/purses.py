@@ -1,4 +1,4 @@
-"""The purses in a store: the owner's own, and what those showed with whom this node was bound to a match."""
+"""The purses in a store: the owner's own, and those that other players showed for matches this node was bound to."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ SCHEMA: Final = (
     "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
     "CREATE TABLE purse_ends (match BLOB PRIMARY KEY, evidence BLOB NOT NULL)",
 )
-"""The present tables. In ``purses_met`` there is a row for each player of each match that this node was bound to."""
+"""The present tables. ``purses_met`` has a row for each player of each match that this node was bound to."""
 
 
 class OwnPurse(NamedTuple):
     purse: Purse
     evidence: Value = ()
-    """Of the last match that ended with enough RESULTs; empty for none."""
+    """The evidence of the last match that ended with enough RESULTs; empty if there is none."""
     busy: bytes = b""
-    """Id of the match that the purse is busy with; empty while it is idle."""
+    """The id of the match that the purse is busy with; empty while it is idle."""
     stake: tuple[int, int] | None = None
-    """Coins and run tickets in the STAKE for that match; None as long as it is not signed."""
+    """The coins and run tickets in the STAKE for that match; None until it is signed."""
 
     @property
     def staked(self) -> Staked | None:
@@ -43,15 +43,14 @@ class Met(NamedTuple):
 
     match: bytes
     era: int
-    """Of the head in the genesis."""
+    """The era of the head in the genesis. The height is also that head's."""
     height: int
     shown: bytes
-    """The fields of the frame LEDGER that was shown for the match, encoded; empty once a later match has formed."""
+    """The encoded fields of the LEDGER frame shown for the match; empty once a later match with them has formed."""
     stake: bytes = b""
-    """Their STAKE: its data and its signature, encoded; empty if it was not seen."""
+    """The player's STAKE: its data and signature, encoded; empty if it was not seen."""
     outcome: bytes = b""
-    """Changes of coins and run tickets and the number of a Twin Soul, encoded; empty as long as the end is not
-    known."""
+    """The changes in coins and run tickets and the number of a Twin Soul, encoded; empty until the end is known."""
 
 
 class Purses:
@@ -59,10 +58,10 @@ class Purses:
         self.database = database
 
     def own(self, identity: bytes) -> OwnPurse | None:
-        """Return the purse of an identity of this home; None if it has none yet.
+        """Return the purse of an identity of this home; None if there is none yet.
 
         :raises StoreError: if the store cannot be read.
-        :raises MalformedPurseError: if what it holds is damaged.
+        :raises MalformedPurseError: if the stored purse is damaged.
         """
         query = "SELECT ledger, evidence, busy, COALESCE(bet, -1), COALESCE(tickets, -1) FROM purses WHERE identity = ?"
         for ledger, evidence, busy, bet, tickets in self.database.read(
@@ -81,23 +80,23 @@ class Purses:
         )
 
     def matches(self) -> set[bytes]:
-        """Return the matches to which a purse was brought from here."""
+        """Return the ids of the matches to which a purse was brought from here."""
         return {match for (match,) in self.database.read("SELECT DISTINCT match FROM purses_met", (), (bytes,))}
 
     def is_staked(self, match: bytes) -> bool:
-        """Tell whether a purse has a stake open in a match."""
+        """Return whether a purse is busy with a match in which it has a signed stake."""
         query = "SELECT 1 FROM purses WHERE busy = ? AND bet IS NOT NULL"
         return bool(self.database.read(query, (match,), (int,)))
 
     def keep(self, own: OwnPurse) -> None:
-        """Keep one's own purse in the place of what was kept of it."""
+        """Store the owner's purse in place of its previous state."""
         with self.database.transaction() as database:
             _insert(database, own)
 
     def bind(self, own: OwnPurse, match: bytes, players: Iterable[tuple[bytes, int, int, bytes]]) -> None:
-        """Keep that this node is bound to a match, and one's own purse.
+        """Store the players' purses for a match that binds this node, and the owner's own purse.
 
-        :param players: identity, era and height of the head, and what was shown, for each.
+        :param players: for each player the identity, the era and height of the head, and the shown purse.
         """
         with self.database.transaction() as database:
             _insert(database, own)
@@ -107,13 +106,13 @@ class Purses:
             )
 
     def unbind(self, own: OwnPurse, match: bytes) -> None:
-        """Forget what was shown for a match that does not form, and keep one's own purse."""
+        """Delete the purses shown for a match that was not formed, and store the owner's own purse."""
         with self.database.transaction() as database:
             _insert(database, own)
             database.execute("DELETE FROM purses_met WHERE match = ?", (match,))
 
     def mark_formed(self, match: bytes) -> None:
-        """Let what was shown for a match replace what the same players showed before."""
+        """Delete what the players of a formed match showed for earlier matches."""
         there = "(SELECT identity FROM purses_met WHERE match = ?1)"
         with self.database.transaction() as database:
             database.execute(
@@ -122,13 +121,13 @@ class Purses:
             )
 
     def note_stakes(self, match: bytes, stakes: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep STAKEs of a match, each with the identity of its player."""
+        """Store STAKEs of a match, each with the identity of its player."""
         with self.database.transaction() as database:
             rows = [(stake, match, identity) for identity, stake in stakes]
             database.executemany("UPDATE purses_met SET stake = ? WHERE match = ? AND identity = ?", rows)
 
     def note_end(self, match: bytes, outcomes: Iterable[tuple[bytes, bytes]], evidence: Value, own: OwnPurse) -> None:
-        """Keep how a match has ended for its players, the evidence, unless it is empty, and one's own purse."""
+        """Store the outcome of a match for each player, the evidence unless it is empty, and the owner's own purse."""
         with self.database.transaction() as database:
             rows = [(outcome, match, identity) for identity, outcome in outcomes]
             database.executemany("UPDATE purses_met SET outcome = ? WHERE match = ? AND identity = ?", rows)
@@ -137,28 +136,28 @@ class Purses:
             _insert(database, own)
 
     def met(self, identity: bytes) -> tuple[Met, ...]:
-        """Return what a player brought to matches with this node, the oldest first."""
+        """Return what a player brought to matches with this node, oldest first."""
         query = "SELECT match, era, height, shown, stake, outcome FROM purses_met WHERE identity = ? ORDER BY rowid"
         return tuple(
             Met(*row) for row in self.database.read(query, (identity,), (bytes, int, int, bytes, bytes, bytes))
         )
 
     def evidence(self, match: bytes) -> Value:
-        """Return the evidence that a match has ended; empty if there is none."""
+        """Return the evidence of a match's end; empty if there is none."""
         rows = self.database.read("SELECT evidence FROM purse_ends WHERE match = ?", (match,), (bytes,))
         return decode(rows[0][0]) if rows else ()
 
     def open_ends(self) -> tuple[bytes, ...]:
-        """Return the matches without a noted end."""
+        """Return the matches whose end is unknown for at least one player."""
         rows = self.database.read("SELECT DISTINCT match FROM purses_met WHERE outcome = x''", (), (bytes,))
         return tuple(match for (match,) in rows)
 
     def everybody(self) -> tuple[bytes, ...]:
-        """Return the players whose purses were in matches that this node was bound to."""
+        """Return the identities of all players whose purses were in matches that this node was bound to."""
         return tuple(each for (each,) in self.database.read("SELECT DISTINCT identity FROM purses_met", (), (bytes,)))
 
     def forget(self, identity: bytes) -> bool:
-        """Forget what somebody brought to matches; tell whether there was anything."""
+        """Delete everything that a player brought to matches, and return whether there was anything."""
         with self.database.transaction() as database:
             return database.execute("DELETE FROM purses_met WHERE identity = ?", (identity,)).rowcount > 0
 

@@ -1,7 +1,8 @@
-"""The stakes of a home without a node: its purse, those that were met, and how players make a match void together.
+"""The stakes of a home while no node runs there: its purse, purses that it met, and how players make a match void.
 
-Each player sends the others a line of text: ``VOID-`` and, in base32, the id of the match and the signature under the
-RESULT that says so. It is no secret: nobody can do anything with it that its player has not agreed to.
+To make a match void, each player sends the others a line of text: ``VOID-`` and, in base32, the match id and the
+signature under the RESULT that declares the match void. The line is no secret: it permits nothing that its player has
+not agreed to.
 """
 
 from __future__ import annotations
@@ -41,20 +42,20 @@ def with_stakes(store: Store, name: str) -> bytes | None:
 
 
 def met(store: Store, owner: str) -> bytes | None:
-    """Return the identity of somebody else who brought a purse to matches, by their fingerprint; None if nobody did."""
+    """Return the identity of another player who brought a purse to matches, by fingerprint; None if there is none."""
     others = set(store.purses.everybody()) - set(store.purses.owners())
     return next((each for each in others if fingerprint(each) == owner), None)
 
 
 def has_signed_end(store: Store, stored: StoredMatch) -> bool:
-    """Tell whether the owner has signed RESIGN or RESULT in a match, be it in a history that was left."""
+    """Return whether the owner has signed RESIGN or RESULT in a match, even in a history that was since abandoned."""
     me = roster_index(stored)
     mine = (signed.message.kind for signed in store.messages(stored.match) if signed.message.author == me)
     return not {Kind.RESIGN, Kind.RESULT}.isdisjoint(mine)
 
 
 def void_lines(words: Iterable[str]) -> list[str]:
-    """Return the lines that people have typed or pasted. One that was broken on its way comes as several words.
+    """Return the VOID lines in typed or pasted text. A line that was wrapped on its way arrives as several words.
 
     >>> void_lines(["VOID-AA", "B B", "void-CC"])
     ['VOID-AABB', 'VOID-CC']
@@ -66,9 +67,9 @@ def void_lines(words: Iterable[str]) -> list[str]:
 
 
 def _parse(line: str) -> tuple[bytes, bytes]:
-    """Return match and signature of a line; neither is checked.
+    """Return the match id and the signature in a line, both unchecked.
 
-    :raises ValueError: naming what is wrong.
+    :raises ValueError: if the line is malformed; the message says how.
     """
     letters = line.removeprefix(_PREFIX)
     if letters == line:
@@ -83,10 +84,10 @@ def _parse(line: str) -> tuple[bytes, bytes]:
 
 
 class Voiding:
-    """A match that its players make void.
+    """A match that its players are making void.
 
-    :raises NodeError: if the match is not kept here or is over, or if its owner has signed RESIGN or RESULT in it.
-    :raises StoreError: if what is kept of it is damaged.
+    :raises NodeError: if the match is not stored here or is over, or if its owner has signed RESIGN or RESULT in it.
+    :raises StoreError: if the stored match is damaged.
     """
 
     def __init__(self, store: Store, match: bytes) -> None:
@@ -102,9 +103,9 @@ class Voiding:
             hint = "the others can settle the match by that, so you cannot sign any more that it is void"
             raise NodeError(ErrorCode.FAILED, "you have signed the end of that match, or resigned from it", hint)
         self.has_signed = stored.void
-        """The owner has done so before."""
+        """Whether the owner has already signed that the match is void."""
         self._signatures: dict[int, bytes] = {}
-        """Under the RESULTs that say so, by roster index."""
+        """The signatures under the RESULTs that declare the match void, by roster index."""
         self.players = tuple(record.join.nickname for record in history.genesis.roster)
         self._keys = [PublicKey(record.join.match_key) for record in history.genesis.roster]
         self._store = store
@@ -112,9 +113,9 @@ class Voiding:
         self._me = roster_index(stored)
 
     def take(self, line: str) -> None:
-        """Take the line of a player.
+        """Accept the line of a player.
 
-        :raises ValueError: naming what is wrong with it.
+        :raises ValueError: if the line is invalid; the message says why.
         """
         match, signature = _parse(line)
         if match != self._stored.match:
@@ -126,7 +127,7 @@ class Voiding:
         raise ValueError("that line is from none of the players, or was copied wrongly")
 
     def sign(self) -> str:
-        """Sign that the match is void, and return the line for the others. The owner cannot play on in it then."""
+        """Sign that the match is void, and return the line for the others. After that the match cannot be resumed."""
         match = self._stored.match
         self._store.mark_void(match)
         signature = MatchKey(self._stored.seed).sign(void_message(match, self._me).encoded())
@@ -135,10 +136,10 @@ class Voiding:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The players whose lines are not there."""
+        """The nicknames of the players whose lines are missing."""
         return tuple(name for author, name in enumerate(self.players) if author not in self._signatures)
 
     @property
     def evidence(self) -> Value:
-        """That the match is void, once no line is missing."""
+        """The evidence that the match is void. Valid only once no line is missing."""
         return void_evidence(self._stored.genesis, self._signatures)
