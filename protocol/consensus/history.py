@@ -410,7 +410,7 @@ class History:
         if not self.keys[witness].verifies(signature, data):
             return False
         signed = Signed(data, signature, message, message_id(data), checked=True)
-        # The first of two signatures under the same bytes stays: messages of this node may carry it already.
+        # Of two signatures under the same bytes, keep the first: messages of this node may already carry it.
         self.countersigned = {**self.countersigned, tip: {witness: signed, **known}}
         return True
 

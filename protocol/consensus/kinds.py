@@ -434,7 +434,7 @@ class WitnessRule(_HashRule):
 
 
 def _may_carry_more(position: Position, witnessed: Collection[int]) -> bool:
-    """Tell whether a REVEAL or OPEN can carry signatures of other witnesses than of these."""
+    """Return whether a REVEAL or OPEN can carry signatures of witnesses other than these."""
     return not {*position.witnesses}.issubset((*position.left, *witnessed))
 
 

@@ -207,10 +207,11 @@ class Rule(ABC, Generic[Body]):
         return position
 
     def binds(self, position: Position, witnessed: Collection[int]) -> bool:
-        """Tell whether a node could sign something else at a position, had it forgotten its message of this kind there:
-        then the message must be on the disk before it leaves (SPEC.md, §11).
+        """Return whether a message of this kind binds its author: it must be on the disk before it is sent (SPEC.md,
+        §11).
 
-        It could not if the body follows from the match seed and from what is on the disk already.
+        A message binds if a node that had lost it could sign another one in its place. That is impossible if the body
+        follows from the match seed and from data already on the disk.
 
         :param witnessed: the witnesses whose signatures under the last but one LOCK are on the disk.
         """

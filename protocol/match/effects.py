@@ -96,8 +96,7 @@ class Broadcast(NamedTuple):
 
     frame: Frame
     binds: bool = True
-    """It leaves only after everything was stored. False for a message that this node would sign again with the same
-    bytes."""
+    """Whether to send it only once everything is stored; False if this node would sign the same bytes again."""
 
 
 class PassOn(NamedTuple):

@@ -457,7 +457,7 @@ class Match:
         outcome = self.replica.take(signed)
         assert outcome is Outcome.ADDED, outcome
         self.replica.settle()
-        self._fetch_news()  # stored before it is sent, if it binds
+        self._fetch_news()  # if it binds, it is stored before it is sent
         self._emit(Broadcast(Carried(*signed.wire), binds))
 
     # Time

@@ -184,13 +184,13 @@ class Signer:
             return self._produce(Kind.RESIGN, position) if may_resign else None
 
     def _may_have_signed(self, position: Position) -> bool:
-        """Tell whether an earlier process may have signed what the open step is owed, and not stored it. It cannot have
-        if this process signed the LOCK in front."""
+        """Return whether an earlier process may have sent its message for the open step without storing it. It cannot
+        have if this process signed the LOCK before that step."""
         assert position.kind is not None
         return not (RULES[position.kind].binds(position, position.witnesses) or self._has_locked(position))
 
     def _has_locked(self, position: Position) -> bool:
-        """Tell whether this process has signed the last LOCK before a position."""
+        """Return whether this process has signed the last LOCK before a position."""
         return bool(position.locks) and position.locks[-1].tip == self._locked
 
     def _produce(self, kind: int, position: Position) -> Statement | None:
@@ -216,7 +216,7 @@ class Signer:
         return sign(Message(self._history.match, step, tip, self._me, kind, body), self.key)
 
     def binds(self, kind: int) -> bool:
-        """Tell whether a message of a kind for the open step has to be on the disk before it leaves."""
+        """Return whether a message of a kind for the open step must be on the disk before it is sent."""
         position = self._history.position
         return RULES[kind].binds(position, self._witnessed if self._has_locked(position) else ())
 
