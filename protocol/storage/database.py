@@ -1,14 +1,15 @@
-"""The file of a store: it is opened, held, checked, upgraded, noted and repaired here, whatever its tables hold.
+"""The file of a store: opening, holding, checking, upgrading and repairing it, whatever its tables contain.
 
-One process at a time holds the file and writes: it has a lock, which the system releases when the process dies. Others
-can read the file meanwhile. It has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` on macOS), so what is
-committed survives a crash of the process, the system and the power.
+One process at a time holds the file and writes to it. Its lock is released by the system when the process dies. Others
+can read the file meanwhile. The database has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` on macOS),
+so committed data survives a crash of the process or the system and a power cut.
 
-To read a database, SQLite writes beside it. Where it cannot, because the disk is full or read-only, a copy is read: in
-memory, if the system has a folder there or the log is empty, else in the folder for temporary files.
+To read a database, SQLite writes files beside it. Where it cannot, because the disk is full or read-only, a copy is
+read: in memory if the system has a memory-backed folder or the log is empty, otherwise in the folder for temporary
+files.
 
-Of the programs that were released, only 0.1.0 wrote another format, the first. A database of it is converted when it is
-opened to write, as a whole or not at all. Formats in between were never released, and are not read.
+Of the released versions, only 0.1.0 wrote another format, the first one. A database in that format is converted when it
+is opened for writing, completely or not at all. Formats in between were never released and are not read.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ from protocol.storage.home import note_of
 log = logging.getLogger(__name__)
 
 FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-"""Errors of ``sqlite3``. The second comes if it cannot read SQLite's own complaint about a damaged schema; the third,
-for the places of a match with an impossible number."""
+"""The errors that ``sqlite3`` raises. The second occurs if it cannot decode SQLite's message about a damaged schema;
+the third, for message places of a match with an impossible number."""
 SCHEMA_VERSION: Final = 10
-"""The present format. A change of the tables needs a new one, as soon as this one was released."""
+"""The present format. After a release, any change of the tables needs a new number."""
 FIRST: Final = 1
 """The format of 0.1.0."""
 
 _LOG_PAGES: Final = 256
-"""Pages of the write-ahead log, some three hundred commits. Then it is copied into the file and begun again."""
+"""Pages of the write-ahead log, about three hundred commits, before SQLite copies it into the file and restarts it."""
 _PATIENCE: Final = 5.0
-"""Seconds that a reader waits while the log of a process that was killed is read in."""
+"""Seconds that a reader waits while SQLite recovers the log of a killed process."""
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", "-newest", "-lock", "-lock-journal")
-"""What is added to the name of a database for each file that belongs to it. SQLite opens some of them by itself."""
+"""The suffixes of all files that belong to a database. SQLite opens some of them by itself."""
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder with a new name is made there
-"""The folder whose files are in memory, on Linux. The disk of temporary files may be the one that is full."""
+"""The folder for files in memory, on Linux. The disk with the temporary files may be the full one."""
 _READINGS: Final = 100
-"""How often files are read that another process changes meanwhile. Then it is an error."""
+"""How often to read files that another process keeps changing, before giving up with an error."""
 _COUNT_BYTES: Final = 8
 _CHECK_BYTES: Final = 8
 _NOTE_BYTES: Final = HASH_BYTES + _COUNT_BYTES + _CHECK_BYTES
@@ -62,7 +63,7 @@ _COPIES: Final = {
     "choices": "SELECT match, step, text FROM former_choices",
     "addresses": "SELECT identity, host, port, seen FROM former_addresses",
 }
-"""By table: its rows, from the tables of the first format."""
+"""For each table, the query that reads its rows from the tables of the first format."""
 
 
 class HomeInUseError(NodeError):
@@ -81,19 +82,19 @@ class StoreError(LocalError):
 
 
 class FullDiskError(StoreError):
-    """There is no room for what is to be written. What is in the store is whole."""
+    """There is no room for the data to write. The data in the store is intact."""
 
     hint = "make room on that disk, or choose a folder on another one with --home DIR"
 
 
 class ReadOnlyError(StoreError):
-    """The folder of the store cannot be written. What is in the store is whole."""
+    """The folder of the store cannot be written. The data in the store is intact."""
 
     hint = "see that you may write there, or choose another folder with --home DIR"
 
 
 class OtherFormatError(StoreError):
-    """The store has a format that this program does not read. It was left as it is."""
+    """The store has a format that this program does not read. It was not changed."""
 
     hint = (
         "to go on with this program, move the file away: your key and transcripts are other files, but matches, people"
@@ -102,7 +103,7 @@ class OtherFormatError(StoreError):
 
 
 class DamagedStoreError(StoreError):
-    """The file is no store, or holds something else than was written. An empty store raises no error."""
+    """The file is not a store, or contains data other than was written. An empty file raises no error."""
 
     hint = (
         "the file is damaged, not empty, and was left as it is: put it back from a backup, or move it away to go on"
@@ -112,13 +113,13 @@ class DamagedStoreError(StoreError):
 
 
 class DamagedMatchError(StoreError):
-    """What is kept of one match is damaged. The rest of the store may be whole."""
+    """The stored data of one match is damaged. The rest of the store may be intact."""
 
     choices = (("p2pdice matches forget MATCH", "The other matches are not affected. To forget this one"),)
 
 
 class DamagedPurseError(DamagedStoreError):
-    """What is kept of a purse is damaged: the owner's, or another's. The rest of the store may be whole."""
+    """The stored data of a purse, the owner's or another player's, is damaged. The rest of the store may be intact."""
 
     hint = ""
     choices = (("p2pdice identity restore BACKUP --home DIR", "Put a backup into another home"),)
@@ -129,15 +130,15 @@ class Noted(NamedTuple):
 
     match: bytes
     messages: int
-    """How many messages of it were stored then."""
+    """The number of its messages that were stored at that time."""
 
 
 class Note:
-    """The newest commit, noted in a file beside the database.
+    """A record of the newest commit, in a file beside the database.
 
-    If SQLite's write-ahead log is missing or damaged, SQLite silently goes on with an older state. The note reveals
-    that. It is written after every commit and never waited for. A killed process leaves it whole, and a power cut can
-    only leave an older note, which raises no alarm. Nothing depends on it, so its errors are only logged.
+    If SQLite's write-ahead log is missing or damaged, SQLite silently continues with an older state. The note reveals
+    this. It is written after every commit, without waiting for the disk. A killed process leaves it intact, and a power
+    cut can only leave an older note, which raises no alarm. Nothing depends on the note, so errors are only logged.
     """
 
     def __init__(self, database: Path) -> None:
@@ -145,7 +146,7 @@ class Note:
         self._file: FileIO | None = None
 
     def read(self) -> Noted | None:
-        """Return the note; None if none can be read."""
+        """Return the note; None if there is no readable one."""
         try:
             data = read_own(self._path, _NOTE_BYTES + 1)
         except FileNotFoundError:
@@ -159,7 +160,7 @@ class Note:
         return Noted(content[:HASH_BYTES], int.from_bytes(content[HASH_BYTES:]))
 
     def write(self, noted: Noted) -> None:
-        """Note a confirmed commit."""
+        """Record a confirmed commit."""
         content = noted.match + noted.messages.to_bytes(_COUNT_BYTES)
         try:
             if self._file is None:
@@ -187,15 +188,16 @@ def _check(content: bytes) -> bytes:
 class Database:
     """An open database.
 
-    :param make: makes the present tables in an empty database.
-    :param finish: works out what the first format did not hold, once its rows are in the present tables.
-    :param is_reader: only read it, also while another process writes, or where nothing can be written.
+    :param make: creates the present tables in an empty database.
+    :param finish: derives what the first format did not contain, once its rows are in the present tables.
+    :param is_reader: whether to open the database only for reading, even while another process writes or where nothing
+        can be written.
     :raises HomeInUseError: if another process holds it.
-    :raises DamagedStoreError: if the file is no database.
+    :raises DamagedStoreError: if the file is not a database.
     :raises FullDiskError: if there is no room for it.
     :raises ReadOnlyError: if its folder cannot be written.
     :raises OtherFormatError: if this program does not read its format.
-    :raises StoreError: if it cannot be opened, or is not the owner's own.
+    :raises StoreError: if it cannot be opened, or is not the owner's own file.
     """
 
     def __init__(
@@ -220,7 +222,7 @@ class Database:
                 if is_reader:
                     self.connection = _opened_to_read(path)
                 else:
-                    # Created here so that it is private from its first byte on; SQLite would follow the umask.
+                    # Created here to be private from the first byte on; SQLite would apply the umask.
                     _touch(path)
                     self.connection = sqlite3.connect(path, timeout=0, isolation_level=None)
                 opened.callback(lambda: self.connection.close())
@@ -236,7 +238,7 @@ class Database:
         self._opened.close()
 
     def _prepare(self) -> int:
-        """Make a new database, or convert an old one; return the format that it had."""
+        """Create a new database or convert an old one; return the previous format."""
         self.connection.execute("PRAGMA journal_mode=WAL")
         self.connection.execute("PRAGMA synchronous=FULL")
         self.connection.execute("PRAGMA fullfsync=1")
@@ -247,7 +249,7 @@ class Database:
         return version
 
     def _prepare_copy(self) -> int:
-        """Convert an old database that is only read, in memory; return the format that it had."""
+        """Convert an old database in memory if it is only read; return the previous format."""
         version = _version(self.connection)
         if version in (0, FIRST):
             in_place, self.connection = self.connection, sqlite3.connect(":memory:", isolation_level=None)
@@ -257,7 +259,7 @@ class Database:
         return version
 
     def _convert(self) -> int:
-        """Make the tables of a new database, or convert those of an old one; return the format that it had."""
+        """Create the tables of a new database or convert those of an old one; return the previous format."""
         self.connection.execute("BEGIN EXCLUSIVE")
         version = _version(self.connection)
         if version == 0:
@@ -276,10 +278,10 @@ class Database:
         return version
 
     def _prepare_log(self) -> None:
-        """Let the write-ahead log have its full length from the start.
+        """Give the write-ahead log its full length from the start.
 
-        A commit that makes the log longer must also write the file's new length to the disk, which takes about twice as
-        long. So the log is filled with zeros once, and then used from its beginning.
+        A commit that extends the log must also write the file's new length to the disk, which takes about twice as
+        long. So the log is filled with zeros once, and then reused from its beginning.
         """
         self.connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES * 4 // 5}")
         self.connection.execute("BEGIN IMMEDIATE")
@@ -291,7 +293,7 @@ class Database:
         self.connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     def rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, with values of any type.
+        """Return the rows of a query, whose values may have any type.
 
         :raises StoreError: if they cannot be read.
         """
@@ -301,9 +303,9 @@ class Database:
             raise failure("cannot read", self.path, error) from error
 
     def read(self, query: str, values: tuple[object, ...], types: tuple[type, ...]) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, whose values have these types.
+        """Return the rows of a query, after checking that their values have these types.
 
-        :raises StoreError: if they cannot be read, or a value has another type (SQLite enforces none).
+        :raises StoreError: if they cannot be read, or a value has another type, which SQLite does not prevent.
         """
         rows = self.rows(query, values)
         if any(tuple(map(type, row)) != types for row in rows):
@@ -311,7 +313,7 @@ class Database:
         return rows
 
     def write(self, statement: str, values: tuple[object, ...]) -> None:
-        """Execute a statement, and commit it.
+        """Execute and commit a statement.
 
         :raises StoreError: if that fails.
         """
@@ -322,7 +324,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit what is written in the block, all of it or nothing.
+        """Commit everything written in the block, or nothing if an error occurs.
 
         :raises StoreError: if that fails.
         """
@@ -338,7 +340,7 @@ class Database:
                     self.connection.execute("ROLLBACK")
 
     def copy_to(self, database: sqlite3.Connection) -> None:
-        """Copy everything that is committed at this moment to another database, also while a process writes more.
+        """Copy everything committed so far to another database, even while a process writes more.
 
         :raises StoreError: if that fails.
         """
@@ -349,7 +351,7 @@ class Database:
 
 
 def why_unreadable(version: int) -> str | None:
-    """Return why this program does not read a format, to be said after the name of its file; None if it does."""
+    """Return why this program does not read a format, as text to follow the name of the file; None if it does."""
     if version > SCHEMA_VERSION:
         return f" was written by a newer p2pdice (format {version}); update this one"
     if version not in (0, FIRST, SCHEMA_VERSION):  # an empty file has 0
@@ -360,10 +362,9 @@ def why_unreadable(version: int) -> str | None:
 def hold_file(path: Path) -> sqlite3.Connection:
     """Hold a file, such as a store and with it a home, until the connection is closed or the process dies.
 
-    Two processes cannot lock one database, which is the same on every system. So an empty one beside the file is the
-    lock.
+    The lock is an empty database beside the file, because SQLite's locks work alike on every system.
 
-    :raises HomeInUseError: if another process holds it.
+    :raises HomeInUseError: if another process holds the file.
     :raises StoreError: if the lock cannot be used.
     """
     lock = path.with_name(f"{path.name}-lock")
@@ -382,7 +383,7 @@ def hold_file(path: Path) -> sqlite3.Connection:
 
 
 def put_aside(path: Path) -> Path:
-    """Rename a damaged database, with its log and its note; return where it is kept."""
+    """Rename a damaged database with its log and its note; return the new path."""
     number = 1
     while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
@@ -393,24 +394,24 @@ def put_aside(path: Path) -> Path:
 
 
 def put_in_place(draft: Path, path: Path) -> None:
-    """Put a database in the place of another one, of whose log and note nothing must be left."""
+    """Replace a database by another one, and remove the old log and note."""
     for ending in ("-wal", "-shm", "-newest"):
         path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
     draft.replace(path)
 
 
 def _touch(path: Path) -> None:
-    """Create a private file, if it is not there."""
+    """Create a private file if it does not exist."""
     with open(path, "ab", opener=own_opener):
         pass
 
 
 def _opened_to_read(path: Path) -> sqlite3.Connection:
-    """Open a database to read it; if it cannot be read where it is, a copy in memory. One that is missing is empty.
+    """Open a database for reading, or a copy in memory if it cannot be read in place. A missing one counts as empty.
 
-    :raises sqlite3.Error: if it cannot be read.
+    :raises sqlite3.Error: if the database cannot be read.
     :raises FullDiskError: if no folder has room for a copy.
-    :raises OSError: if it cannot be read.
+    :raises OSError: if the database cannot be read.
     """
     if path.exists():
         database = sqlite3.connect(_uri(path, "rw"), timeout=_PATIENCE, isolation_level=None, uri=True)
@@ -441,7 +442,7 @@ def _opened_to_read(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _copied(path: Path, wal: Path) -> Iterator[Path]:
-    """Copy a database and its log, as they were at one moment, for as long as the block lasts.
+    """Provide a copy of a database and its log, as they were at one moment, for the duration of the block.
 
     :raises FullDiskError: if no folder has room for them.
     :raises OSError: if they cannot be read.
@@ -463,13 +464,13 @@ def _copied(path: Path, wal: Path) -> Iterator[Path]:
 
 
 def _at_one_moment(*paths: Path) -> list[bytes]:
-    """Return the contents of files, all as they were at one moment. One that is missing is empty.
+    """Return the contents of files, all as they were at one moment. A missing file counts as empty.
 
-    :raises OSError: if they cannot be read, or change all the time.
+    :raises OSError: if they cannot be read, or keep changing.
     """
     found = None
     for _ in range(_READINGS):
-        # If two readings in a row are equal, this is what all files held between them.
+        # If two consecutive readings are equal, they show what all files contained between them.
         before, found = found, [path.read_bytes() if path.exists() else b"" for path in paths]
         if found == before:
             return found
@@ -494,7 +495,7 @@ def _is_busy(error: Exception) -> bool:
 
 
 def _state_of_disk(path: Path, error: Exception) -> type[StoreError] | None:
-    """Return the error for a full disk or a read-only folder, if a file cannot be used because of it."""
+    """Return the error class if a full disk or a read-only folder makes a file unusable; otherwise None."""
     name, number = getattr(error, "sqlite_errorname", ""), getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT) or name == "SQLITE_FULL":
         return FullDiskError
@@ -517,7 +518,8 @@ def _unusable(path: Path, error: Exception) -> LocalError:
 
 
 def failure(action: str, path: Path, error: Exception) -> StoreError:
-    """Return the error for a failure of SQLite or of the system: is it the disk, or the file?
+    """Return the error for a failure of SQLite or of the system, distinguishing faults of the disk from faults of the
+    file.
 
     :param action: what cannot be done with the file.
     """
@@ -528,7 +530,7 @@ def failure(action: str, path: Path, error: Exception) -> StoreError:
     if isinstance(error, OSError):  # the reason says what to do
         return StoreError(f"{action} ", unusable, f": {error.strerror or error}")
     name = getattr(error, "sqlite_errorname", "")
-    # A statement that this program wrote fails as such if a table is missing, or is another one.
+    # A statement of this program fails with SQLITE_ERROR only if a table is missing or altered.
     is_damaged = (
         not isinstance(error, sqlite3.Error)
         or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_CONSTRAINT"))

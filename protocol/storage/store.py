@@ -1,7 +1,7 @@
-"""The store: matches with their messages, secrets and choices, addresses and names of rules, people and purses.
+"""The store: matches with their messages, secrets and choices; addresses, names of rules, people and purses.
 
-One SQLite file per home holds them. It is written before anything leaves the node: when :meth:`Store.write` has
-returned, its messages are on the disk. :mod:`protocol.storage.database` opens the file, and says how it fails.
+Each home has one SQLite file with all of these. Once :meth:`Store.write` returns, its messages are on the disk.
+:mod:`protocol.storage.database` opens the file and defines the errors.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ CREATE TABLE rules_names (
 );
 {";".join((*people.SCHEMA, *purses.SCHEMA))}
 """
-"""The present tables. A change of them may need another version, in :mod:`protocol.storage.database`.
+"""The present tables. Changing them may require a new format number in :mod:`protocol.storage.database`.
 
-``over`` counts the matches as they end. It was 1 for all of them once.
+``over`` counts matches in the order in which they ended. In old stores it may be 1 for all of them.
 
-The place of a message is the number of its match and, in the lower 32 bits, the number of the message in it. Rows are
-only added at the end and need no other index, so a turn changes the fewest pages.
+The place of a message consists of the number of its match and, in the lower 32 bits, the number of the message in that
+match. Rows are only added at the end and need no other index, so a turn changes the fewest pages.
 """
 
 
 _COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int, int)
-"""The types of the columns of a match; SQLite enforces none."""
+"""The types of the columns of a match, which SQLite does not enforce."""
 _CLAIM: Final = -1
-"""The step of the choice that is no move: the owner has claimed the match."""
+"""The step under which a claim is stored among the choices."""
 _MATCHES: Final = (
     "SELECT matches.match, genesis, seed, formed, created, over, port, table_name, name, winners, host,"  # noqa: S608
     " given_up, void, number, text FROM matches LEFT JOIN seeds USING (match_key)"
@@ -76,74 +76,75 @@ _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
 class Claim(NamedTuple):
-    """A match that its owner has left as claimed, because the other player was away. Nobody has signed that."""
+    """The owner's claim to a match that they left because the other player was away. It is never signed."""
 
     at: int
-    """Seconds since 1970 by this machine's clock."""
+    """When the match was claimed, in seconds since 1970 by this machine's clock."""
     away: int
-    """Seconds that the other had been away by then."""
+    """The seconds for which the other player had been away by then."""
 
 
 class StoredMatch(NamedTuple):
-    """A stored match, with everything needed to go on after a restart."""
+    """A stored match, with everything needed to resume it."""
 
     match: bytes
     genesis: bytes
     seed: bytes
     formed: bool
-    """Everybody had locked the genesis, as far as this store knows."""
+    """Whether everybody has locked the genesis, as far as this store knows."""
     created: int
-    """Seconds since 1970 by this machine's clock; for people to read, never signed."""
+    """When the match began, in seconds since 1970 by this machine's clock; for people to read, never signed."""
     over: bool
     port: int
-    """The port that this node listened at, so that peers find it at its old address."""
+    """The port at which this node listened, so that peers find it again at its old address."""
     table_name: str = ""
-    """Name of the table, as its host chose it: any text. Empty if it was not kept."""
+    """The name of the table, which may be any text chosen by its host; empty if it was not stored."""
     name: str = ""
-    """A name for the owner to type; no other match of the store has it. Empty as long as the match is not formed."""
+    """A unique name for the owner to type; empty until the match is formed."""
     winners: tuple[int, ...] = ()
-    """Roster indices of the winners. Empty as long as the match is not over, or if they were not kept."""
+    """The roster indices of the winners; empty until the match is over, or if they were not stored."""
     host: int = 0
-    """Roster index of the host."""
+    """The roster index of the host."""
     given_up: bool = False
-    """The owner does not play the match, even if others have formed it."""
+    """Whether the owner does not play the match, even if others have formed it."""
     void: bool = False
-    """The owner has signed that the match is void, and signs nothing else in it any more."""
+    """Whether the owner has signed that the match is void. From then on they sign nothing else in it."""
     claim: Claim | None = None
-    """The owner has left the match, unless they have returned to it since."""
+    """The owner's claim to the match, unless they have returned since."""
     number: int = 0
-    """Counts up: of two matches, the one with the higher number was stored later."""
+    """A counter: of two matches, the one with the higher number was stored later."""
     ended: int = 0
-    """Counts up: of two matches, the one with the higher count ended later; 0 as long as the match is not over. Matches
-    have the same one if they ended before this was counted."""
+    """A counter: of two matches, the one with the higher count ended later. It is 0 until the match is over, and the
+    same for all matches that ended before this was counted."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
 
 
 class Loss(NamedTuple):
-    """A loss: the store no longer holds data that it had confirmed."""
+    """Data that the store had confirmed but no longer contains."""
 
     match: bytes
     """The match that was written last."""
     is_here: bool
-    """Whether the store still knows the match, and lacks only messages."""
+    """Whether the store still has the match and lacks only messages."""
 
 
 class Store:
-    """The durable memory of one home, open as :class:`~protocol.storage.database.Database` says.
+    """The durable memory of one home; opened, with the same errors, as a :class:`~protocol.storage.database.Database`.
 
-    :param is_reader: only read it, also while another process writes, or where nothing can be written.
+    :param is_reader: whether to open the store only for reading, even while another process writes or where nothing can
+        be written.
     """
 
     def __init__(self, path: Path, *, is_reader: bool = False) -> None:
         self._ends: dict[bytes, tuple[int, int]] = {}
-        """By match: its number and the place of its next message."""
+        """The number of each match and the place of its next message, by match id."""
         self.database: Final = Database(path, make_tables, _know_formed, is_reader=is_reader)
         self.people: Final = People(self.database)
         self.purses: Final = Purses(self.database)
         self.loss: Final = self._find_loss()
-        """Data lost before the store was opened: its log was damaged or removed, or an older file was put back."""
+        """Data lost before the store was opened, as its log was damaged or removed, or an older file was put back."""
 
     def close(self) -> None:
         self.database.close()
@@ -159,7 +160,7 @@ class Store:
                 ((messages,),) = self.database.connection.execute(count_query, _places(number)).fetchall()
                 return None if messages >= noted.messages else Loss(noted.match, is_here=True)
         except (*FAILURES, StoreError):
-            return None  # the next read of the store raises the same
+            return None  # the next read of the store raises the same error
         return Loss(noted.match, is_here=False)
 
     def add_seed(self, match_key: bytes, seed: bytes) -> None:
@@ -175,9 +176,9 @@ class Store:
         table: str = "",
         host: int = 0,
     ) -> None:
-        """Keep a proposed match; called before its owner signs COMMIT in it. Adding one again changes nothing.
+        """Store a proposed match, before its owner signs COMMIT in it. Storing it again changes nothing.
 
-        :param host: roster index of the host.
+        :param host: the roster index of the host.
         """
         self.database.write(
             "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name, host) "
@@ -186,19 +187,19 @@ class Store:
         )
 
     def mark_given_up(self, match: bytes) -> None:
-        """Note that the owner does not play the match, even if others have formed it."""
+        """Record that the owner does not play the match, even if others have formed it."""
         self.database.write("UPDATE matches SET given_up = 1 WHERE match = ?", (match,))
 
     def mark_formed(self, match: bytes) -> None:
-        """Note that everybody has locked the genesis: the match can be resumed and has a name from now on."""
+        """Record that everybody has locked the genesis. From now on the match has a name and can be resumed."""
         with self.database.transaction() as database:
             database.execute("UPDATE matches SET formed = 1 WHERE match = ?", (match,))
             _know_formed(database)
 
     def mark_over(self, match: bytes, winners: Sequence[int] = ()) -> None:
-        """Note that the match has ended and its transcript is written.
+        """Record that the match has ended and its transcript is written.
 
-        :param winners: roster indices of the winners.
+        :param winners: the roster indices of the winners.
         """
         self.database.write(
             "UPDATE matches SET over = CASE WHEN over THEN over ELSE (SELECT MAX(over) + 1 FROM matches) END,"
@@ -207,20 +208,20 @@ class Store:
         )
 
     def mark_void(self, match: bytes) -> None:
-        """Note that the owner signs that the match is void; called before anybody can see the signature."""
+        """Record that the owner signs that the match is void, before anybody can see the signature."""
         self.database.write("UPDATE matches SET void = 1 WHERE match = ?", (match,))
 
     def forget(self, match: bytes) -> None:
-        """Delete everything about a match, also the seed of its keys. Nobody can return to it after that.
+        """Delete everything about a match, including the seed of its keys. Nobody can resume it after that.
 
-        A damaged one can be forgotten like any other.
+        Damaged matches can be forgotten, too.
 
-        :raises StoreError: if that fails. Then everything is as it was.
+        :raises StoreError: if that fails; nothing changes.
         """
         number = self._number(match)
         with self.database.transaction() as database:
             keys = database.execute("SELECT match_key FROM matches WHERE number = ?", (number,)).fetchall()
-            with contextlib.suppress(StoreError):  # a damaged number, which is none: it has no messages
+            with contextlib.suppress(StoreError):  # with a damaged number, it has no messages
                 database.execute("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
             database.execute("DELETE FROM choices WHERE match = ?", (match,))
             database.execute("DELETE FROM meetings WHERE match = ?", (number,))
@@ -235,25 +236,25 @@ class Store:
             self.database.note.remove()
 
     def add_choice(self, match: bytes, step: int, text: str) -> None:
-        """Keep a choice of the owner that others do not know yet; called before anything that depends on it is sent."""
+        """Store a choice by the owner that others do not know yet, before anything that depends on it is sent."""
         self.database.write("INSERT OR REPLACE INTO choices VALUES (?, ?, ?)", (match, step, text))
 
     def claim(self, match: bytes, claim: Claim) -> None:
-        """Note that the owner has left a match as claimed."""
+        """Record that the owner has left a match and claimed it."""
         self.add_choice(match, _CLAIM, f"{claim.at} {claim.away}")
 
     def take_claim_back(self, match: bytes) -> None:
-        """Note that the owner is back in a match."""
+        """Record that the owner has returned to a match."""
         self.database.write("DELETE FROM choices WHERE match = ? AND step = ?", (match, _CLAIM))
 
     def choices(self, match: bytes) -> dict[int, str]:
-        """Return the owner's choices of a match that others may not know yet, by step."""
+        """Return the owner's choices in a match that others may not know yet, by step."""
         query = "SELECT step, text FROM choices WHERE match = ? AND step >= 0 ORDER BY step"
         return dict(self.database.read(query, (match,), (int, str)))
 
     def remember_address(self, identity: bytes, host: str, port: int) -> None:
-        """Keep an address under which an identity was reached just now; the newest few of each are kept."""
-        # Counted, not dated: after a clock was set back, the newest address would count as the oldest.
+        """Store an address at which an identity was just reached; only the newest few for each identity are kept."""
+        # Use a counter, not dates: if a clock was set back, the newest address would count as the oldest.
         self.database.write(
             "INSERT OR REPLACE INTO addresses "
             "SELECT ?1, ?2, ?3, coalesce(max(seen), 0) + 1 FROM addresses WHERE identity = ?1",
@@ -266,17 +267,17 @@ class Store:
         )
 
     def addresses(self, identity: bytes) -> tuple[tuple[str, int], ...]:
-        """Return (host, port) under which ``identity`` was reached before, newest first."""
+        """Return the (host, port) pairs at which ``identity`` was reached before, newest first."""
         query = "SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port"
         return tuple(self.database.read(query, (identity,), (str, int)))
 
     def name_rules(self, digest: bytes, name: str) -> None:
-        """Keep what the owner calls the house rules with this hash, instead of an earlier name."""
+        """Store the owner's name for the house rules with this hash, in place of an earlier name."""
         self.database.write("INSERT OR REPLACE INTO rules_names (hash, name, own) VALUES (?, ?, 1)", (digest, name))
 
     def learn_rules_name(self, digest: bytes, name: str) -> None:
-        """Keep what somebody else calls the house rules with this hash, unless the owner has named them; the newest
-        such names are kept."""
+        """Store another person's name for the house rules with this hash, unless the owner has named them; only the
+        newest such names are kept."""
         self.database.write(
             "INSERT INTO rules_names (hash, name, own) VALUES (?, ?, 0) "
             "ON CONFLICT (hash) DO UPDATE SET name = excluded.name WHERE NOT own",
@@ -289,9 +290,9 @@ class Store:
         )
 
     def rules_names(self, *, own: bool = False) -> dict[bytes, str]:
-        """Return the names of house rules by the hash of each: any text.
+        """Return the names of house rules, which may be any text, by the hash of the rules.
 
-        :param own: only those that the owner has given.
+        :param own: whether to return only names given by the owner.
         """
         query = "SELECT hash, name FROM rules_names WHERE own >= ?"
         return dict(self.database.read(query, (int(own),), (bytes, str)))
@@ -306,7 +307,7 @@ class Store:
     def replace(self, match: bytes, messages: Iterable[Signed]) -> None:
         """Replace all stored messages of a match by these, in one transaction.
 
-        :raises StoreError: if they are not. Then everything is as it was.
+        :raises StoreError: if that fails; nothing changes.
         """
         self._write_messages(match, messages, self._end(match)[0], 0)
 
@@ -347,28 +348,28 @@ class Store:
         return int(rows[0][0])
 
     def name(self, match: bytes) -> str:
-        """Return the name of a match; empty if it has none, or is not kept here."""
+        """Return the name of a match; empty if it has none or is not stored here."""
         return next(
             (name for (name,) in self.database.read("SELECT name FROM matches WHERE match = ?", (match,), (str,))), ""
         )
 
     def matches(self) -> tuple[StoredMatch, ...]:
-        """Return the matches that were formed or proposed; formed ones first, of each kind the newest first.
+        """Return the matches that were formed or proposed; formed ones first, and each kind newest first.
 
-        One that is damaged comes without a genesis, as if it were over: it can only be forgotten.
+        A damaged match is returned without a genesis, as if it were over: it can only be forgotten.
 
-        :raises StoreError: if the store cannot be read, or a match has no id.
+        :raises StoreError: if the store cannot be read, or a match id is invalid.
         """
         return tuple(map(_stored, self.database.rows(f"{_MATCHES} ORDER BY formed DESC, number DESC", ())))
 
     @property
     def written_last(self) -> bytes:
-        """The id of the match whose messages were written last; empty if no note of it can be read."""
+        """The id of the match whose messages were written last; empty if there is no readable note."""
         noted = self.database.note.read()
         return b"" if noted is None else noted.match
 
     def match(self, match: bytes) -> StoredMatch | None:
-        """Return a match by its id, as :meth:`matches` does; None if it is not kept here.
+        """Return a match by its id, in the form of :meth:`matches`; None if it is not stored here.
 
         :raises StoreError: if the store cannot be read.
         """
@@ -376,9 +377,9 @@ class Store:
 
 
 def _stored(row: Sequence[Any]) -> StoredMatch:
-    """Return the match of a row.
+    """Return the match in a row.
 
-    :raises StoreError: if it has no id.
+    :raises StoreError: if its id is invalid.
     """
     *row, claim = row
     match, genesis, seed, formed, created, over, port, table, name, winners, host, given_up, void, number = row
@@ -406,25 +407,25 @@ def make_tables(database: sqlite3.Connection) -> None:
 
 
 def _know_formed(database: sqlite3.Connection) -> None:
-    """Give a name to the matches that are formed and have none, the oldest first, and remember who plays in them.
+    """Name all formed matches that have no name, oldest first, and record who plays in them.
 
-    A name never changes, so a name that was printed today works tomorrow.
+    Names never change, so a name printed today works tomorrow.
     """
     query = "SELECT number, match, created, table_name, genesis FROM matches WHERE formed AND name = '' ORDER BY number"
     taken = {str(name) for (name,) in database.execute("SELECT name FROM matches").fetchall()}
     for number, match, created, table, genesis in database.execute(query).fetchall():
         people.meet(database, match)
         if (type(created), type(table), type(genesis)) != (int, str, bytes):
-            continue  # damaged: reading it raises the error
+            continue  # reading the damaged match raises the error
         name = free_name(f"{day(calendar(created))}-{slug(table) or _rules(genesis)}", taken)
         taken.add(name)
         database.execute("UPDATE matches SET name = ? WHERE number = ?", (name, number))
 
 
 def _places(number: int) -> tuple[int, int]:
-    """Return the first place of the messages of a match, and the last.
+    """Return the first and the last place for messages of a match.
 
-    :raises StoreError: if these places fit in no row: then the number was altered.
+    :raises StoreError: if the number is out of range, and so was altered.
     """
     if not 0 < number < 1 << 31:
         raise DamagedStoreError("the store is damaged: the number of a match is out of range")
