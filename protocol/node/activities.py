@@ -1,6 +1,5 @@
-"""What a node does, and what that makes of its links: whom it welcomes, which part of it a frame concerns, and how
-others find it.
-"""
+"""What a node is doing, and how that affects its links: whom it welcomes, which part handles a frame, and how peers
+find it."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ log = logging.getLogger(__name__)
 
 
 class Doing(Enum):
-    """What a node does. See :class:`Activities`."""
+    """The state of a node: see :class:`Activities`."""
 
     IDLE = "idle"
     HOSTING = "hosting"
@@ -75,16 +74,16 @@ class Activities:
         IDLE       Node.open                 nobody                        host, join, rejoin, watch, resume
         HOSTING    host                      TableAim, CodeAim, WatchAim   PLAYING when a match is formed
         GUEST      a seat, by join, rejoin   nobody                        PLAYING when a match is formed;
-                                                                           IDLE when it leaves, or is sent away
-        PLAYING    all COMMITs, or resume    MatchAim, WatchAim            once the match is over: what ends IDLE
-        WATCHING   watch                     nobody                        what ends IDLE, at any time
+                                                                           IDLE when it leaves or is dismissed
+        PLAYING    all COMMITs, or resume    MatchAim, WatchAim            like IDLE, once the match is over
+        WATCHING   watch                     nobody                        like IDLE, at any time
 
-    A match that is proposed is no state: its host is HOSTING, and others are GUESTs, until it is formed. In any state
-    the players of a match that is proposed, was given up, or was played before (``former``) are welcome to it: others
-    may lack its end. A match that is over is PLAYING until its owner turns to another table by :meth:`leave_behind`.
+    A proposed match is not a state of its own: until it is formed, its host is HOSTING and the others are GUESTs. In
+    any state, players may connect to a match that is proposed, was given up, or was played before (``former``), as they
+    may lack its end. A finished match stays PLAYING until its owner turns to another table by :meth:`leave_behind`.
 
-    :param owner: of the node: their name and pledge go into the JOIN that this node signs.
-    :param interface: name or address of the only interface to use.
+    :param owner: the owner's name and pledge, which go into each JOIN that this node signs.
+    :param interface: the name or address of the only interface to use; None to use all.
     """
 
     def __init__(
@@ -113,20 +112,20 @@ class Activities:
         )
         self.joining = Guest(self.runtime, self.proposals, self.door)
         self.former: PlayerSession | None = None
-        """The match before. It is over for the owner, but still served to players who lack its end."""
+        """The previous match. It is over for the owner, but still served to players who lack its end."""
         self.watching: SpectatorSession | None = None
         self.way_back: WayBack | None = None
-        """To the table of the last match that this node played as a guest, or watched."""
+        """The way back to the table of the last match that this node played as a guest, or watched."""
         self._interface = interface
         self._told_line = ""
-        """The join line that the owner knows."""
+        """The join line that the owner was last shown."""
         self._minding: asyncio.Task[None] | None = None
         self._is_cut_off = False
-        """This machine was in no network when it was last looked at."""
+        """Whether this machine had no network when that was last checked."""
 
     @property
     def doing(self) -> Doing:
-        """The state of the node."""
+        """The present state of the node."""
         if self.watching is not None:
             return Doing.WATCHING
         if self.formed is not None:
@@ -137,23 +136,23 @@ class Activities:
 
     @property
     def session(self) -> PlayerSession | None:
-        """The match that is played, else the latest proposal."""
+        """The match being played, otherwise the latest proposal."""
         return self.proposals.session
 
     @property
     def formed(self) -> PlayerSession | None:
-        """The match that this node plays, if it is formed."""
+        """The match that this node plays, once it is formed."""
         return self.proposals.formed
 
     @property
     def sessions(self) -> tuple[PlayerSession, ...]:
-        """The match that this node plays, or all that may become it, and the one before."""
+        """The match that this node plays, or all proposals that may become it, and the previous match."""
         sessions = [*self.proposals.sessions]
         sessions += [each for each in (self.session, self.former) if each is not None and each not in sessions]
         return tuple(each for each in sessions if not each.is_claimed)
 
     def floors(self) -> tuple[Floor, ...]:
-        """Return where words are said and heard."""
+        """Return the tables and matches in which this node can chat."""
         if self.watching is not None:
             return self.watching.floors()
         parts = (self.hosting, self.joining, self.session, self.former)
@@ -165,9 +164,9 @@ class Activities:
         self.runtime.in_background(self._advertise_match())
 
     def leave_behind(self) -> None:
-        """Make room for another table: what is over is over for the owner.
+        """Make room for another table: whatever is over becomes the past.
 
-        :raises NodeError: if a match goes on here, or a table is open.
+        :raises NodeError: if a match is not over, or the owner's table is already open.
         """
         playing, watching = self.session, self.watching
         if self.doing is Doing.HOSTING:
@@ -184,7 +183,7 @@ class Activities:
                 self.former.close()
             self.former = playing
             playing.retire()
-        self.joining.leave()  # while it is known whether the match has begun
+        self.joining.leave()  # leave while it is known whether the match has begun
         if self.hosting is not None:
             self.hosting.withdraw()
             self.hosting.close()
@@ -193,7 +192,7 @@ class Activities:
         self.joining = Guest(self.runtime, self.proposals, self.door)
 
     def close(self) -> None:
-        """Close every table and match, and watch the network no more."""
+        """Close every table and match, and stop watching the network."""
         if self._minding is not None:
             self._minding.cancel()
         self.audience.close()
@@ -212,19 +211,19 @@ class Activities:
         return str(JoinLine(self.mesh.addresses[:1], own, self.hosting.table.token))
 
     def tell_join_line(self) -> str:
-        """Return the join line, which the owner is told now."""
+        """Return the join line, and record that the owner has now been shown it."""
         self._told_line = self.join_line
         return self._told_line
 
     @property
     def is_reachable(self) -> bool:
-        """This node listens at an address that other machines may reach."""
+        """Whether this node listens at an address that other machines may reach."""
         return not ip_address(self.mesh.addresses[0][0]).is_loopback
 
     async def listen(self, port: int) -> None:
-        """Listen, unless this node does so already.
+        """Start to listen, unless this node already does.
 
-        :raises NodeError: if that is not possible.
+        :raises NodeError: if that is impossible.
         """
         if self.mesh.port:
             return
@@ -240,7 +239,7 @@ class Activities:
             raise NodeError(ErrorCode.FAILED, problem, "choose another --port or --interface") from None
 
     def watch_network(self) -> None:
-        """Watch from now on whether this machine sleeps or its addresses change."""
+        """Start to watch for sleep of this machine and changes of its addresses."""
         if self._minding is None:
             self._is_cut_off = is_cut_off(self._interface)
             work = watch_network(self._interface, self.interfaces_changed)
@@ -257,7 +256,7 @@ class Activities:
         await self.runtime.locator.interfaces_changed()
 
     def _tell_whose_network_is_down(self) -> None:
-        """Tell the owner that it is their own network that is down, before the others are said to be out of reach."""
+        """Notify the owner that their own network is down, before other players are reported as unreachable."""
         before, self._is_cut_off = self._is_cut_off, is_cut_off(self._interface)
         place = f"The network interface {self._interface}" if self._interface else "This machine"
         if self._is_cut_off and not before:
@@ -266,7 +265,7 @@ class Activities:
             self.runtime.tell(Notice(f"{place} is in a network again."))
 
     def _tell_where_the_table_is(self) -> None:
-        """Tell the owner the new join line; without a network no join line would help anybody."""
+        """Notify the owner of a new join line. Without a network, no join line would help anybody."""
         if self.hosting is None or self.doing is not Doing.HOSTING:
             return
         before = self._told_line
@@ -274,9 +273,10 @@ class Activities:
             self.runtime.tell(TableMoved(self.hosting.table.settings.name, self.tell_join_line()))
 
     def advertise(self) -> None:
-        """Advertise the match that is played, or the open table.
+        """Advertise the match being played, or the open table.
 
-        The number of a short code stays until the table opens again: those who type the code late are told why not.
+        The number of a short code stays advertised until the table opens again, so that late users of the code learn
+        why it fails.
         """
         playing, hosting = self.formed, self.hosting
         is_solo = playing is not None and playing.match.is_solo
@@ -292,7 +292,7 @@ class Activities:
         self.runtime.in_background(self.runtime.locator.advertise(advertisement, self.mesh.port))
 
     async def _advertise_match(self) -> None:
-        """Start discovery, and advertise."""
+        """Start discovery, then advertise."""
         await self.runtime.locator.start()
         self.advertise()
 
@@ -325,7 +325,7 @@ class Activities:
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         with self.runtime.stopping_at_disk_errors():
-            self.audience.dismiss(identity)  # until the newest link says so again
+            self.audience.dismiss(identity)  # until the newest link says that it is one
             if self.watching is not None:
                 if isinstance(aim, TableAim | MatchAim):
                     self.watching.greet(identity, aim, at)
@@ -342,7 +342,7 @@ class Activities:
                     self.joining.greet(identity, aim)
 
     def _show(self, identity: bytes, at: Address) -> None:
-        """Count a peer as a spectator, and show it the match or the table."""
+        """Admit a peer as a spectator, and show it the match or the table."""
         self.audience.admit(identity, at[0])
         if self.formed is not None:
             self.formed.greet_spectator(identity)

@@ -1,11 +1,12 @@
-"""The audience of this node, and what is said at its table. See :mod:`protocol.match.words`.
+"""The spectators of this node, and the chat at its table. See :mod:`protocol.match.words`.
 
-Spectators get all new messages, and answers to their requests; other frames of theirs are ignored. The limits of links
-outside the roster bound their number (:mod:`protocol.limits`).
+Spectators get all new messages, and answers to their requests; their other frames are ignored. The limits for links
+outside the roster bound the number of spectators (:mod:`protocol.limits`).
 
-Words are said on a :class:`Floor`: a table or a match. At a table guests are linked with the host only; the host passes
-their signed words on. In a match players send to each other. Spectators get words from the players they are linked
-with. They speak only where the customs of the table let them; the node that hears them passes that on to all others.
+A :class:`Floor` is a table or match where people chat. At a table, guests are linked only with the host, who passes
+their signed words on. In a match, players send words to each other. Spectators get words from the players they are
+linked with. They may speak only where the customs of the table permit it; the node that receives a spectator's word
+passes it on to everybody else.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from protocol.wire.frames import Frame, Say, encode_frame
 log = logging.getLogger(__name__)
 
 SPECTATOR: Final = "a spectator"
-"""What a spectator is called whose name is not known."""
+"""The name displayed for a spectator whose name is unknown."""
 
 
 class _Spectator(NamedTuple):
     number: int
     place: str
-    """Where it comes from."""
+    """The network place that the spectator connects from, as :func:`~protocol.net.addresses.origin` returns it."""
 
 
 class Audience:
@@ -56,10 +57,10 @@ class Audience:
         self._pages: Buckets[str] = Buckets(
             limits.SPECTATOR_PAGE_RATE, limits.SPECTATOR_PAGES, limits.ADDRESSES_WATCHED
         )
-        """Requests that would be answered now, by where they come from: links and keys are free."""
+        """The rate limit for requests, by place: an attacker can have any number of links and keys."""
         self._told: tuple[str, ...] = ()
         self._is_anew = False
-        """A table or match has begun since the owner was told."""
+        """Whether a table or match has begun since the owner was last notified."""
         self._telling: asyncio.TimerHandle | None = None
 
     def __contains__(self, identity: bytes) -> bool:
@@ -74,21 +75,21 @@ class Audience:
         return tuple(self._spectators)
 
     def admit(self, identity: bytes, host: str) -> None:
-        """Count a linked peer as a spectator.
+        """Admit a linked peer as a spectator.
 
-        :param host: where the peer is.
+        :param host: the peer's address.
         """
         self._spectators[identity] = _Spectator(self._came, origin(host))
         self._came += 1
         self._tell_later()
 
     def dismiss(self, identity: bytes) -> None:
-        """Count a peer as a spectator no longer."""
+        """Remove a peer from the spectators."""
         if self._spectators.pop(identity, None) is not None:
             self._tell_later()
 
     def tell(self) -> None:
-        """Tell the owner who watches a table or match that has just begun, if anybody does."""
+        """Notify the owner of spectators again, if there are any, because a table or match has just begun."""
         self._is_anew = True
         self._tell_later()
 
@@ -98,7 +99,7 @@ class Audience:
             self._telling.cancel()
 
     def _tell_later(self) -> None:
-        """Tell the owner in a moment who watches, if that has changed then: a link may be replaced by another."""
+        """Notify the owner in a moment, if the spectators have changed by then: a link may be replaced by another."""
         if self._telling is None:
             self._telling = self._runtime.loop.call_later(limits.WATCHERS_TOLD, self._tell)
 
@@ -112,13 +113,13 @@ class Audience:
     # Requests
 
     def may_ask(self, identity: bytes) -> bool:
-        """Tell whether to answer a spectator's request now; an ignored request comes again."""
+        """Return whether to answer a spectator's request now. A spectator repeats an ignored request."""
         spectator = self._spectators.get(identity)
         now = self._runtime.loop.time()
         return spectator is not None and self._pages.bucket(spectator.place, now).admits(now)
 
     def number(self, identity: bytes) -> int:
-        """Return the number of a spectator; no other spectator of this node ever had it."""
+        """Return the number of a spectator, which this node has given to no other."""
         return self._spectators[identity].number
 
     def answer(self, number: int, frame: Frame) -> None:
@@ -130,34 +131,34 @@ class Audience:
     # Sending
 
     def post(self, frame: Frame) -> None:
-        """Send a frame to all of them."""
+        """Send a frame to all spectators."""
         if self._spectators:
             self._runtime.post_encoded(tuple(self._spectators), encode_frame(frame))
 
     def relay(self, frame: Frame) -> None:
-        """Send all of them a message of the match. It does not wait for the store."""
+        """Send a message of the match to all spectators, without waiting for the store."""
         if self._spectators:
             self._runtime.relay(tuple(self._spectators), encode_frame(frame))
 
 
 class Floor(NamedTuple):
-    """A table or match where words are said, as one node sees it."""
+    """A table or match where people chat, as one node sees it."""
 
     context: bytes
-    """Id of the table or match."""
+    """The id of the table or match."""
     players: Mapping[bytes, PlayerInfo]
     """The other players there, by identity."""
     relays: Collection[bytes] = ()
-    """Identities that may pass on the words of others. All others may only speak for themselves."""
+    """The identities that may pass on other people's words. All other peers may send only their own."""
     reach: tuple[bytes, ...] = ()
-    """Identities that get this node's own words."""
+    """The identities to which this node sends its owner's words."""
     onward: tuple[bytes, ...] = ()
-    """Identities that get the words of others from this node."""
+    """The identities to which this node passes on other people's words."""
     is_open: bool = False
-    """Spectators may speak."""
+    """Whether spectators may speak."""
 
     def speaker(self, sender: bytes, author: bytes) -> bool | None:
-        """Tell whether a word from this author over this link is a spectator's; None if it does not belong here."""
+        """Return whether a word by this author over this link is a spectator's; None if it does not belong here."""
         if author in self.players:
             return False if sender == author or sender in self.relays else None
         return True if self.is_open and (sender == author or sender in self.players) else None
@@ -174,9 +175,9 @@ class Talking:
         """The number of this node's last word."""
 
     def say(self, me: PlayerInfo, floors: Iterable[Floor], text: str) -> None:
-        """Say something on every floor with listeners, under one number, so that each player hears it once.
+        """Send a chat message to every floor with listeners, under one number, so that each player receives it once.
 
-        :raises NodeError: if it cannot be said, comes too soon after other words, or nobody is there.
+        :raises NodeError: if the text cannot be sent, comes too soon after others, or nobody is there.
         """
         try:
             spoken = speakable(text)
@@ -188,7 +189,7 @@ class Talking:
         now = self._runtime.loop.time()
         if not self._pace.admits(now):
             raise NodeError(ErrorCode.FAILED, "too many words at once: the others would not hear them", "wait a second")
-        # By the clock, so that a program that was restarted goes on above its last number, which is not stored.
+        # Based on the clock, so that a restarted program continues above its last number, which is not stored.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
         for floor in heard_at:
             word = sign_word(floor.context, self._runtime.identity, self._number, spoken)
@@ -196,7 +197,7 @@ class Talking:
         self._runtime.tell(Said(me, spoken))
 
     def hear(self, sender: bytes, frame: Say, floors: Iterable[Floor]) -> None:
-        """Take a word from a link: tell the owner and pass it on, or drop it. A malformed word ends the link."""
+        """Take a word from a link. Show it to the owner and pass it on, or drop it; if malformed, close the link."""
         runtime = self._runtime
         try:
             word = parse_word(frame.data, frame.signature)

@@ -1,13 +1,14 @@
-"""The doors of a table that this node hosts: who may sit down, as its owner has said, and its short code.
+"""Admission to a table that this node hosts: the owner's decisions about players, and the short code.
 
-A host's person is asked about newcomers while these wait. Only a few wait at a time, one from each address, and no
-place asks often: identities are free, and a person's attention is not.
+The host's owner is asked about newcomers while these wait. Only a few can wait at a time, one from each address, and
+the number of questions from each place is limited: identities are free, but a person's attention is not.
 
-The short code admits those who prove that they know it. Three wrong proofs close a code. Nothing that depends on the
-code is sent before a proof was judged, and a wrong one is counted before it is answered, so a guest who breaks off has
-learned nothing. An exchange costs some computing, so they are paced. Nobody is refused for that: those who come too
-fast wait for their turn. First come those whose place (:func:`~protocol.net.addresses.origin`) has the fewest failed
-exchanges. So a peer that begins exchanges and breaks them off waits behind guests who have the code.
+A short code admits peers that prove that they know it. Three wrong proofs close a code. Nothing that depends on the
+code is sent before a proof was judged, and a wrong proof is counted before it is answered, so a guest who breaks off
+has learned nothing. As an exchange takes computing time, the rate of exchanges is limited. Nobody is refused because of
+this; peers that come too fast wait for their turn. Those whose place (:func:`~protocol.net.addresses.origin`) has the
+fewest failed exchanges come first. So a peer that begins exchanges and breaks them off waits behind guests who have the
+code.
 """
 
 from __future__ import annotations
@@ -56,21 +57,21 @@ class _Question(NamedTuple):
 
 
 class Door:
-    """What the owner has said about players, and the newcomers who wait for an answer."""
+    """The owner's decisions about players, and the newcomers who wait for one."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._let_in: set[PlayerInfo] = set()
-        """By name and key: the owner has seen both."""
+        """Admitted players, by both name and key, as the owner has seen both."""
         self._kept_out: dict[str, tuple[PlayerInfo, RefuseCode]] = {}
-        """``refused``: they are sent away; ``full``: they may watch."""
+        """With the code ``refused`` players are sent away; with ``full`` they may still watch."""
         self._questions: dict[bytes, _Question] = {}
-        """By identity."""
+        """Open questions, by identity."""
         self._pace: Buckets[str] = Buckets(limits.QUESTION_RATE, limits.QUESTION_BURST, limits.ADDRESSES_WATCHED)
 
     @property
     def asked(self) -> tuple[SeatAsked, ...]:
-        """The questions about newcomers that are open, the oldest first."""
+        """The open questions about newcomers, oldest first."""
         return tuple(question.asked for question in self._questions.values())
 
     @property
@@ -79,11 +80,11 @@ class Door:
         return tuple(player for player, _ in self._kept_out.values())
 
     def is_asked_about(self, identity: bytes) -> bool:
-        """Tell whether a newcomer waits for an answer."""
+        """Return whether a newcomer waits for an answer."""
         return identity in self._questions
 
     def check(self, identity: bytes, *, only_watches: bool = False) -> None:
-        """Check that the owner has not kept this player out.
+        """Check that the owner has not excluded this player.
 
         :raises NotAdmittedError: if the owner has.
         """
@@ -92,14 +93,14 @@ class Door:
             raise NotAdmittedError(code, ONLY_WATCH if code is RefuseCode.FULL else REMOVED)
 
     def let_in(self, player: PlayerInfo) -> tuple[bytes, JoinTable] | None:
-        """Let a player sit down from now on; return identity and request of one who waits for that."""
+        """Let a player sit down from now on. If they are already waiting, return their identity and request."""
         self._kept_out.pop(player.fingerprint, None)
         self._let_in.add(player)
         identity = self._waiting(player)
         return (identity, self._answered(identity).frame) if identity is not None else None
 
     def keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
-        """Give a player no seat until they are let in; one who waits is told."""
+        """Give a player no seat until they are let in. If they are waiting, refuse them."""
         code = RefuseCode.FULL if may_watch else RefuseCode.REFUSED
         self._let_in = {each for each in self._let_in if each.fingerprint != player.fingerprint}
         self._kept_out[player.fingerprint] = player, code
@@ -108,16 +109,16 @@ class Door:
             self._runtime.refuse(identity, code, ONLY_WATCH if may_watch else REMOVED)
 
     def strangers(self, players: Collection[PlayerInfo]) -> tuple[PlayerInfo, ...]:
-        """Return the players with a trusted name and another key, unless they were let in."""
+        """Return the players with the name of a trusted player but another key, unless the owner has let them in."""
         return tuple(each for each in players if each not in self._let_in and self._runtime.is_namesake(each))
 
     def asks(self, player: PlayerInfo, identity: bytes, frame: JoinTable, asks: Asks, came_by: str, at: str) -> bool:
-        """Ask the owner about a newcomer, if they are to be asked; tell whether the newcomer has to wait.
+        """Ask the owner about a newcomer if required, and return whether the newcomer has to wait for the answer.
 
-        The answer is about one name with one key. With another name a newcomer is asked about anew.
+        An answer holds for one name with one key. If a newcomer changes the name, the owner is asked again.
 
-        :param at: where the newcomer is.
-        :raises NotAdmittedError: if too many wait already, or have come from there of late.
+        :param at: the newcomer's address.
+        :raises NotAdmittedError: if too many newcomers are waiting, or too many came from this place lately.
         """
         if (open_one := self._questions.get(identity)) is not None:
             if open_one.asked.player == player:
@@ -142,12 +143,12 @@ class Door:
         return True
 
     def lost(self, identity: bytes) -> None:
-        """A newcomer's link is down: the question about them is moot."""
+        """Drop the question about a newcomer whose link is down."""
         if identity in self._questions:
             self._forget(identity, WITHDRAWN)
 
     def close(self, reason: str) -> None:
-        """The table is open no more: refuse all who wait."""
+        """Refuse all waiting newcomers, because the table has closed."""
         for identity in tuple(self._questions):
             self._refuse(identity, RefuseCode.NO_TABLE, reason)
 
@@ -171,10 +172,10 @@ class Door:
 
 
 class _Exchange(NamedTuple):
-    """One that this node takes part in."""
+    """An exchange in which this node takes part."""
 
     place: str
-    """Where the peer comes from."""
+    """The place that the peer connects from."""
     exchange: CodeExchange
 
 
@@ -186,9 +187,9 @@ class _Caller(NamedTuple):
 
 
 class CodeDesk:
-    """Checks peers that claim to know the code of a table.
+    """Checks peers that claim to know the short code of a table.
 
-    :param code: None if nobody could find the table by it.
+    :param code: the code; None if nobody could find the table by one.
     """
 
     def __init__(self, runtime: Runtime, table: HostedTable, code: ShortCode | None) -> None:
@@ -199,22 +200,22 @@ class CodeDesk:
         self._failures: Buckets[str] = Buckets(
             limits.CODE_RATE_PER_PLACE, limits.CODE_BURST_PER_PLACE, limits.ADDRESSES_WATCHED
         )
-        """How many exchanges of each place may still fail before others have their turn first."""
+        """By place: the number of exchanges that may still fail before peers from other places come first."""
         self._places: dict[bytes, str] = {}
-        """Of the peers that are welcome to an exchange and have not begun it."""
+        """The places of peers that may begin an exchange and have not."""
         self._waiting: dict[bytes, _Caller] = {}
-        """In the order of coming."""
+        """In the order of arrival."""
         self._exchanges: dict[bytes, _Exchange] = {}
-        """Those under way, by the peer's identity."""
+        """The exchanges in progress, by the peer's identity."""
         self._next: asyncio.TimerHandle | None = None
         self._admitted: dict[bytes, None] = {}
-        """Identities that have proven that they know a code; the latest are kept."""
+        """The identities that have proven that they know a code; only the latest are kept."""
         self._overtaken: set[bytes] = set()
-        """Peers that were welcomed with a former code."""
+        """The peers that were welcomed while an earlier code was valid."""
         self.renew(code)
 
     def renew(self, code: ShortCode | None) -> None:
-        """Take another code. Whoever was welcomed with the former one is refused at their next frame."""
+        """Replace the code. Peers that were welcomed with the previous one are refused at their next frame."""
         self.code = code
         self.tries_left = limits.CODE_TRIES if code is not None else 0
         self._broken_off = 0
@@ -241,19 +242,19 @@ class CodeDesk:
         return TableAim(self._table.id, "")
 
     def has_admitted(self, identity: bytes) -> bool:
-        """Tell whether a peer has proven that it knows a code of this table."""
+        """Return whether a peer has proven that it knows a code of this table."""
         return identity in self._admitted
 
     def greet(self, identity: bytes, host: str) -> None:
         """Wait for the element of a welcomed peer.
 
-        :param host: where the peer is.
+        :param host: the peer's address.
         """
         self.lost(identity)
         self._places[identity] = origin(host)
 
     def lost(self, identity: bytes) -> None:
-        """Forget a peer whose link is down; its exchange counts as broken off."""
+        """Forget a peer whose link is down. An exchange in progress counts as broken off."""
         self._places.pop(identity, None)
         self._waiting.pop(identity, None)
         self._overtaken.discard(identity)
@@ -263,14 +264,14 @@ class CodeDesk:
                 self._runtime.tell(Notice(BREAKING_OFF))
 
     def expire(self, identity: bytes) -> bool:
-        """Refuse a peer whose turn did not come in time; tell whether it was waiting."""
+        """Refuse a peer whose turn has not come in time; return whether it was waiting."""
         if self._waiting.pop(identity, None) is None:
             return False
         self._runtime.refuse(identity, RefuseCode.REFUSED, CODE_BUSY)
         return True
 
     def take(self, identity: bytes, frame: CodeElement | CodeProof) -> None:
-        """Go on with the exchange of a peer; each link is good for one."""
+        """Continue a peer's exchange. Each link is good for one exchange."""
         if identity in self._overtaken:
             self._overtaken.discard(identity)
             self._runtime.refuse(identity, RefuseCode.REFUSED, CODE_RENEWED)
@@ -285,7 +286,7 @@ class CodeDesk:
             self._runtime.refuse(identity, RefuseCode.REFUSED, CODE_CLOSED)
 
     def _answer_next(self) -> None:
-        """Answer those who wait, as many as may be answered now."""
+        """Answer waiting peers, as many as the rate limit permits now."""
         if self._next is not None:
             self._next.cancel()
         while self._waiting:

@@ -1,4 +1,4 @@
-"""This node as a guest: how it gets a seat at a table, follows what the host tells, and comes back after the match."""
+"""This node as a guest: how it gets a seat at a table, follows the host, and returns after the match."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ _LATER: Final[dict[str, HostIs]] = {
     RefuseCode.FULL: "full",
     RefuseCode.PLAYING: "playing",
 }
-"""Refusals after which this node asks again, and the state of the host that each means. If several players may host,
-the first code here that one of them gave counts."""
+"""The refusals after which this node asks again, each with the state of the host that it reveals. If there are several
+possible hosts, the first code in this order that one of them gave counts."""
 
 
 class Guest:
-    """A guest's side of a lobby on the network.
+    """A guest's side of a lobby, over the network.
 
-    :param proposals: those in which this node takes part.
-    :param door: whom the owner plays with, though a trusted name has come with another key.
+    :param proposals: the proposals in which this node takes part.
+    :param door: the owner's decisions about players who have a trusted name but another key.
     """
 
     def __init__(
@@ -74,33 +74,33 @@ class Guest:
         self._wanted: Target | None = None
         self._seat: GuestTable | None = None
         self._has_begun = False
-        """The match of this table is formed."""
+        """Whether the match of this table is formed."""
         self._ledgers: TableLedgers | None = None
         """The purses at a table with stakes."""
         self._proposed: Propose | None = None
-        """The match that was proposed last, as long as the purses in it are not in order."""
+        """The last proposed match, as long as the purses in it are not in order."""
         self._admission: asyncio.Future[None] | None = None
-        """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
+        """Done when the host has answered; exists only while :meth:`try_to_enter` waits."""
         self._is_pending = False
-        """The host has said that their person is asked."""
+        """Whether the host has replied that its owner is being asked."""
         self._on_pending: Callable[[], None] | None = None
         self._timeout: asyncio.Timeout | None = None
-        """Of the host's answer."""
+        """The time limit for the host's answer."""
         self._is_pledged = True
-        """The owner has chosen a pledge, or need not."""
+        """Whether the owner has chosen a pledge or need not choose one."""
         self._gone = ""
-        """Why the link to the host went down last."""
+        """Why the link to the host last went down."""
         self._refused: RefusedError | None = None
-        """Why there is no seat: the host may refuse after it has shown the table."""
+        """Why there is no seat: the host may refuse even after showing the table."""
 
     async def enter(
         self, wanted: Target, pending: Callable[[], None] | None = None, *, is_pledged: bool = True
     ) -> None:
-        """Sit down at a table. Returns when admitted.
+        """Sit down at a table, and return once admitted.
 
-        :param pending: called when the host's person is asked.
-        :param is_pledged: the owner has chosen a pledge.
-        :raises NodeError: if nobody is reached there, this player is not admitted, or a pledge is missing.
+        :param pending: called when the host's owner is being asked.
+        :param is_pledged: whether the owner has chosen a pledge.
+        :raises NodeError: if no host is reached, this player is not admitted, or a pledge is missing.
         """
         self._is_pledged = is_pledged
         self._on_pending = pending
@@ -112,9 +112,9 @@ class Guest:
             raise error_for_owner(error) from None
 
     async def try_to_enter(self, wanted: Target) -> None:
-        """Sit down at a table. Returns when admitted.
+        """Sit down at a table, and return once admitted.
 
-        :raises DialError: if nobody is reached there.
+        :raises DialError: if no host is reached.
         :raises RefusedError: if this player is not admitted.
         """
         mesh = self._runtime.mesh
@@ -130,7 +130,7 @@ class Guest:
                 mesh.disconnect(host)
                 raise DialError("the host answered but gave you no seat") from None
         except asyncio.CancelledError:
-            self.leave()  # the host may have given a seat in the same instant
+            self.leave()  # the host may have given a seat at the same moment
             raise
         finally:
             self._admission = None
@@ -157,7 +157,7 @@ class Guest:
         self._ask_about(players)
 
     def greet(self, identity: bytes, aim: TableAim) -> None:
-        """Ask for a seat, as the host has welcomed us."""
+        """Prepare to ask for a seat, now that the host has welcomed this node."""
         if self._admission is not None and self._wanted is not None:
             if self._wanted.id not in (b"", aim.table):
                 self._close(RefuseCode.REFUSED, "another table is open there")
@@ -167,7 +167,7 @@ class Guest:
             self._seat, self._proposed = GuestTable(aim.table, identity), None
 
     def take(self, identity: bytes, frame: Table | Propose | Seat | Refuse | ShowLedger) -> None:
-        """Take a frame from the host, until the match has begun; from others nothing."""
+        """Take a frame from the host until the match has begun. Frames from other peers are ignored."""
         seat = self._seat
         if seat is None or identity != seat.host or self._has_begun:
             return
@@ -193,7 +193,7 @@ class Guest:
             self._close(RefuseCode.REFUSED, f"you cannot play for stakes: {error}")
 
     def _hear_answer(self, answer: Seat) -> None:
-        """Take the host's answer to the wish for a seat: yes, or wait until their person has been asked."""
+        """Take the host's answer to the request for a seat: granted, or wait until the host's owner has been asked."""
         assert self._admission is not None
         if answer.state:
             self._admission.set_result(None)
@@ -208,12 +208,13 @@ class Guest:
         return self._door.strangers(self._runtime.players(table))
 
     def _ask_about(self, players: Collection[PlayerInfo]) -> None:
-        """Ask the owner about those who sit here by now, before there is a match to be signed with them."""
+        """Ask the owner about players with a trusted name but another key, before a match with them has to be
+        signed."""
         for player in self._door.strangers(players):
             self._runtime.tell(SeatAsked(player, namesake=True))
 
     def _see(self, seat: GuestTable, frame: Table) -> None:
-        """Follow who sits at the table, and ask for a seat when it is shown for the first time."""
+        """Follow who sits at the table. When it is shown for the first time, ask for a seat."""
         before = seat.shown
         assert self._wanted is not None
         self._wanted.check_name(frame.name)
@@ -235,7 +236,7 @@ class Guest:
             self._ledgers.follow({identity for _, identity in frame.players})
 
     def _ask_for_pledge(self, seat: GuestTable) -> None:
-        """Leave before a seat is taken: a pledge is signed with the request for it."""
+        """Leave before a seat is taken, because a pledge is signed with the request for a seat."""
         self._seat = None
         self._runtime.mesh.disconnect(seat.host)
         if self._admission is not None and not self._admission.done():
@@ -244,9 +245,9 @@ class Guest:
             self._admission.set_exception(NodeError(ErrorCode.PLEDGE, reason, "choose one with --pledge"))
 
     def _consider(self, seat: GuestTable, proposal: Propose) -> None:
-        """Sign a proposed match if all purses in it are in order; otherwise look at it again when others are shown.
+        """Sign a proposed match if all its purses are in order; otherwise reconsider it when other purses are shown.
 
-        :raises MalformedGenesisError: if it can never be signed, or nothing frees this node from the last one.
+        :raises MalformedGenesisError: if it can never be signed, or the previous proposal still binds this node.
         """
         self._proposed = None
         for former in self._proposals.sessions:
@@ -276,7 +277,7 @@ class Guest:
         playing.start((seat.host,))
 
     def _sit_down(self, seat: GuestTable) -> None:
-        """Ask for a seat, as the table was shown; with stakes, with the purse as it is now."""
+        """Ask for a seat at the table as it was shown; with stakes, also show the present purse."""
         assert seat.ruleset is not None
         own = self._proposals.sign_on(seat.id, has_purse=seat.ruleset.stakes)
         seat.sign_on(own)
@@ -292,7 +293,7 @@ class Guest:
             self._sit_down(self._seat)
 
     def _refuse_purse(self, identity: bytes, _: str, reason: str) -> None:
-        """Leave a table because of a purse there, perhaps this player's own."""
+        """Leave the table because of a purse there, perhaps this player's own."""
         seat = self._seat
         if seat is None or self._has_begun:
             return
@@ -302,7 +303,7 @@ class Guest:
         self._stand_up(seat, f"{who}{reason}")
 
     def _stand_up(self, seat: GuestTable, reason: str) -> None:
-        """Leave a table because of who else sits there."""
+        """Leave the table because of another player, or of a purse."""
         self._runtime.post(seat.host, Leave("left the table"))
         self._close(RefuseCode.REFUSED, reason)
 
@@ -316,8 +317,10 @@ class Guest:
             self._ledgers = None
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """A link is down. Without the host the table is gone; but while a match forms, the host has time to come back,
-        and a match that binds this node may still begin."""
+        """Record that a link is down. Without its host a table is gone.
+
+        But while a match forms, the host gets time to return, and a match that binds this node may still begin.
+        """
         if self._seat is None or identity != self._seat.host or self._has_begun:
             return
         self._gone = reason
@@ -333,22 +336,22 @@ class Guest:
             self._close(RefuseCode.CLOSED, host_gone(self._gone))
 
     def formed(self) -> None:
-        """The match of this table is formed: it is a table no more."""
+        """Record that the match is formed, so that this is no longer a table."""
         self._has_begun = True
 
     def withdrawn(self) -> None:
-        """The proposed match is not played. The host may propose another one, if it is there."""
+        """Record that the proposed match is not played. The host may propose another one, if it is still there."""
         if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(self.host):
             self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
 
     def gave_up(self) -> None:
-        """The proposed match was not formed in time: leave the table, if that was not left already."""
+        """Leave the table, unless that has happened already, because the proposed match was not formed in time."""
         was_left = self._wanted is not None and self._seat is None
         if not self._has_begun and not was_left:
             self._close(RefuseCode.CLOSED, "the match that was proposed has not begun in time")
 
     def floor(self) -> Floor | None:
-        """Return the floor of the table at which this node has a seat: all words come through its host."""
+        """Return the floor of the table at which this node has a seat. All words there come through the host."""
         if self._seat is None or self._seat.shown is None:
             return None
         own, host = self._runtime.identity.public, self._seat.host
@@ -357,7 +360,7 @@ class Guest:
         return Floor(self._seat.id, others, relays=(host,), reach=reach, is_open=bool(self.customs.talk))
 
     def leave(self) -> None:
-        """Give up the seat, if the match has not begun: the host is told."""
+        """Give up the seat, unless the match has begun, and notify the host."""
         if self._seat is not None and self.is_waiting:
             self._leave_ledgers()
             seat, self._seat = self._seat, None
@@ -366,12 +369,12 @@ class Guest:
 
     @property
     def is_waiting(self) -> bool:
-        """This node has a seat at a table whose match has not begun."""
+        """Whether this node has a seat at a table whose match has not begun."""
         return self._seat is not None and not self._has_begun
 
     @property
     def host(self) -> bytes:
-        """Identity of the host of the table at which this node has a seat; empty if it has none."""
+        """The identity of the host of the table at which this node has a seat; empty if it has none."""
         return self._seat.host if self._seat is not None else b""
 
     @property
@@ -381,7 +384,7 @@ class Guest:
 
     @property
     def table_name(self) -> str:
-        """Name of the table at which this node has a seat; empty if it has none. The host chose it: any text."""
+        """The name of the table at which this node has a seat, which may be any text; empty if it has none."""
         return self._seat.shown.name if self._seat is not None and self._seat.shown is not None else ""
 
     @property
@@ -390,11 +393,11 @@ class Guest:
         return self._seat.shown.customs if self._seat is not None and self._seat.shown is not None else Customs()
 
     def _close(self, code: str, reason: str) -> None:
-        """Give the table up. The code may be any text of a peer."""
+        """Give the table up. The code comes from a peer and may be any text."""
         self._give_up(RefusedError(known_code(code), reason))
 
     def _give_up(self, error: RefusedError) -> None:
-        """Give the table up; tell the owner, or :meth:`try_to_enter`."""
+        """Give the table up; report the error to the owner, or to :meth:`try_to_enter` if that is waiting."""
         seat, self._seat = self._seat, None
         self._leave_ledgers()
         if self._admission is not None:
@@ -408,10 +411,10 @@ class Guest:
 
 
 async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> Target | None:
-    """Sit down as soon as a table is open.
+    """Return to a table: sit down as soon as a host has one open.
 
-    :return: None if there is a seat; otherwise where a match is played without this player.
-    :raises NodeError: if the host has been gone for long, or does not admit this player.
+    :return: None once there is a seat; otherwise the target where a match is played without this player.
+    :raises NodeError: if all hosts have been gone for too long, or a host does not admit this player.
     """
     last_seen = runtime.loop.time()
     told = _awaiting(way, "asked")

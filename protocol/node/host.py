@@ -1,4 +1,4 @@
-"""The table that this node hosts: guests come and go, and the match is proposed."""
+"""The table that this node hosts: guests come and go, and a match is proposed."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, Show
 from protocol.wire.genesis import JoinRecord
 
 KEPT: Final = 10.0
-"""Seconds that seats are kept for the players of the match before: enough to ask a few times."""
+"""Seconds for which seats are reserved for the players of the previous match: enough for a few requests."""
 BEGUN_WITHOUT: Final = "the match has begun without you"
 KEPT_FOR_PROGRAMS: Final = 60.0
-"""Seconds that seats are kept for the owner's own programs: many of them take a while to start."""
+"""Seconds for which seats are reserved for the owner's own programs, as many programs take a while to start."""
 KEPT_FROM_FORMING: Final = "the match begins without you, as you kept it from forming"
 
 
 class Host:
-    """The host's table on the network.
+    """The host's side of a table, over the network.
 
     :param audience: the spectators.
-    :param proposals: those in which this node takes part.
-    :param advertise: tells the network how the table stands now.
-    :param code: the short code, if the table can be found by it.
-    :param door: who may sit down, as the owner has said.
-    :param programs: returns the owner's own programs: nobody is asked about them, and they keep their seats.
-    :param returning: players of the match before, by identity; strangers take no links away from them.
+    :param proposals: the proposals in which this node takes part.
+    :param advertise: advertises the present state of the table.
+    :param code: the short code, if the table can be found by one.
+    :param door: the owner's decisions about who may sit down.
+    :param programs: returns the owner's own programs. They need no consent, and their seats are reserved.
+    :param returning: the players of the previous match, by identity. Strangers cannot take their links.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Host:
         self._door = door
         self._programs = programs
         self._places: dict[bytes, str] = {}
-        """Where the peers are who may ask for a seat."""
+        """The addresses of the peers that may ask for a seat."""
         self.code_desk = CodeDesk(runtime, table, code)
         acts = Acts(self._join, self._lose_purse, self._renew, self._follow_purses)
         self.ledgers = TableLedgers(runtime, acts, lambda: table.records, has_stakes=table.settings.ruleset.stakes)
@@ -79,18 +79,18 @@ class Host:
             runtime.loop.call_later(KEPT_FOR_PROGRAMS, table.expected.clear),
         ]
         self._proposal: PlayerSession | None = None
-        """The one that is not withdrawn."""
+        """The current proposal; None if it was withdrawn."""
         self._former: tuple[bytes, bytes] | tuple[()] = ()
-        """The RESIGN by which the last one was withdrawn."""
+        """The RESIGN that withdrew the previous proposal."""
         self._attendance = Attendance()
         self._patience: asyncio.TimerHandle | None = None
         self._pace = Bucket(limits.JOIN_RATE, limits.JOIN_BURST, runtime.loop.time())
         self._refused = Bucket(limits.REFUSED_RATE, limits.REFUSED_BURST, runtime.loop.time())
         self._asking: dict[bytes, JoinTable] = {}
-        """Peers that wait for a seat or a new one, in their order, each with its latest request."""
+        """Peers that wait for a seat or a new one, in order of arrival, each with its latest request."""
         self._next_seat: asyncio.TimerHandle | None = None
         self._asked_again: set[bytes] = set()
-        """Guests of the match who want to sit down again."""
+        """Players of the finished match who want to sit down again."""
 
     @property
     def seated(self) -> tuple[bytes, ...]:
@@ -99,22 +99,22 @@ class Host:
 
     @property
     def has_begun(self) -> bool:
-        """The match is formed, so the table is no longer open."""
+        """Whether the match is formed, so that the table is no longer open."""
         return self._proposal is not None and self._proposal.match.is_formed
 
     def open(self) -> None:
-        """Tell the owner, and spectators of the match before, who sits here."""
+        """Show the owner, and spectators of the previous match, who sits at the table."""
         self._update_roster()
         self._audience.post(self.table.frame())
         self._runtime.tell(LobbyChanged(self._runtime.players(self.table.frame()), self.table.settings.seats))
         self._audience.tell()
 
     def propose(self) -> None:
-        """Propose a match to all who sit here, and seat nobody new from now on.
+        """Propose a match to everybody at the table, and seat no newcomers from now on.
 
-        The owner is told of guests whose purses have to come in order first.
+        If guests' purses have to be put in order first, notify the owner.
 
-        :raises NodeError: if there are no guests, the match has begun, or this player's purse is busy.
+        :raises NodeError: if there are no guests, the match has begun, or the owner's purse is busy.
         """
         if self.has_begun:
             raise NodeError(ErrorCode.FAILED, "the match has begun")
@@ -149,7 +149,7 @@ class Host:
             self._runtime.post(identity, Propose(self._proposal.match.history.genesis_data, self._former))
 
     def withdraw(self) -> None:
-        """Resign from the proposed match: without the host it cannot form, whatever the others have signed."""
+        """Resign from the proposed match. Without the host it cannot form, no matter what the others have signed."""
         if self._proposal is None or self.has_begun:
             return
         proposal, self._proposal = self._proposal, None
@@ -159,7 +159,7 @@ class Host:
         self._watch()
 
     def _watch(self) -> None:
-        """Look which guests the proposal waits for, and part with those who have failed it."""
+        """Update which guests the proposal waits for, and dismiss those who have failed it."""
         now, failed = self._runtime.loop.time(), list[bytes]()
         awaited: tuple[bytes, ...] = ()
         if self._proposal is not None and not self.has_begun:
@@ -168,7 +168,7 @@ class Host:
             awaited = tuple(roster[author].join.identity for author in match.history.missing() if author != match.me)
             wrong = {*match.replica.proven, *match.history.withdrawals}
             failed = [roster[author].join.identity for author in sorted(wrong) if author != match.me]
-            if match.history.missing() and not awaited:  # it is the host that cannot sign
+            if match.history.missing() and not awaited:  # only the host itself cannot sign
                 failed += [each for each in self.ledgers.flawed() if each in self.seated]
         self._attendance.await_(awaited, now)
         if self.has_begun:
@@ -178,13 +178,13 @@ class Host:
         due = self._attendance.due()
         self._patience = self._runtime.loop.call_at(max(due, now), self._look_again) if due < math.inf else None
         if failed:
-            self._runtime.loop.call_soon(self._fail, failed)  # not while the match handles its input
+            self._runtime.loop.call_soon(self._fail, failed)  # later, as the match is handling its input now
 
     def _look_again(self) -> None:
         self._fail(self._attendance.late(self._runtime.loop.time()))
 
     def _fail(self, identities: Iterable[bytes], *, is_barred: bool = True) -> None:
-        """Part with guests who keep a match from forming, and propose it without them."""
+        """Dismiss guests who keep a match from forming, and propose it without them."""
         if self.has_begun or self._runtime.is_silent:
             return
         with self._runtime.stopping_at_disk_errors():
@@ -196,7 +196,7 @@ class Host:
             self._watch()
 
     def close(self) -> None:
-        """Cancel all timers."""
+        """Cancel all timers, refuse waiting newcomers, and close the ledgers."""
         timers = *self._keeping, self._patience, self._next_seat
         for timer in timers:
             if timer is not None:
@@ -206,7 +206,7 @@ class Host:
         self.code_desk.close()
 
     def floor(self) -> Floor:
-        """Return the floor of this table: the host passes words on."""
+        """Return the floor of this table, where the host passes words on."""
         guests = {
             record.join.identity: self._runtime.player(record.join.nickname, record.join.identity)
             for record in self.table.records[1:]
@@ -268,10 +268,11 @@ class Host:
         self._runtime.post(identity, self.table.frame())
 
     def greet(self, identity: bytes, host: str) -> None:
-        """Show the table to a welcomed peer, and wait for its JOIN. If none comes in time, the link is ended: it takes
-        room from others. A guest who is back is shown the match that is proposed.
+        """Show the table to a welcomed peer and wait for its JOIN; show a returning guest the proposed match.
 
-        :param host: where the peer is.
+        If no JOIN comes in time, the link is closed, as it takes up room.
+
+        :param host: the peer's address.
         """
         self._places[identity] = host
         if not isinstance(self._runtime.mesh.aim(identity), CodeAim):
@@ -289,8 +290,10 @@ class Host:
             self._runtime.mesh.disconnect(identity)
 
     def take(self, identity: bytes, frame: ShowLedger | JoinTable) -> None:
-        """Look at a purse, and give a peer a seat once its purse is in order. A peer that was only welcome to prove
-        that it knows the code has shown no token, so it gets none."""
+        """Check a purse, or give a peer a seat once its purse is in order.
+
+        Peers that were only welcome to prove that they know the code are ignored: they have shown no token.
+        """
         if isinstance(self._runtime.mesh.aim(identity), CodeAim):
             return
         if not self.has_begun:
@@ -299,7 +302,7 @@ class Host:
             self._join(identity, frame)
 
     def _join(self, identity: bytes, frame: JoinTable) -> None:
-        """Give a peer a seat, or say why not; at once, unless seats have changed hands too often of late."""
+        """Give a peer a seat or refuse it; at once, unless seats have changed hands too often lately."""
         self._runtime.mesh.set_use(identity, LinkUse.ENGAGED)
         is_next = not self._asking
         self._asking[identity] = frame
@@ -307,7 +310,7 @@ class Host:
             self._admit_next()
 
     def _admit_next(self) -> None:
-        """Answer those who wait for a seat, as many as may be admitted now."""
+        """Answer peers that wait for a seat, as many as the rate limit permits now."""
         with self._runtime.stopping_at_disk_errors():
             while self._asking:
                 if wait := self._pace.wait(self._runtime.loop.time()):
@@ -317,7 +320,7 @@ class Host:
                 self._admit(identity, self._asking.pop(identity))
 
     def _admit(self, identity: bytes, frame: JoinTable) -> None:
-        """Give a peer a seat, or say why not; propose the match when all are taken."""
+        """Give a peer a seat or refuse it; propose the match when all seats are taken."""
         before = self.table.frame()
         try:
             if self.has_begun:
@@ -337,18 +340,18 @@ class Host:
             return
         self._pace.take()
         self.withdraw()
-        if self.table.frame() != before:  # else they sit here with another join record, which concerns nobody else
+        if self.table.frame() != before:  # otherwise only their join record changed, which concerns nobody else
             self._changed(joined=identity)
         self._runtime.post(identity, Seat(1))
         self.ledgers.show_to(identity)
         self._propose()
 
-    # What the owner says
+    # The owner's decisions
 
     def _has_to_wait(self, identity: bytes, record: JoinRecord, frame: JoinTable) -> bool:
-        """Tell whether the owner is asked first whether a newcomer gets a seat.
+        """Return whether a newcomer has to wait because the owner is asked first.
 
-        :raises NotAdmittedError: if too many wait for an answer already.
+        :raises NotAdmittedError: if too many newcomers are waiting for an answer.
         """
         player = self._runtime.player(record.join.nickname, identity)
         if identity in (*self.seated, *self._programs()) or self._returning.get(identity) == player:
@@ -358,16 +361,16 @@ class Host:
         return self._door.asks(player, identity, frame, asks, came_by, self._places.get(identity, ""))
 
     def seat(self, player: PlayerInfo) -> None:
-        """Let a player sit down: at once if they wait for that, else when they come."""
+        """Let a player sit down: at once if they are waiting, otherwise when they come."""
         if (waiting := self._door.let_in(player)) is not None:
             self._join(*waiting)
 
     def seats(self, player: PlayerInfo) -> bool:
-        """Tell whether a player is a guest here."""
+        """Return whether a player is a guest here."""
         return any(fingerprint(identity) == player.fingerprint for identity in self.seated)
 
     def keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
-        """Give a player no seat before :meth:`seat`; send them away if they have one.
+        """Give a player no seat until :meth:`seat` is called, and send them away if they have one.
 
         :raises NodeError: if the match has begun.
         """
@@ -384,7 +387,7 @@ class Host:
     # Purses
 
     def _lose_purse(self, identity: bytes, name: str, reason: str) -> None:
-        """Refuse a peer whose purse is not in order, and tell the owner."""
+        """Refuse a peer whose purse is not in order, and notify the owner."""
         if self.has_begun:
             return
         key = fingerprint(identity)
@@ -400,11 +403,11 @@ class Host:
         self._give_away(identity)
 
     def _holds_up(self, identity: bytes) -> bool:
-        """Count a withdrawal against the guest whose join record or purse caused it; tell whether the guest fails."""
+        """Count a withdrawal against the guest whose join record or purse caused it; return whether the guest fails."""
         return self._proposal is not None and identity in self.seated and not self._attendance.returns(identity)
 
     def _renew(self) -> None:
-        """Bring the purse as it is now: others have handed back what it lacked."""
+        """Show the owner's present purse, because others have handed back records that it lacked."""
         if not self.has_begun:
             self.withdraw()
             self._sign_again()
@@ -416,7 +419,7 @@ class Host:
             self.ledgers.show_to(record.join.identity)
 
     def _follow_purses(self) -> None:
-        """Withdraw a proposal whose purses are not in order; propose a match once they are."""
+        """Withdraw a proposal if a purse is not in order; propose a match once all are."""
         if not self.has_begun:
             if flawed := self.ledgers.flawed():
                 self._fail([each for each in flawed if self._holds_up(each)])
@@ -424,7 +427,7 @@ class Host:
             self._propose()
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
+        """Record that a link is down. Free the guest's seat, at once or unless the guest returns soon."""
         self._asking.pop(identity, None)
         self._places.pop(identity, None)
         self._door.lost(identity)
@@ -440,14 +443,14 @@ class Host:
             self._watch()
 
     def _has_signed(self, identity: bytes) -> bool:
-        """Tell whether a guest has signed anything in the proposal."""
+        """Return whether a guest has signed anything in the current proposal."""
         if self._proposal is None:
             return False
         history = self._proposal.match.history
         return bool(history.position.step) or self._proposal.authors.get(identity) in history.held
 
     def _give_away(self, identity: bytes) -> None:
-        """Free the seat of a guest; a match that was proposed with them is withdrawn, and another one proposed."""
+        """Free a guest's seat. Withdraw a match proposed with the guest, and propose another one."""
         if identity not in self.seated:
             return
         self.withdraw()

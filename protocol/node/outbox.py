@@ -1,23 +1,23 @@
-"""The effects of one pass of a node's loop, and the order in which they are carried out. Sans-I/O.
+"""The effects of one pass of a node's event loop, and the order in which they are carried out. Sans-I/O.
 
 Theory of operation
 -------------------
-A pass of the loop only gathers its effects: messages to store, frames to send, things to do afterwards. At the end of
-the pass the owner carries out the :meth:`Outbox.steps`, one by one, in their order::
+During a pass of the event loop, effects are only collected: messages to store, frames to send, actions to take
+afterwards. At the end of the pass the owner carries out the :meth:`Outbox.steps` one by one, in their order::
 
-    Write       all messages that are on no disk yet, if a frame of this pass binds
-    Deliver     each frame; those that are passed on come last
-    Delivered   there are no more frames in this pass
-    Do          the rest: the owner is told, files are written
+    Write       all messages not yet on the disk, if a frame of this pass binds or too many messages wait
+    Deliver     each frame; relayed frames come last
+    Delivered   all frames of this pass were sent
+    Do          the rest: show events to the owner, write files
 
-So nothing binds a node that a crash or a power cut could make it forget: a Write is done when the disk has it for good.
-If a step fails, because the disk is full or the process dies, the owner asks for no more steps, and nothing after that
-step happens.
+So no message binds a node that could forget it in a crash or power cut: a Write is done only when the data is safely on
+the disk. If a step fails, because the disk is full or the process dies, the owner requests no more steps, and nothing
+after that step happens.
 
-Up to :data:`BATCH` messages wait in memory until the next frame that binds, or for :data:`IDLE` seconds: the node signs
-its own again with the same bytes, and the authors of the others still have them after a crash. But the authors may be
-gone, too, and the owner has seen what happened. All of them are written at once, in their order: what is on the disk is
-always a beginning of what the node has known.
+Up to :data:`BATCH` messages wait in memory until the next frame that binds, or for :data:`IDLE` seconds. After a crash,
+the node would sign its own messages again with the same bytes, and the authors of the others usually still have them.
+The wait is limited because those authors may be gone too, and the owner has seen what happened. All waiting messages
+are written at once and in order, so the disk always holds a prefix of what the node knew.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from protocol.wire.messages import Signed
 
 BATCH: Final = 64
-"""Messages in memory after which they are stored even if no frame binds."""
+"""The number of messages in memory at which they are stored even if no frame binds."""
 IDLE: Final = 1.0
-"""Seconds after which messages in memory are stored even if no frame binds. The owner of the outbox counts them."""
+"""Seconds after which messages in memory are stored even if no frame binds. The owner of the outbox keeps this time."""
 
 Letter = TypeVar("Letter")
-"""A frame and its receivers, in the owner's form."""
+"""A frame and its receivers, in a form chosen by the owner."""
 
 
 class Write(NamedTuple):
@@ -41,7 +41,7 @@ class Write(NamedTuple):
 
     messages: tuple[Signed, ...]
     replaces: bool
-    """They replace all stored messages of their match."""
+    """Whether they replace all stored messages of their match."""
 
 
 class Deliver(NamedTuple, Generic[Letter]):
@@ -51,46 +51,46 @@ class Deliver(NamedTuple, Generic[Letter]):
 
 
 class Delivered(NamedTuple):
-    """All frames of this pass were sent."""
+    """All frames of this pass have been sent."""
 
 
 class Do(NamedTuple):
-    """Do this."""
+    """Call the action."""
 
     action: Callable[[], None]
 
 
 class Outbox(Generic[Letter]):
-    """The effects of a pass so far.
+    """Collects the effects of a pass.
 
-    :param schedule: called once in a pass, at the first effect that must be carried out at its end.
+    :param schedule: called once per pass, at the first effect that must be carried out at its end.
     """
 
     def __init__(self, schedule: Callable[[], object]) -> None:
         self._request_steps = schedule
         self._is_scheduled = False
         self._unwritten: dict[bytes, list[Signed]] = {}
-        """By match."""
+        """The messages to be stored, by match."""
         self._posted: list[Letter] = []
         self._relayed: list[Letter] = []
         self._afterwards: list[Callable[[], None]] = []
         self._must_write = False
         self._replacing: set[bytes] = set()
-        """Matches whose stored messages are all replaced."""
+        """The matches whose stored messages are all to be replaced."""
 
     @property
     def is_behind(self) -> bool:
-        """Messages wait in memory."""
+        """Whether messages wait in memory."""
         return bool(self._unwritten)
 
     def keep(self, signed: Signed) -> None:
-        """Have a message stored, before the next frame that binds is sent at the latest."""
+        """Queue a message for storage, at the latest before the next frame that binds is sent."""
         self._unwritten.setdefault(signed.message.match, []).append(signed)
 
     def keep_only(self, messages: Iterable[Signed]) -> None:
-        """Have these messages stored instead of all stored messages of their match.
+        """Queue these messages for storage in place of all stored messages of their match.
 
-        Messages that still wait for the store follow them: frames of this pass may rest on those.
+        Messages that still wait for storage are appended, as frames of this pass may depend on them.
         """
         by_id = {signed.id: signed for signed in messages}
         match = next(iter(by_id.values())).message.match
@@ -100,31 +100,31 @@ class Outbox(Generic[Letter]):
         self._replacing.add(match)
 
     def forget(self, match: bytes) -> None:
-        """Forget the messages of a match that are not stored yet."""
+        """Drop all messages of a match that wait for storage."""
         self._unwritten.pop(match, None)
         self._replacing.discard(match)
 
     def post(self, *letters: Letter, binds: bool = True) -> None:
-        """Have frames sent, in this order.
+        """Queue frames for sending, in this order.
 
-        :param binds: after everything was stored; with them all other frames of this pass wait.
+        :param binds: whether everything must be stored first; all frames of the pass then wait for that.
         """
         self._posted += letters
         self._must_write = self._must_write or binds
         self._schedule()
 
     def relay(self, *letters: Letter) -> None:
-        """Have frames sent after all posted frames. They do not wait for the store."""
+        """Queue frames to be sent after all posted frames. They do not require anything to be stored."""
         self._relayed += letters
         self._schedule()
 
     def afterwards(self, action: Callable[[], None]) -> None:
-        """Have something done after all frames of this pass were sent."""
+        """Queue an action to be taken after all frames of this pass have been sent."""
         self._afterwards.append(action)
         self._schedule()
 
     def write_all(self) -> None:
-        """Have everything stored at the end of this pass, whether or not anything is sent."""
+        """Have everything stored at the end of this pass, even if nothing is sent."""
         self._must_write = True
         self._schedule()
 
@@ -134,10 +134,10 @@ class Outbox(Generic[Letter]):
             self._request_steps()
 
     def steps(self) -> Iterator[Write | Deliver[Letter] | Delivered | Do]:
-        """Yield the steps of this pass; a step counts as done when the next one is asked for.
+        """Yield the steps of this pass. A step counts as done when the next one is requested.
 
-        Effects of a step belong to the next pass. Messages that could not be stored stay; frames and actions that were
-        not reached are gone.
+        Effects caused by a step belong to the next pass. If a step fails, messages that were not stored stay queued;
+        frames and actions that were not reached are lost.
         """
         self._is_scheduled = False
         posted, self._posted = self._posted, []

@@ -1,4 +1,4 @@
-"""A match under asyncio, as a player or a spectator lives it: links and clock around
+"""A match under asyncio, for a player or a spectator: adds links and a clock to
 :class:`~protocol.match.match.Match`."""
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ class Occasion(NamedTuple):
     """Facts about a match that nobody signs."""
 
     begun: int
-    """Seconds since 1970 by this machine's clock; for people to read, never signed."""
+    """When it began, in seconds since 1970 by this machine's clock; only for people to read."""
     table_name: str
-    """As the host chose it: any text. Empty if it is not known."""
+    """The name of the table, which may be any text chosen by the host; empty if unknown."""
     customs: Customs = Customs()
-    """Those of the table. They are not kept over a restart."""
+    """The customs of the table. They are not kept over a restart."""
 
     @classmethod
     def now(cls, table_name: str, customs: Customs) -> Occasion:
-        """Return that of a match which begins at this moment."""
+        """Return the occasion of a match that begins now."""
         return cls(calendar(time.time()), table_name, customs)
 
 
 class Session(ABC):
     """One match on one node.
 
-    :param occasion: when and where it is played.
+    :param occasion: when and where the match is played.
     """
 
     def __init__(self, runtime: Runtime, match: Match, occasion: Occasion) -> None:
@@ -80,9 +80,9 @@ class Session(ABC):
         self.authors = {record.join.identity: author for author, record in enumerate(roster) if author != match.me}
         """The other players' roster indices, by identity."""
         self.is_over = False
-        """The owner was told the end."""
+        """Whether the owner has been shown the end."""
         self._passed_on: Buckets[tuple[int, int]] = Buckets(PASSED_ON_RATE, PASSED_ON_BURST, PLAYERS * PLAYERS)
-        """What a player may pass on free of charge, by player and author."""
+        """The number of messages that a player may pass on without being charged for them, by player and author."""
         self._runtime = runtime
         self._wake: asyncio.TimerHandle | None = None
 
@@ -98,8 +98,8 @@ class Session(ABC):
     def way_back(self, host: bytes, token: str) -> WayBack:
         """Return how to get back to the table of this match.
 
-        :param host: its host; empty if that is not known.
-        :param token: of the table, if it is private.
+        :param host: the identity of its host; empty if unknown.
+        :param token: the token of the table, if it is private.
         """
         history = self.match.history
         hosts = tuple(
@@ -110,22 +110,22 @@ class Session(ABC):
         return WayBack(hosts, history.match, token)
 
     def clock(self) -> Clock | None:
-        """Return the awaited players and the time that they have left; None if none is known."""
+        """Return the awaited players and their remaining time; None if no time runs."""
         return self.match.clock(self._runtime.loop.time())
 
     # Links
 
     def linked(self, identity: bytes) -> None:
-        """Note that a player's link is up."""
+        """Record that a player's link is up."""
         self.feed(Linked(self.authors[identity]))
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """Note that a player's link is down."""
+        """Record that a player's link is down."""
         if identity in self.authors:
             self.feed(Unlinked(self.authors[identity], on_purpose=reason == LEFT))
 
     def take(self, identity: bytes, frame: Carried | Page | Have) -> None:
-        """Take a frame from a player; a malformed message ends the link."""
+        """Take a frame from a player. A malformed message closes the link."""
         history = self.match.history
         if isinstance(frame, (Page, Have)):
             if frame.match == history.match:
@@ -140,7 +140,7 @@ class Session(ABC):
         if signed.message.match == history.match:
             sender, now = self.authors[identity], self._runtime.loop.time()
             author = signed.message.author
-            is_passed_on = author != sender and author < history.roster_size  # of others there would be no end
+            is_passed_on = author != sender and author < history.roster_size  # others are unlimited in number
             if is_passed_on and self._passed_on.bucket((sender, author), now).admits(now):
                 self._runtime.mesh.excuse(identity)
             self.feed(Received(sender, signed))
@@ -150,8 +150,8 @@ class Session(ABC):
     def feed(self, item: MatchInput) -> None:
         """Give the match an input, and carry out its effects.
 
-        :raises StaleMoveError: if it is a move that came too late.
-        :raises RulesError: if it is an illegal move.
+        :raises StaleMoveError: if the input is a move that came too late.
+        :raises RulesError: if the input is an illegal move.
         """
         runtime = self._runtime
         if runtime.is_silent:
@@ -161,7 +161,7 @@ class Session(ABC):
                 self._begin(effect)
 
     def _begin(self, effect: Effect) -> None:
-        """Have an effect carried out, in its order."""
+        """Queue an effect to be carried out, in its order."""
         runtime = self._runtime
         match effect:
             case Learned() | StoreChoice() | Replace():
@@ -188,16 +188,16 @@ class Session(ABC):
                 runtime.outbox.afterwards(partial(self._accuse, effect))
 
     def hearers(self, frame: Frame) -> tuple[bytes, ...]:
-        """Return the identities of those who are sent what all players are sent."""
+        """Return the identities that receive the frames broadcast to players."""
         return tuple(self.authors)
 
     def receivers(self, effect: PassOn) -> tuple[bytes, ...]:
-        """Return the identities of those to whom a message is passed on."""
+        """Return the identities to which a message is passed on."""
         roster = self.match.history.genesis.roster
         return tuple(roster[author].join.identity for author in effect.authors)
 
     def announce(self, have: Have) -> None:
-        """Tell all linked players what this node holds."""
+        """Report to all linked players what this node holds."""
         self._runtime.relay(tuple(self.authors), encode_frame(have))
 
     @abstractmethod
@@ -210,10 +210,10 @@ class Session(ABC):
 
     @abstractmethod
     def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
-        """Carry out an effect after everything was stored and sent."""
+        """Carry out an effect after everything has been stored and sent."""
 
     def tell(self, event: NodeEvent) -> None:
-        """Tell the owner an event; the log gets details that only a maintainer can use."""
+        """Show the owner an event; details that only a maintainer can use go to the log."""
         if isinstance(event, Diverged):
             history = self.match.history
             log.error(
@@ -240,7 +240,7 @@ class Session(ABC):
         return transcript_path(self._runtime.home, history.match, self.occasion.begun, word)
 
     def _accuse(self, effect: Accuse) -> None:
-        """Write the proof against a player, and tell the owner."""
+        """Write the proof against a player, and notify the owner."""
         history = self.match.history
         path = self._runtime.home.proof(history.match, history.genesis.roster[effect.author].join.identity)
         write_own(path, effect.proof)
