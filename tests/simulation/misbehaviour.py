@@ -484,8 +484,10 @@ class CopiedCommitment(Misbehaviour):
     may_stop = True
 
     def withholds(self, position: Position) -> bool:
-        is_before = position.step < FORMED  # then a host waits, too, and there is no match
-        return position.kind is Kind.COMMIT and not is_before and not self._originals(position)
+        if position.kind is not Kind.COMMIT or position.step < FORMED:  # then a host waits, too, and there is no match
+            return False
+        # Once the others vote, they may close the step before the copy comes, and nobody looks at it then.
+        return not self._originals(position) or self.match.replica.ballot.has_votes
 
     def _originals(self, position: Position) -> list[int]:
         held = self.match.history.held if self.machine.match is not None else {}
