@@ -40,7 +40,8 @@ from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.world import World
 from tests.tiers import slowly, thoroughly
 
-CLASSIC = PRESETS["classic"]
+CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
+LONG = PRESETS["classic"]
 
 
 def assert_all_agree(world: World) -> None:
@@ -303,7 +304,7 @@ def test_all_nodes_killed_at_once_go_on_from_their_disks() -> None:
 
 
 def test_a_lost_player_suspends_the_match_visibly_and_their_return_continues_it() -> None:
-    world = World(CLASSIC, 2, seed=4)
+    world = World(LONG, 2, seed=4)
     for _ in range(80):
         world.step()
     world.crash(1)
@@ -465,7 +466,7 @@ def test_a_message_of_ones_own_that_fits_no_rule_stops_nobody(later: int, signs_
 @pytest.mark.parametrize("has_friend", [False, True])
 def test_a_contradiction_after_six_bids_leaves_the_round_standing(has_friend: bool) -> None:
     """A friend of the cheat's may vote that the step never had their message: as long as nothing is proven of them."""
-    world = World(CLASSIC, 5, seed=4, patience=Patience(20, 10))
+    world = World(LONG, 5, seed=4, patience=Patience(20, 10))
     history = world.machines[0].match.history
     while len(history.chain) < 7 or any(position.purpose is not Purpose.TURN for position in history.chain[-7:]):
         assert world.step()
@@ -567,7 +568,7 @@ def test_a_timer_that_is_a_little_early_is_set_again() -> None:
 
 @pytest.mark.parametrize("after", range(40, 640, 60))
 def test_no_match_of_three_is_said_to_wait_while_two_are_there(after: int) -> None:
-    world = World(CLASSIC, 3, 5, patience=Patience(30, 10))
+    world = World(LONG, 3, 5, patience=Patience(30, 10))
     for _ in range(after):
         assert world.step()
     world.crash(2)

@@ -269,7 +269,8 @@ async def test_a_guest_is_told_what_kind_of_refusal_it_was(
 ) -> None:
     host = FakeHost(*answers)
     line = await host.open()
-    assert await refused(await people.sit("guest", bounds=SHORT), str(line)) == code
+    bounds = SHORT if code == "unreachable" else None  # on a busy machine an answer may take longer than that
+    assert await refused(await people.sit("guest", bounds=bounds), str(line)) == code
     host.close()
 
 
