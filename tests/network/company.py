@@ -29,7 +29,7 @@ from tests.network import views
 from tests.owners import decide, make
 from tests.programs import PATIENCE
 
-CLASSIC = PRESETS["classic"]
+CLASSIC = PRESETS["classic"].with_options({"dice": "3"})
 HOST = "127.0.0.1"
 WAITING = Patience()
 """What players have with each other, if a test says nothing else."""

@@ -14,6 +14,7 @@ from itertools import count
 
 import pytest
 
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import CodeExchange, ShortCode
@@ -102,7 +103,7 @@ async def test_a_player_with_ever_new_links_says_no_more_than_over_one(people: C
 async def test_a_spectator_with_ever_new_links_and_keys_gets_no_more_pages_than_one(
     people: Company, elsewhere: Elsewhere
 ) -> None:
-    players, _ = await people.table(2)
+    players, _ = await people.table(2, ruleset=PRESETS["classic"])
     await in_mid_match(players[0], 10)
     history = players[0].node.match.history  # type: ignore[union-attr]
     loop = asyncio.get_running_loop()

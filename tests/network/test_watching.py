@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from p2pdice import events as game
+from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import Identity
@@ -474,7 +475,7 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
 ) -> None:
     monkeypatch.setattr(limits, "SPECTATOR_PAGES", 5)
     monkeypatch.setattr(limits, "SPECTATOR_PAGE_RATE", 1e-6)
-    players, _ = await people.table(2)
+    players, _ = await people.table(2, ruleset=PRESETS["classic"])
     await in_mid_match(players[0], 20)
     history = players[0].node.match.history  # type: ignore[union-attr]
     stranger = Stranger()

@@ -139,7 +139,7 @@ async def test_no_name_of_a_peer_becomes_part_of_a_path(people: Company, tmp_pat
         files = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
         assert {name for name in files if not name.startswith("store.sqlite3")} == {
             "identity.key",
-            f"matches/{date.fromtimestamp(stored.created)}-classic-{match[:8]}.p2pdice",
+            f"matches/{date.fromtimestamp(stored.created)}-house-rules-{match[:8]}.p2pdice",
         }
     assert set(os.listdir(tmp_path)) == {"a", "b"}
 
