@@ -255,6 +255,8 @@ SPEAKERS: Final = 64
 
 SPECTATORS_OF_A_LOBBY: Final = 8
 """Half of :data:`LINKS_OUTSIDE_ROSTER`, so that a player who wants a seat finds a free link."""
+SPECTATOR_DELAY: Final = 0.02
+"""Seconds for which frames to spectators are gathered before they are sent together. Nobody notices them."""
 SPECTATOR_PAGES: Final = 64
 """Answers to NEED for spectators from one place at once: 3 MiB, more than any usual match."""
 SPECTATOR_PAGE_RATE: Final = 2.0

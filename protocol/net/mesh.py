@@ -114,6 +114,8 @@ class Mesh:
         self._answers: dict[Link, asyncio.Future[Welcome]] = {}
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
         self._wishes: dict[bytes, _Wish] = {}
+        self._showing: asyncio.TimerHandle | None = None
+        """Sends what is queued for spectators."""
 
     # The node's side
 
@@ -163,9 +165,26 @@ class Mesh:
             peer.link.excuse()
 
     def flush(self) -> None:
-        """Send everything that was queued in this pass of the event loop."""
+        """Send everything that was queued in this pass of the event loop; to spectators a moment later.
+
+        A player sends and gets a share of a match's messages, but each spectator is sent all of them, often several
+        within milliseconds. What waits for the same moment takes one TLS record and one call of the system.
+        """
+        has_spectators = False
         for peer in self._peers.values():
-            peer.link.flush()
+            if isinstance(peer.aim, WatchAim):
+                has_spectators = True
+            else:
+                peer.link.flush()
+        if has_spectators and self._showing is None:
+            self._showing = asyncio.get_running_loop().call_later(limits.SPECTATOR_DELAY, self._show)
+
+    def _show(self) -> None:
+        """Send what is queued for spectators."""
+        self._showing = None
+        for peer in self._peers.values():
+            if isinstance(peer.aim, WatchAim):
+                peer.link.flush()
 
     def disconnect(self, identity: bytes, reason: str = ENDED) -> None:
         """Send the queue of a peer and end its link.
@@ -232,6 +251,8 @@ class Mesh:
         """End everything. Queues are still sent, as far as peers read them in time."""
         dialling = tuple(self._wanted.values())
         self.stop_dialling_all()
+        if self._showing is not None:
+            self._showing.cancel()
         if self._listener is not None:
             self._listener.close()
         for link in self._links:

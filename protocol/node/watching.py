@@ -5,7 +5,8 @@ player who sent it. From then on the same :class:`~protocol.match.match.Match` i
 through links to some of its players.
 
 Why a spectator sees a move late. A player passes it on after the frames of its own pass of the loop
-(:meth:`~protocol.node.outbox.Outbox.relay`). A link that was lost, or a message that was, costs an answer to NEED,
+(:meth:`~protocol.node.outbox.Outbox.relay`), and gathers what it passes on for a moment
+(:data:`~protocol.limits.SPECTATOR_DELAY`). A link that was lost, or a message that was, costs an answer to NEED,
 which comes in pages (:mod:`protocol.match.catch_up`), and players answer spectators at a limited rate
 (:data:`~protocol.limits.SPECTATOR_PAGE_RATE`, which :mod:`protocol.node.audience` enforces). A latecomer sees nothing
 before all pages are there. Then the table holds back what it shows, so that a person can follow

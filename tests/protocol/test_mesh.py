@@ -17,7 +17,7 @@ from protocol.crypto.tls import credentials
 from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.net.mesh import REPLACED, Mesh
-from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim
+from protocol.wire.frames import Aim, Cut, Frame, Hello, Refuse, TableAim, WatchAim, encode_frame
 from tests.programs import PATIENCE
 
 HOST = "127.0.0.1"
@@ -171,3 +171,53 @@ async def test_a_program_that_replaces_its_own_link_is_not_told_that_another_has
         await ada.mesh.connect(where, AIM)
         assert ada.mesh.is_linked(ben.identity.public)
         assert (ada.told, ben.told) == (["down"], [])
+
+
+CUTS = [Cut(bytes(32), (author,)) for author in range(3)]
+
+
+@pytest.mark.parametrize(("aim", "expected"), [(AIM, 3), (WatchAim(b"", ""), 1)], ids=["player", "spectator"])
+async def test_frames_of_one_moment_reach_a_spectator_in_one_record(
+    monkeypatch: pytest.MonkeyPatch, aim: Aim, expected: int
+) -> None:
+    """A player waits for none of them."""
+    async with peers(2) as (host, other):
+        await other.mesh.connect([(HOST, host.mesh.port)], aim)
+        await host.until_linked(other)
+        arrived: list[int] = []
+        take = Link.data_received
+
+        def count(self: Link, data: bytes, records: int) -> None:
+            arrived.append(records)
+            take(self, data, records)
+
+        monkeypatch.setattr(Link, "data_received", count)
+        for cut in CUTS:
+            host.mesh.send(other.identity.public, encode_frame(cut))
+            host.mesh.flush()
+        async with asyncio.timeout(PATIENCE):
+            while len(other.told) < len(CUTS):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert other.told == CUTS
+        assert sum(arrived) == expected
+
+
+@pytest.mark.parametrize("ends_all", [False, True])
+async def test_a_spectator_is_sent_what_was_gathered_before_its_link_ends(
+    monkeypatch: pytest.MonkeyPatch, ends_all: bool
+) -> None:
+    monkeypatch.setattr(limits, "SPECTATOR_DELAY", 10 * PATIENCE)
+    async with peers(2) as (host, other):
+        await other.mesh.connect([(HOST, host.mesh.port)], WatchAim(b"", ""))
+        await host.until_linked(other)
+        for cut in CUTS:
+            host.mesh.send(other.identity.public, encode_frame(cut))
+            host.mesh.flush()
+        if ends_all:
+            await host.mesh.close()
+        else:
+            host.mesh.disconnect(other.identity.public)
+        async with asyncio.timeout(PATIENCE):
+            while "down" not in other.told:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert other.told == [*CUTS, "down"]
