@@ -1,13 +1,15 @@
-"""Measure the speed of whole matches on loopback: N nodes in separate processes, with TLS, store and signatures.
+"""Measure how fast whole matches go on loopback: N nodes, each a process of its own, with TLS, store and signatures.
 
-    python -m benchmarks.match [--players 2 4 6 8 10] [--dice 5] [--repeat 3] [--delay 0]
+    python -m benchmarks.match [--players 2 4 6 8 10] [--spectators 0] [--dice 5] [--repeat 3] [--delay 0]
 
-House bots play, so nothing waits for people. Discovery is off. CPU is measured in each process from the first to the
-last step of the match, excluding the bots' thinking. The reference is measured in the same processes immediately
-afterwards: the cost of signing a message once and verifying it at every other node with bare ``cryptography``. "ratio"
-is the CPU per message over all nodes, relative to the reference. "challenge to turn" is the time from a call to the
-first turn of the next round, in which cups are opened and shaken in five consecutive steps. ``--delay`` delays
-everything that a node receives by this many milliseconds. uvloop is used where p2pdice would use it.
+House bots play, so that nothing waits for people; discovery is off. Homes are in memory (tmpfs), then on a disk, in the
+folder for temporary files or the one that ``--disk`` names. "fdatasync" is how long the system took there, beside the
+match, to bring 4 KiB to the disk. CPU is measured in each process from the first to the last step of the match, less
+what the bots think; "host" is that of the host alone. The reference is measured in the same processes right after it:
+what signing a message once and verifying it once at every other node costs with bare ``cryptography``. "ratio" is CPU a
+message, over all nodes, against that. "challenge to turn" is the time from a call to the next round's first turn: cups
+are opened and shaken meanwhile, in five steps one after the other. With ``--delay`` everything that a node is sent
+arrives so many milliseconds later. uvloop is used where p2pdice would use it.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -36,6 +40,9 @@ from protocol.match.lobby import TableSettings
 from protocol.net.link import Link
 from protocol.node.node import Node
 from protocol.wire.messages import MESSAGE_TAG
+
+MEMORY: Final = Path("/dev/shm")
+"""Where Linux keeps files in memory."""
 
 
 def reference() -> tuple[float, float]:
@@ -61,6 +68,29 @@ def delay_arrivals(seconds: float) -> None:
         asyncio.get_running_loop().call_later(seconds, arrive, self, data, records)
 
     Link.data_received = arrive_later  # type: ignore[method-assign]
+
+
+async def watch(home: Path, target: str) -> None:
+    """Be one spectator of the match, for as long as this process lives."""
+    node = await Node.open(home, "spectator", discovery=False, interface="127.0.0.1")
+    await node.watch(target)
+    print("watches", flush=True)
+    async for _ in node.events():
+        pass
+
+
+def seconds_to_sync(folder: Path) -> float:
+    """Return how long the system takes to bring 4 KiB to the disk there."""
+    sync = getattr(os, "fdatasync", os.fsync)
+    taken = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for _ in range(20):
+            file.write(bytes(4096))
+            file.flush()
+            begun = time.perf_counter()
+            sync(file.fileno())
+            taken.append(time.perf_counter() - begun)
+    return median(taken)
 
 
 async def play(home: Path, name: str, players: int, dice: int, target: str) -> dict[str, Any]:
@@ -123,32 +153,44 @@ def waits(results: list[dict[str, Any]]) -> list[float]:
     return [began[number + 1] - when for number, when in called.items() if number + 1 in began]
 
 
-def run(players: int, dice: int, delay: float) -> dict[str, float]:
-    """Play one match and return its figures."""
-    with tempfile.TemporaryDirectory(prefix="p2pdice-bench-") as folder:
+def run(players: int, options: argparse.Namespace, place: Path) -> dict[str, float]:
+    """Play one match with homes in a folder of that place, and return its figures."""
+    with tempfile.TemporaryDirectory(prefix="p2pdice-bench-", dir=place) as folder:
 
-        def start(number: int, target: str) -> subprocess.Popen[str]:
-            arguments = ["--node", f"{folder}/{number}", "--players", str(players), "--dice", str(dice)]
-            arguments += ["--delay", str(delay), "--target", target]
+        def start(number: int, target: str, *role: str) -> subprocess.Popen[str]:
+            arguments = ["--node", f"{folder}/{number}", "--players", str(players), "--dice", str(options.dice)]
+            arguments += ["--delay", str(options.delay), "--target", target, *role]
             command = [sys.executable, "-m", "benchmarks.match", *arguments]
             return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
+        def line(process: subprocess.Popen[str]) -> str:
+            assert process.stdout is not None
+            return process.stdout.readline().strip()
+
         host = start(0, "")
-        assert host.stdout is not None
-        line = host.stdout.readline().strip()
-        nodes = [host, *(start(number, line) for number in range(1, players))]
+        target = line(host)
+        spectators = [start(players + number, target, "--watch") for number in range(options.spectators)]
+        for each in spectators:
+            line(each)
+        nodes = [host, *(start(number, target) for number in range(1, players))]
+        synced = seconds_to_sync(place)
         results = [json.loads(node.communicate()[0]) for node in nodes]
+        for each in spectators:
+            each.kill()
+            each.communicate()
     messages = results[0]["messages"]
     own = median(result["sign"] for result in results) + (players - 1) * median(result["verify"] for result in results)
     wall = max(result["wall"] for result in results)
     return {
         "moves": sum(result["moves"] for result in results),
         "messages": messages,
+        "fdatasync ms": synced * 1000,
         "moves/s": sum(result["moves"] for result in results) / wall,
         "messages/s": messages / wall,
         "challenge to turn ms": median(waits(results)) * 1000,
         "messages/round": messages / results[0]["rounds"],
         "CPU µs/message": sum(result["cpu"] for result in results) / messages * 1e6,
+        "host": results[0]["cpu"] / messages * 1e6,
         "signing and verifying": own * 1e6,
         "ratio": sum(result["cpu"] for result in results) / messages / own,
         "transcript KiB": results[0]["bytes"] / 1024,
@@ -159,33 +201,38 @@ def run(players: int, dice: int, delay: float) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--players", type=int, nargs="+", default=[2, 4, 6, 8, 10])
+    parser.add_argument("--spectators", type=int, default=0)
     parser.add_argument("--dice", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--delay", type=float, default=0, help="milliseconds")
+    parser.add_argument("--disk", type=Path, default=Path(tempfile.gettempdir()), metavar="FOLDER")
     parser.add_argument("--node", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--target", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--watch", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.node:
         if options.delay:
             delay_arrivals(options.delay / 1000)
-        name = f"node {options.node.name}"
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            if options.watch:
+                runner.run(watch(options.node, options.target))
+            name = f"node {options.node.name}"
             result = runner.run(play(options.node, name, options.players[0], options.dice, options.target))
         print(json.dumps(result))
         return
+    places = {"memory": MEMORY, "disk": options.disk}
     header: list[str] = []
-    for players in options.players:
-        runs = [run(players, options.dice, options.delay) for _ in range(options.repeat)]
+    for players, (kind, place) in product(options.players, places.items()):
+        if not place.is_dir():
+            continue
+        runs = [run(players, options, place) for _ in range(options.repeat)]
         row = {name: median(each[name] for each in runs) for name in runs[0]}
         if not header:
-            header = ["players", *row]
+            header = ["players", "homes", *row]
             print("| " + " | ".join(header) + " |")
             print("|" + " ---: |" * len(header))
-        print(
-            f"| {players} | "
-            + " | ".join(f"{value:.2f}" if value < 10 else f"{value:.0f}" for value in row.values())
-            + " |"
-        )
+        figures = (f"{value:.2f}" if value < 10 else f"{value:.0f}" for value in row.values())
+        print(f"| {players} | {kind} | " + " | ".join(figures) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Measure how much of the verifier's time is signature checking.
+"""Measure how much of the verifier's time is signature checking, and what a second core saves.
 
-    python -m benchmarks.verify [FILE…] [--players 4] [--repeat 5]
+    python -m benchmarks.verify [FILE…] [--players 4 10] [--repeat 15]
 
-Without files, a match is first played in memory. "share" is the rate at which
-:func:`protocol.consensus.verifier.verify` checks signatures, relative to bare ``cryptography`` on the same signatures
-in the same run: those of messages, and those of witnesses in LOCKs. The garbage collector ignores all earlier objects.
+Without files matches are played in memory first. "share" is signatures a second of
+:func:`protocol.consensus.verifier.verify` as a share of what bare libsodium (``nacl``) and bare OpenSSL
+(``cryptography``) check in the same run, over the very same signatures: those of the messages, and those of witnesses
+that LOCKs carry. The verifier uses libsodium. "cores" compares it with threads, as ``p2pdice verify`` runs it, with one
+thread: by the clock and in CPU. All are medians, taken in turn. Python's garbage collector is told to leave alone what
+was there before.
 """
 
 from __future__ import annotations
@@ -12,27 +15,43 @@ from __future__ import annotations
 import argparse
 import gc
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 from unittest.mock import patch
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from nacl.bindings import crypto_sign_open
 
+from cli.commands.judging import cores, on_all_cores
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import PublicKey
 from tests.simulation.world import played
 
-Check = tuple[Ed25519PublicKey, bytes, bytes]
-"""A key, a signature, and the signed bytes."""
+Check = tuple[bytes, bytes, bytes]
+"""A key, a signature, and what was signed."""
+
+
+class Cost(NamedTuple):
+    cpu: float
+    wall: float
+
+
+def cost(work: Callable[[], object]) -> Cost:
+    """Return the seconds that some work takes."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return Cost(time.process_time() - cpu, time.perf_counter() - wall)
 
 
 def checked(data: bytes) -> list[Check]:
-    """Return all signature checks that the verifier makes for a transcript."""
+    """Return what the verifier checks of a transcript."""
     checks: list[Check] = []
 
     def note(key: PublicKey, signature: bytes, message: bytes) -> bool:
-        checks.append((Ed25519PublicKey.from_public_bytes(key.raw), signature, message))
+        checks.append((key.raw, signature, message))
         return True
 
     with patch.object(PublicKey, "verifies", note):
@@ -40,43 +59,57 @@ def checked(data: bytes) -> list[Check]:
     return checks
 
 
-def bare(checks: list[Check]) -> float:
-    """Return the CPU seconds for checking the signatures and nothing else."""
-    begun = time.process_time()
-    for key, signature, message in checks:
-        key.verify(signature, message)
-    return time.process_time() - begun
-
-
-def judged(data: bytes) -> float:
-    """Return the CPU seconds that the verifier takes."""
-    begun = time.process_time()
-    verdict = verify(data)
-    seconds = time.process_time() - begun
-    if verdict.verdict != "fair":
+def measured(data: bytes, repeat: int) -> str:
+    """Return a line of the table."""
+    checks = checked(data)
+    opened = [(Ed25519PublicKey.from_public_bytes(raw), signature, message) for raw, signature, message in checks]
+    joined = [(signature + message, raw) for raw, signature, message in checks]
+    gc.collect()
+    gc.freeze()
+    with on_all_cores(lambda _, mapped: verify(data, mapped), []) as on_cores:
+        works: dict[str, Callable[[], object]] = {
+            "OpenSSL": lambda: [key.verify(signature, message) for key, signature, message in opened],
+            "libsodium": lambda: [crypto_sign_open(both, raw) for both, raw in joined],
+            "one core": lambda: verify(data),
+            "all cores": lambda: on_cores(Path()),
+        }
+        costs = [{name: cost(work) for name, work in works.items()} for _ in range(repeat)]
+    if (verdict := verify(data)).verdict != "fair":
         raise SystemExit(f"not a fair transcript: {verdict.reason}")
-    return seconds
+    cpu = {name: median(each[name].cpu for each in costs) for name in works}
+    faster = median(each["one core"].wall / each["all cores"].wall for each in costs)
+    dearer = median(each["all cores"].cpu / each["one core"].cpu for each in costs)
+    shares = (f"{cpu[name] / cpu['one core']:.0%}" for name in ("libsodium", "OpenSSL"))
+    speeds = (f"{len(checks) / cpu[name]:,.0f}" for name in ("libsodium", "OpenSSL", "one core"))
+    figures = (f"{len(checks):,}", f"{len(data):,}", *speeds, *shares, f"{faster:.2f}", f"{dearer:.2f}")
+    return " | ".join(figures)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--players", type=int, default=4)
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--players", type=int, nargs="+", default=[4, 10])
+    parser.add_argument("--repeat", type=int, default=15)
     options = parser.parse_args()
-    transcripts = [path.read_bytes() for path in options.files] or [played(PRESETS["classic"], options.players)]
-    for data in transcripts:
-        shares = []
-        checks = checked(data)
-        signatures = len(checks)
-        gc.collect()
-        gc.freeze()
-        for _ in range(options.repeat):
-            alone = bare(checks)
-            shares.append((alone / judged(data), signatures / alone))
-        share, rate = median(share for share, _ in shares), median(rate for _, rate in shares)
-        speeds = f"bare {rate:.0f}/s, verify {rate * share:.0f}/s, share {share:.0%}"
-        print(f"{signatures} signatures, {len(data)} bytes: {speeds}")
+    transcripts = {path.name: path.read_bytes() for path in options.files} or {
+        f"{players} players": played(PRESETS["classic"], players) for players in options.players
+    }
+    columns = (
+        "transcript",
+        "signatures",
+        "bytes",
+        "libsodium/s",
+        "OpenSSL/s",
+        "verify/s",
+        "share of libsodium",
+        "share of OpenSSL",
+        f"{cores()} cores: times faster",
+        "times the CPU",
+    )
+    print("| " + " | ".join(columns) + " |")
+    print("| --- |" + " ---: |" * (len(columns) - 1))
+    for name, data in transcripts.items():
+        print(f"| {name} | {measured(data, options.repeat)} |", flush=True)
 
 
 if __name__ == "__main__":
