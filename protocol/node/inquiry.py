@@ -1,13 +1,14 @@
-"""Finding the one player whom a table's name or its short code means, before this node joins or watches.
+"""Finding the one player whom a table's name or short code refers to, before this node joins or watches.
 
-Multicast only says where to dial, and anybody on the network can say it. Of a name, this node dials every address that
-was advertised for it, and asks to watch, which takes no seat. The answer must show the advertised table. If two
-identities show it, the name does not tell which of them is meant.
+Multicast only suggests addresses to dial, and anybody on the network can send it. Given a name, this node dials every
+address advertised for it and asks to watch, which takes no seat. The answer must show the advertised table. If two
+identities show it, the name is ambiguous.
 
-Of a short code, it tries everybody who is advertised under the number, as soon as they are heard, and goes on with the
-first who proves to know the words. Each of them can check one guess of their own, so it tries few, one after the other.
-The next has its turn when the one before has failed, or is slow: so Happy Eyeballs (RFC 8305, §5) chooses among
-addresses. A forger who is heard first delays the guest by a moment, whatever it answers.
+Given a short code, the node tries the hosts advertised under its number as soon as it learns of them, and joins the
+first one that proves to know the words. Each host can check one guess of its own against the code, so the node tries
+only a few, one after the other. It tries the next host when the previous one has failed or is slow, as Happy Eyeballs
+(RFC 8305, §5) chooses among addresses. A forger who is heard first can delay the guest only for a moment, whatever it
+answers.
 """
 
 from __future__ import annotations
@@ -59,14 +60,14 @@ class _Answer(NamedTuple):
     at: list[Address]
     said: Table | Propose | Refuse
     table: bytes
-    """Id of the table, as the answer has it."""
+    """The id of the table, according to the answer."""
 
     @property
     def addresses(self) -> tuple[Address, ...]:
         return tuple(dict.fromkeys(self.at))
 
     def is_of(self, target: Target) -> bool:
-        """Tell whether this answer came from an address of that target."""
+        """Return whether this answer came from an address of the target."""
         return not set(self.at).isdisjoint(target.addresses)
 
     @property
@@ -77,28 +78,30 @@ class _Answer(NamedTuple):
 
     @property
     def host(self) -> str:
-        """Nickname of the host who shows a table."""
+        """The nickname of the host in the TABLE that was shown."""
         assert isinstance(self.said, Table)
         return next((name for name, identity in self.said.players if identity == self.identity), "?")
 
 
 class Inquiry:
-    """Finds the one player who answers for a name, or knows a short code.
+    """Finds the one player who answers for a name, or who knows a short code.
 
-    :param dialer: that of this node.
+    :param dialer: this node's dialer.
     """
 
     def __init__(self, dialer: Dialer) -> None:
         self._dialer = dialer
 
     async def choose(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
-        """Return the targets that ``resolve`` gives; of an open table that is known by name only, the one that has it.
+        """Return the targets that ``resolve`` returns; if they are known by name only, return the one that has the
+        table.
 
-        After an inquiry ``resolve`` is called again. If the name leads elsewhere by then, the new targets are asked, up
-        to :data:`~protocol.node.locator.INQUIRIES` times. A target that a person picked from a list stays as it was.
+        After an inquiry, ``resolve`` is called again. If its targets have changed, the new ones are asked, up to
+        :data:`~protocol.node.locator.INQUIRIES` times in all. A target that a person picked from a list is returned
+        unchanged.
 
-        :param verb: the command that goes on with the target.
-        :raises NodeError: if nobody has the table, or more than one.
+        :param verb: the command that will use the target, for suggestions in errors.
+        :raises NodeError: if nobody has the table, several players have it, or the advertisements keep changing.
         """
         targets = await resolve()
         for _ in range(locator.INQUIRIES):
@@ -113,10 +116,10 @@ class Inquiry:
         )
 
     async def find_by_code(self, code: ShortCode, heard: AsyncIterator[Sequence[Sighting]]) -> Target:
-        """Return the table of the host who has proven to know the code.
+        """Return the table of the host that proves to know the code.
 
-        :param heard: where tables with its number are said to be, again whenever that changes.
-        :raises NodeError: if nobody has, or what ``heard`` raises before anybody is heard.
+        :param heard: yields the tables advertised with the code's number, again after each change.
+        :raises NodeError: if no host proves it, or whatever ``heard`` raises before the first table.
         """
         search = _Search(code, self._dialer)
         if (found := await search.among(heard)) is None:
@@ -159,7 +162,7 @@ class Inquiry:
         waiting = set(asking.values())
 
         def is_open(target: Target) -> bool:
-            """Tell whether nobody has answered there yet and somebody may."""
+            """Return whether no answer has come from the target yet, but one may still come."""
             return not any(answer.is_of(target) for answer in answers) and any(
                 asking[address] in waiting for address in target.addresses
             )
@@ -172,7 +175,8 @@ class Inquiry:
         finally:
             for task in waiting:
                 task.cancel()
-        # Each identity is asked once, perhaps through a forger's relay. So one that shows nothing may have the table.
+        # Each identity is asked once, perhaps through a forger's relay. So an identity that shows nothing may have the
+        # table.
         silent = seen.keys() - {answer.identity for answer in answers}
         answers += (
             _Answer(each, seen[each], Refuse(RefuseCode.REFUSED, "it shows nothing"), b"") for each in sorted(silent)
@@ -202,7 +206,7 @@ class Inquiry:
 
 
 def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
-    """Tell whether an answer shows an advertised table, or hides one from spectators."""
+    """Return whether an answer shows an advertised table, or may hide one from spectators."""
     match answer.said:
         case Table(name=name):
             return any((target.id, target.name) == (answer.table, name) for target in told) and _is_sound(answer)
@@ -244,26 +248,27 @@ def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str
 
 
 class _Search:
-    """One search for the host who knows a code."""
+    """One search for the host that knows a code."""
 
     def __init__(self, code: ShortCode, dialer: Dialer) -> None:
         self._code = code
         self._dialer = dialer
         self._addresses: set[Address] = set()
         self._has_more = False
-        """There were more addresses than can be tried."""
+        """Whether there were more addresses than can be tried."""
         self._known: set[bytes] = set()
-        """Identities that have answered at some address."""
+        """The identities that have answered at any address."""
         self._turn = asyncio.Lock()
         self._trying: set[asyncio.Task[Target]] = set()
         self._tried = 0
-        """Players that were sent a proof."""
+        """The number of players that were sent a proof."""
         self._said: list[RefusedError] = []
         self._problems: list[str] = []
 
     async def among(self, heard: AsyncIterator[Sequence[Sighting]]) -> Target | None:
-        """Return the table of the first who proves to know the code; None if all have failed and nobody new was heard
-        in time.
+        """Return the table of the first host that proves to know the code.
+
+        Return None if all hosts have failed and no new one was heard in time.
         """
         told, _ = await asyncio.gather(anext(heard), asyncio.to_thread(load))
         asking = self._ask_all(told)
@@ -280,7 +285,7 @@ class _Search:
                     if hearing not in done:
                         continue
                     if (more := hearing.result()) is None:
-                        settling.cancel()  # nobody listens any more
+                        settling.cancel()  # no more advertisements will come
                         continue
                     hearing = asyncio.ensure_future(anext(heard, None))
                     new = self._ask_all(more)
@@ -296,7 +301,7 @@ class _Search:
         return None
 
     def _ask_all(self, told: Sequence[Sighting]) -> set[asyncio.Task[Target | None]]:
-        """Begin to ask at each address that is new, as long as there are not too many."""
+        """Start to ask at each new address, up to :data:`~protocol.limits.ADDRESSES_PER_NAME` addresses in all."""
         addresses = dict.fromkeys(address for sighting in told for address in sighting.addresses)
         new = [each for each in addresses if each not in self._addresses]
         room = limits.ADDRESSES_PER_NAME - len(self._addresses)
@@ -305,11 +310,11 @@ class _Search:
         return {asyncio.create_task(self._ask(each)) for each in new[:room]}
 
     def _is_spent(self) -> bool:
-        """Tell whether no further player may be tried."""
+        """Return whether no further player may be tried."""
         return self._tried >= limits.CODE_TRIES and not self._trying
 
     async def _ask(self, address: Address) -> Target | None:
-        """Return the table at an address, if somebody new is there who proves to know the code."""
+        """Return the table at an address, if an identity not tried before proves there that it knows the code."""
         try:
             link = await self._dialer.dial([address], _Talk(None), self._is_new)
         except DialError as error:
@@ -339,9 +344,9 @@ class _Search:
         return is_new
 
     async def _try(self, address: Address, host: bytes) -> Target:
-        """Prove to one player to know the code, and have it proven.
+        """Prove to one host that this node knows the code, and check the host's proof.
 
-        :raises PeerError: if that player does not.
+        :raises PeerError: if the host does not answer as expected, or its proof is wrong.
         """
         talk = _Talk(CodeAim(self._code.number))
         link = await self._dialer.dial([address], talk, host.__eq__)
@@ -369,7 +374,7 @@ class _Search:
         return Target((address,), table, fingerprint(host), answer.token)
 
     def failure(self) -> NodeError:
-        """Return why nobody was found."""
+        """Return the error that says why nobody was found."""
         number = self._code.number
         if self._has_more:
             problem = f"number {number} is advertised at more addresses than can be tried"
@@ -388,9 +393,9 @@ class _Search:
 
 
 class _Talk:
-    """The frames of one link, from HELLO on.
+    """The frames of one link, starting with HELLO.
 
-    :param aim: None to say nothing: TLS alone tells who is there.
+    :param aim: None to send nothing: TLS alone reveals the peer's identity.
     """
 
     def __init__(self, aim: Aim | None) -> None:
@@ -400,7 +405,7 @@ class _Talk:
     async def next(self) -> Frame:
         """Return the next frame.
 
-        :raises PeerError: if it is a refusal, or none comes any more.
+        :raises PeerError: if it is a refusal, or no more frames come.
         """
         heard = await self._heard.get()
         if isinstance(heard, PeerError):
@@ -408,9 +413,9 @@ class _Talk:
         return heard
 
     async def hear(self, kind: type[F]) -> F:
-        """Return the next frame, which must be of a kind.
+        """Return the next frame, which must be of this kind.
 
-        :raises PeerError: if it is another, or none comes any more.
+        :raises PeerError: if it is of another kind, or no more frames come.
         """
         if not isinstance(heard := await self.next(), kind):
             raise DialError(NO_HOST)

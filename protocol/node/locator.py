@@ -1,7 +1,8 @@
-"""Where nodes are: typed or advertised names become addresses, and this node is advertised. How long a node looks for
-another and dials it, and what its owner is told if that fails.
+"""Locating nodes: typed and advertised names become addresses, and this node is advertised.
 
-Whatever is advertised is a hint. If discovery fails, people type addresses; no match depends on it.
+Also how long a node looks for another one and dials it, and what its owner is shown if that fails.
+
+Advertisements are only hints. If discovery fails, people type addresses; no match depends on it.
 """
 
 from __future__ import annotations
@@ -33,39 +34,39 @@ from protocol.wire.genesis import TABLE_ID_BYTES, MalformedGenesisError, is_priv
 from protocol.wire.names import is_table_name, ruleset_label
 
 OnMissing = Callable[[NodeError], None]
-"""Is told why a table is not found. Then the table is waited for."""
+"""Receives the reason why a table is not found. After that, the locator waits for the table."""
 
-# How long ``join``, ``watch`` and ``rejoin`` try, in seconds. One address is given limits.HANDSHAKE to answer.
+# Durations in seconds for ``join``, ``watch`` and ``rejoin``. Each address has limits.HANDSHAKE to answer.
 
 FINDING: Final = 3.0
-"""To look for a table by its name or number. Then ``join`` says so, and at a terminal, or with ``--wait``, goes on
-without end; otherwise it fails."""
+"""Time to look for a table by its name or number. After that ``join`` reports that there is none; at a terminal or with
+``--wait`` it continues indefinitely, otherwise it fails."""
 SETTLING: Final = 0.25
-"""To go on listening after a find: others may have the name, and answers come up to 0.12 s late (RFC 6762)."""
+"""Time to keep listening after a find: others may have the same name, and answers come up to 0.12 s late (RFC 6762)."""
 NEXT_HOST: Final = 0.25
-"""From one try of a short code to the next, if the host of the first is slow (RFC 8305, §5)."""
+"""Time from one try of a short code to the next, if the first host is slow (RFC 8305, §5)."""
 RIVALS: Final = 0.5
-"""To wait for answers from further addresses once every record has an answer. On a LAN milliseconds would do;
+"""Time to wait for answers from further addresses once every record has one. Milliseconds would do on a LAN, and
 addresses that do not answer must not keep a player waiting."""
 INQUIRIES: Final = 3
-"""Inquiries for one name, not seconds: another follows if the advertisements changed during the last one."""
+"""The number of inquiries for one name. Another one follows if the advertisements changed during the last."""
 AGAIN: Final = 2.0
-"""Between two attempts to sit down at the table of the last match, once that is over."""
+"""Time between two attempts to sit down at the table of the last match, after its end."""
 GONE: Final = 20.0
-"""Until an unreachable host is given up there: a laptop takes that long to change networks."""
+"""Time after which an unreachable host is given up: a laptop may need that long to change networks."""
 NEXT_PLAYER: Final = 0.5
-"""Between an attempt to watch through one player that failed, and one through the next."""
+"""Time between a failed attempt to watch through one player and an attempt through the next."""
 
 _NEAR: Final = 3
-"""Similar names that an error suggests, at most."""
+"""The maximum number of similar names that an error suggests."""
 BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
 """The hint where a name does not help."""
 A_CODE: Final = "a short code is a number and two words, as in 417-tiger-olive"
-"""The hint where a part of one was typed."""
+"""The hint where only a part of a code was typed."""
 ID_DIGITS: Final = 4
-"""Fewest digits of a match's id that can name it."""
+"""The minimum number of digits of a match id that can name the match."""
 LEFT: Final = "they have left"
-"""Why a link ends after LEAVE."""
+"""The reason given for the end of a link after LEAVE."""
 _CLOSING: Final = frozenset(RefuseCode) - {RefuseCode.PLAYING, RefuseCode.NO_MATCH}
 _KEPT: Final = {each.value: each for each in (ErrorCode.VERSION, ErrorCode.RULES, ErrorCode.FULL)}
 
@@ -75,22 +76,22 @@ class Target(NamedTuple):
 
     addresses: tuple[Address, ...]
     id: bytes = b""
-    """Id of the table or match; empty for any."""
+    """The id of the table or match; empty for any."""
     fingerprint: str = ""
-    """Fingerprint of the key that must answer; empty if any may."""
+    """The fingerprint of the key that must answer; empty if any key may."""
     token: str = ""
-    """The secret of a private table's join line."""
+    """The secret in a private table's join line."""
     name: str = ""
-    """Name of an open table that is known by name only; then its id and its addresses may be forged."""
+    """The name of an open table known by name only. Its id and addresses may then be forged."""
 
     def may_be(self, identity: bytes) -> bool:
-        """Tell whether a peer with this identity may answer there."""
+        """Return whether a peer with this identity may answer there."""
         return self.fingerprint in ("", fingerprint(identity))
 
     def check_name(self, shown: str) -> None:
-        """Check the name of the table that is shown there.
+        """Check the name of the table that a host shows.
 
-        :raises MalformedGenesisError: if this table is known by another name.
+        :raises MalformedGenesisError: if the target has another name.
         """
         if self.name not in ("", shown):
             raise MalformedGenesisError(f'the table is called "{shown}", not "{self.name}"')
@@ -102,32 +103,32 @@ class PossibleHost(NamedTuple):
     identity: bytes
     player: PlayerInfo
     addresses: tuple[Address, ...]
-    """Where they were in the last match."""
+    """The player's addresses in the last match."""
 
 
 class WayBack(NamedTuple):
     """How to get back to a table."""
 
     hosts: tuple[PossibleHost, ...]
-    """The host; or all players, if this node does not know which of them hosts."""
+    """The host; or all players, if this node does not know which of them is the host."""
     match: bytes
-    """Id of the last match: its players advertise it."""
+    """The id of the last match, which its players advertise."""
     token: str = ""
-    """The secret of the table's join line, if it is private."""
+    """The secret in the table's join line, if the table is private."""
 
 
 def known_code(code: str) -> RefuseCode:
-    """Return the code of :class:`~protocol.events.TableClosed` for a code that may be any text of a peer."""
+    """Return the code for :class:`~protocol.events.TableClosed`, given a peer's code, which may be any text."""
     return RefuseCode(code) if code in _CLOSING else RefuseCode.REFUSED
 
 
 def host_gone(reason: str) -> str:
-    """Return why a table is closed whose host's link went down for a reason."""
+    """Return why a table has closed, given why the link to its host went down."""
     return "the host has left" if reason == LEFT else f"the host is gone ({reason})"
 
 
 def unreachable(error: DialError) -> NodeError:
-    """Return the owner's error for a failed dial."""
+    """Return the error to show the owner after a failed dial."""
     hint = "check the address, and that no firewall is in between; the host's join line works most reliably"
     if error.is_other:
         hint = "the join line is of another table, or an old one: ask the host for the one that is shown now"
@@ -135,7 +136,7 @@ def unreachable(error: DialError) -> NodeError:
 
 
 class StrangersError(RefusedError):
-    """Someone at the table has a trusted name and another key, so this node asked for no seat."""
+    """A player at the table has a trusted name but another key, so this node did not ask for a seat."""
 
     def __init__(self, players: tuple[PlayerInfo, ...]) -> None:
         super().__init__(RefuseCode.REFUSED, strangers_there(players))
@@ -143,13 +144,13 @@ class StrangersError(RefusedError):
 
 
 def strangers_there(players: Sequence[PlayerInfo]) -> str:
-    """Return what is wrong with players who have a trusted name and another key."""
+    """Return the complaint about players who have a trusted name but another key."""
     names = ", ".join(f"{player.name} ({player.fingerprint})" for player in players)
     return f"a name that you trust came with another key: {names}"
 
 
 def error_for_owner(error: RefusedError) -> NodeError:
-    """Return the owner's error for a refusal."""
+    """Return the error to show the owner after a refusal."""
     if isinstance(error, StrangersError):
         return NamesakeError(str(error), error.players)
     if error.code == RefuseCode.PLAYING:
@@ -158,9 +159,9 @@ def error_for_owner(error: RefusedError) -> NodeError:
 
 
 class Locator:
-    """Discovery as a node uses it: started when first needed; the node works without it.
+    """Discovery for one node. It is started when first needed, and the node works without it.
 
-    :param interface: name or address of the only interface to use.
+    :param interface: the name or address of the only interface to use; None to use all.
     """
 
     def __init__(self, interface: str | None, *, is_enabled: bool) -> None:
@@ -170,10 +171,10 @@ class Locator:
         self._has_started = False
         self._advertised: tuple[Advertisement, int] | None = None
         self.problem = "looking for tables is switched off"
-        """Why tables cannot be found by multicast, if they cannot."""
+        """Why multicast cannot find tables; meaningful only if it cannot."""
 
     async def start(self) -> bool:
-        """Start discovery, if possible and not done yet; tell whether it works."""
+        """Start discovery if that is possible and not done yet; return whether it works."""
         if self._is_enabled and not self._has_started:
             self._has_started = True
             discovery = Discovery()
@@ -189,11 +190,11 @@ class Locator:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Names of interfaces by which no table is found, although there is multicast by others."""
+        """The names of interfaces without multicast, if discovery works on others."""
         return self._discovery.left_out if self._discovery is not None else ()
 
     async def interfaces_changed(self) -> None:
-        """Search again after sleep or a change of network, also where discovery could not start before."""
+        """Search again after sleep or a change of network, even if discovery could not start before."""
         if self._discovery is not None:
             await self._discovery.interfaces_changed()
         elif self._has_started:
@@ -201,9 +202,9 @@ class Locator:
             await self.start()
 
     async def tables(self, seconds: float) -> tuple[Sighting, ...]:
-        """Return the tables on the LAN after listening for some seconds.
+        """Return the tables on the LAN, after listening for this many seconds.
 
-        :raises NodeError: if this machine cannot do multicast.
+        :raises NodeError: if multicast does not work on this machine.
         """
         discovery = await self._working()
         await asyncio.sleep(seconds)
@@ -212,12 +213,12 @@ class Locator:
     async def resolve(
         self, wanted: str | Sequence[Sighting], on_missing: OnMissing | None = None
     ) -> tuple[Target, ...]:
-        """Return where a table is: ``NAME``, ``HOST:PORT``, a join line, or one that was sighted.
+        """Return the targets for a table, given as ``NAME``, ``HOST:PORT``, a join line, or sightings.
 
-        :param wanted: if it was sighted, every sighting by that name.
-        :param on_missing: if given, a name that is not advertised yet is waited for.
-        :returns: for a name a target for each table that was told of by it, also before something else was told.
-        :raises NodeError: if nothing is known of it, or it cannot be joined any more.
+        :param wanted: a text, or all sightings of the name of a sighted table.
+        :param on_missing: if given, wait for a name that is not advertised yet.
+        :returns: for a name, one target for each record that was advertised under it, including earlier records.
+        :raises NodeError: if no such table is known, or it can no longer be joined.
         """
         if isinstance(wanted, str):
             if (direct := direct_target(wanted)) is not None:
@@ -229,11 +230,11 @@ class Locator:
         return _open_targets(told)
 
     async def resolve_to_watch(self, wanted: str) -> tuple[Target, ...]:
-        """Return where a match or table can be watched: a target for each node that shows it, in any order.
+        """Return targets where a match or table can be watched, one for each node that shows it, in any order.
 
-        :param wanted: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
-        :returns: for the name of an open table a target for each one that was told of by it, as for :meth:`resolve`.
-        :raises NodeError: if nothing is known of it.
+        :param wanted: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match id.
+        :returns: for the name of an open table, one target for each of its records, as in :meth:`resolve`.
+        :raises NodeError: if nothing of that name is known, or several matches have it.
         """
         if looks_like_a_code(wanted):
             hint = "to watch, type the table's name, or the long join line that the host sees"
@@ -253,12 +254,12 @@ class Locator:
     async def numbered(
         self, number: int, on_missing: OnMissing | None = None
     ) -> AsyncGenerator[tuple[Sighting, ...], None]:
-        """Yield where tables are said to be whose short code has this number, and again whenever that changes.
+        """Yield the sightings of tables whose short code has this number, again after each change.
 
-        It ends if somebody changes tables too often.
+        The iteration ends if somebody changes tables too often.
 
-        :param on_missing: if given, a number that is not advertised yet is waited for.
-        :raises NodeError: before anything is heard, if there is none, or this machine cannot do multicast.
+        :param on_missing: if given, wait for a number that is not advertised yet.
+        :raises NodeError: before the first sighting, if there is none or multicast does not work on this machine.
         """
         discovery = await self._working()
         told: tuple[Sighting, ...] = ()
@@ -278,7 +279,7 @@ class Locator:
                 raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
 
     def numbers(self) -> frozenset[int]:
-        """Return the numbers of short codes that other tables are known to have."""
+        """Return the numbers of the short codes of all other tables known."""
         return self._discovery.numbers() if self._discovery is not None else frozenset()
 
     async def _find(
@@ -288,14 +289,15 @@ class Locator:
         hint: str = "",
         on_missing: OnMissing | None = None,
     ) -> tuple[Sighting, ...]:
-        """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
+        """Return the sightings that ``fits`` selects; for a name, also earlier records under that name.
 
-        It returns as soon as that is one table or match, or when the time is up; then the only name that begins like
-        ``wanted`` will do. A table whose match begins is known by two ids for a moment.
+        Return as soon as these are of one table or match, or when the time is up; then a prefix is enough if only one
+        name begins with ``wanted``. A table whose match is beginning has two ids for a moment.
 
-        :param hint: for the error, if no name is near.
-        :param on_missing: if given, the search has no end. From then on only the whole name will do: nobody looks on.
-        :raises NodeError: if there is none.
+        :param hint: the hint in the error, if no similar name is known.
+        :param on_missing: if given, search indefinitely. From then on only the whole name counts, as nobody watches the
+            search.
+        :raises NodeError: if nothing is found.
         """
         discovery = await self._working()
 
@@ -323,7 +325,7 @@ class Locator:
             raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
 
     def _report(self, error: NodeError, on_missing: OnMissing | None) -> None:
-        """Raise why a table is not found; if it is worth waiting for, tell it instead."""
+        """Raise the error for a table that is not found; or pass it to ``on_missing``, if waiting makes sense."""
         if on_missing is None or is_cut_off(self._interface):
             raise error
         on_missing(error)
@@ -335,13 +337,13 @@ class Locator:
         return self._discovery
 
     def addresses_of(self, match: bytes) -> tuple[Address, ...]:
-        """Return where nodes that advertise a match have been sighted."""
+        """Return the addresses of nodes that advertise a match."""
         return tuple(address for sighting in self._sighted(match) for address in sighting.addresses)
 
     def table_of(self, match: bytes) -> str:
         """Return the name under which a running match is advertised; empty if there are several or none.
 
-        Anybody can advertise anything, so nothing proves the name.
+        Anybody can advertise anything, so the name is unproven.
         """
         names = {each.advertisement.name for each in self._sighted(match)} - {_anonymous(match)}
         return names.pop() if len(names) == 1 else ""
@@ -351,7 +353,7 @@ class Locator:
         return tuple(each for each in tables if each.advertisement.id == match.hex())
 
     async def advertise(self, advertisement: Advertisement, port: int) -> None:
-        """Advertise a table or match at ``port`` of this machine, instead of the one before."""
+        """Advertise a table or match at ``port`` of this machine, replacing any earlier advertisement."""
         self._advertised = advertisement, port
         if self._discovery is not None:
             await self._discovery.advertise(advertisement, port)
@@ -369,9 +371,9 @@ class Locator:
 
 
 async def _appear(discovery: Discovery, is_there: Callable[[], object], seconds: float | None = None) -> bool:
-    """Wait until an advertisement fits; tell whether one does.
+    """Wait until the condition holds after a change of the advertisements; return whether it does.
 
-    :param seconds: how long; None for ever.
+    :param seconds: the time limit; None for no limit.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -383,7 +385,7 @@ async def _appear(discovery: Discovery, is_there: Callable[[], object], seconds:
 def direct_target(wanted: str) -> Target | None:
     """Return the target of an address or a join line; None for a name.
 
-    :raises NodeError: for a malformed address or join line.
+    :raises NodeError: if the address or join line is malformed.
     """
     try:
         if "/" not in wanted:
@@ -403,7 +405,7 @@ def _ids(found: Iterable[Sighting]) -> tuple[str, ...]:
 
 
 def tables_called(found: Iterable[Sighting], name: str) -> tuple[Sighting, ...]:
-    """Return the tables with this name or id. Letters may be small or capital, unless some name is written just so."""
+    """Return the tables with this name or id. Case is ignored, unless a name or id matches exactly."""
     known, spelled = tuple(found), unicodedata.normalize("NFC", name.strip())
     exact = tuple(each for each in known if spelled in (each.advertisement.name, each.advertisement.id))
     return exact or tuple(each for each in known if _folded(each.advertisement.name) == _folded(name))
@@ -414,9 +416,9 @@ def _folded(name: str) -> str:
 
 
 def _by_prefix(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
-    """Return the tables with the only name that begins like this; nothing if several do.
+    """Return the tables with the only name that has this prefix; an empty tuple if several names have it.
 
-    Call it when the time is up: the whole name may not be advertised yet.
+    Call this only when the time is up, as the whole name may not be advertised yet.
     """
     start = _folded(wanted)
     begun = tuple(each for each in found if start and _folded(each.advertisement.name).startswith(start))
@@ -435,9 +437,9 @@ def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
 
 
 def _not_found(wanted: str, known: Iterable[Sighting], hint: str, interface: str | None) -> NodeError:
-    """Return why no table has this name.
+    """Return the error that says why no table has this name.
 
-    :param interface: name or address of the only interface by which tables are looked for.
+    :param interface: the name or address of the only interface used for the search.
     """
     if is_cut_off(interface):
         place = f"the network interface {interface}" if interface else "this machine"
@@ -453,9 +455,9 @@ def _not_found(wanted: str, known: Iterable[Sighting], hint: str, interface: str
 
 
 def _open_targets(told: Sequence[Sighting]) -> tuple[Target, ...]:
-    """Return a target for each record of an open table: a forged record must not crowd out the true one.
+    """Return a target for each record of an open table, so that a forged record cannot displace the true one.
 
-    :raises NodeError: if there is none, or there are too many addresses to ask at.
+    :raises NodeError: if there is no open table, or there are too many addresses to ask.
     """
     name = told[0].advertisement.name
     open_ones = [each for each in told if each.advertisement.status == LOBBY]
@@ -473,14 +475,15 @@ def _open_targets(told: Sequence[Sighting]) -> tuple[Target, ...]:
 
 
 def _match_id(advertisement: Advertisement) -> bytes:
-    """Return the id of a match that is advertised, or nothing: the record may be anybody's, and the id none."""
+    """Return the id of an advertised match; empty if it is malformed, as anybody may have sent the record."""
     return bytes.fromhex(advertisement.id) if len(advertisement.id) == 2 * HASH_BYTES else b""
 
 
 def open_table(hosted: HostedTable, number: int) -> Advertisement:
-    """Return the advertisement of a table that waits for players. That of a private one tells only its number.
+    """Return the advertisement of a table that waits for players. For a private table, it reveals only the code's
+    number.
 
-    :param number: that of its short code; 0 if it has none.
+    :param number: the number of the table's short code; 0 if it has none.
     """
     settings = hosted.settings
     if settings.private:
@@ -491,20 +494,21 @@ def open_table(hosted: HostedTable, number: int) -> Advertisement:
 
 
 def running_match(match: Match, name: str, number: int = 0) -> Advertisement:
-    """Return the advertisement of a running match. Every player sends it, so a player who was cut off finds one.
+    """Return the advertisement of a running match. Every player sends it, so that a player who was cut off can find
+    one.
 
-    :param name: its table's name; left out for a private table, and replaced if it cannot be advertised.
-    :param number: that of the short code of its table, if this node is its host.
+    :param name: the table's name; omitted for a private table, and replaced if it cannot be advertised.
+    :param number: the number of the table's short code, if this node is the host.
     """
     genesis = match.history.genesis
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
         name = _anonymous(match.history.match)
-    rules = ruleset_label(genesis.ruleset)  # without a name: players may call them differently, and all tell the same
+    rules = ruleset_label(genesis.ruleset)  # players may name the rules differently
     identifier = match.history.match.hex()
     return Advertisement(identifier, name, rules, players, players, PLAYING, PROTOCOL_VERSION, number)
 
 
 def _anonymous(match: bytes) -> str:
-    """Return the name under which a match is advertised if that of its table is not told."""
+    """Return the name under which a match is advertised if its table's name is not."""
     return f"match {match.hex()[:8]}"

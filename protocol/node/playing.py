@@ -1,10 +1,10 @@
-"""The matches in which this node has a seat: those that are proposed, what binds it to one, and the one that it plays.
+"""The matches in which this node has a seat: proposed matches, the one that binds it, and the one that it plays.
 
-COMMIT of the first roll binds its author: the match may be formed from then on. So a node signs it in one proposal at a
-time, and waits until it has all COMMITs, or the host's RESIGN, or :data:`~protocol.limits.BOUND` seconds have passed.
-After :data:`~protocol.limits.ASK_OTHERS` it asks the other players. A proposal that was given up is kept: it may have
-been formed without the knowledge of this node, which then signs what the others need, and resigns. Before COMMIT a
-proposal is nothing that has to be kept.
+A COMMIT of the first roll binds its author: from then on the match may be formed. So a node signs it in one proposal at
+a time, and then waits until it has all COMMITs or the host's RESIGN, or until :data:`~protocol.limits.BOUND` seconds
+have passed. After :data:`~protocol.limits.ASK_OTHERS` seconds it asks the other players. A proposal that was given up
+is kept: it may have been formed without this node's knowledge. If it was, the node signs what the others need, and
+resigns. Before the COMMIT a proposal need not be stored.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ from protocol.wire.genesis import Genesis, Join, JoinRecord, make_join_record, m
 from protocol.wire.messages import Signed
 
 LATER_DIALLER: Final = 1.0
-"""Head start, in seconds, of the lower roster index of two players who could dial each other."""
+"""The head start in seconds of the player with the lower roster index, when two players could dial each other."""
 
 
 class PlayerSession(Session):
     """One match, proposed or running, in which this node has a seat.
 
-    :param occasion: when and where it is played.
-    :param audience: is sent whatever this node learns.
-    :param proposals: those of the node, this one among them.
-    :param store: keeps the match, before its first message is kept; None if it is kept already.
-    :param is_given_up: this node will not play the match, even if it is formed.
+    :param occasion: when and where the match is played.
+    :param audience: the spectators, who receive whatever this node learns.
+    :param proposals: the node's proposals, including this one.
+    :param store: stores the match itself, before its first message is stored; None if that was done already.
+    :param is_given_up: whether this node will not play the match, even if it is formed.
     """
 
     def __init__(
@@ -92,29 +92,29 @@ class PlayerSession(Session):
         self.dialled: frozenset[bytes] = frozenset()
         """The players whom this node dials for this match."""
         self._linked: set[bytes] = set()
-        """The players whose link the match knows of."""
+        """The players whose links were reported to the match."""
         self.watch: Callable[[], None] = lambda: None
         """Called after every input."""
         self.all_confirmed = asyncio.Event()
-        """Every player of the roster has signed the end."""
+        """Set once every player who has not left has signed the end."""
         self._audience = audience
         self._proposals = proposals
         self._store = store
         self._unstored: list[Signed] = []
-        """Messages of a proposal without this node's COMMIT; a crash may lose them."""
+        """The messages of a proposal without this node's COMMIT; a crash may lose them."""
         self.is_claimed = False
-        """The owner has claimed the match while the other player was away. It takes and signs nothing more."""
+        """Whether the owner has claimed the match while the other player was away. It then takes no input."""
         self._missed: set[bytes] = set()
-        """Identities of those who had no link when it was claimed, and have not dialled since."""
+        """The identities of players who had no link when the match was claimed, and have not dialled since."""
         self._is_retired = is_given_up
         self._awaited: tuple[PlayerInfo, ...] | None = None
-        """Players reported missing; None while nothing is reported."""
+        """The players reported missing; None while none are reported."""
         self._refused_by: set[bytes] = set()
 
     def start(self, seated: Collection[bytes]) -> None:
-        """Take part, and send what this node owes.
+        """Start to take part, and send what this node owes.
 
-        :param seated: identities that are linked for the table of this match.
+        :param seated: the identities that are already linked for the table of this match.
         """
         self._runtime.mesh.set_roster(self.authors)
         self.feed(Ticked())
@@ -123,11 +123,11 @@ class PlayerSession(Session):
 
     @property
     def has_purses_in_order(self) -> bool:
-        """The purses of all players are as the match names them."""
+        """Whether the purses of all players are those that the match names."""
         return self._runtime.purses.may_sign(self.match.id, self.match.history.genesis)
 
     def keep_links(self, *, resumed: bool = False) -> None:
-        """Dial the other players whenever they are not linked. Links that are up serve the match, too."""
+        """Dial the other players whenever they are not linked. Links that are already up serve the match, too."""
         assert self.match.me is not None
         for identity, author in self.authors.items():
             self.keep_link(identity, self.aim, 0.0 if resumed or self.match.me < author else LATER_DIALLER)
@@ -140,13 +140,13 @@ class PlayerSession(Session):
             super().linked(identity)
 
     def keep_link(self, identity: bytes, aim: Callable[[], Aim], patience: float = 0.0) -> None:
-        """Dial a player whenever they are not linked, after this many seconds."""
+        """Dial a player whenever they have not been linked for ``patience`` seconds."""
         known = self.match.history.genesis.roster[self.authors[identity]].join.addresses
         self.dialled |= {identity}
         self._runtime.mesh.keep(identity, partial(self._runtime.where, identity, self.match.id, known), aim, patience)
 
     def tell_who_is_awaited(self) -> None:
-        """Tell the owner who is missing, from now on until the match is formed."""
+        """Notify the owner of missing players, from now on until the match is formed."""
         self._awaited = ()
         self._tell_awaited()
 
@@ -160,14 +160,14 @@ class PlayerSession(Session):
             self.tell(AwaitingPlayers(self.match.id.hex(), self.occasion.table_name, *who))
 
     def retire(self) -> None:
-        """Stop telling the owner, who has left the match behind. Others are still served."""
+        """Stop notifying the owner, who has left the match behind. Other players are still served."""
         self._is_retired = True
 
     def greet(self, identity: bytes, at: Address) -> None:
-        """Note that a player is linked, and where."""
+        """Record that a player is linked, and at which address."""
         if identity in self.authors:
             self._runtime.store.remember_address(identity, *at)
-            self._linked.discard(identity)  # it is a new link, perhaps in place of another
+            self._linked.discard(identity)  # a new link, perhaps in place of another
             self.linked(identity)
             self._tell_awaited()
 
@@ -190,7 +190,7 @@ class PlayerSession(Session):
         return self.aim()
 
     def hear(self, identity: bytes, frame: Carried | Need | Page | Cut | Have) -> None:
-        """Take a frame: anything from a player, from a spectator nothing but NEED."""
+        """Take a frame: any from a player, only NEED from a spectator."""
         if identity in self.authors:
             if isinstance(frame, Have) and frame.match == self.match.id:
                 self.linked(identity)  # over a link that is older than this session
@@ -202,17 +202,17 @@ class PlayerSession(Session):
             else:
                 self.take(identity, frame)
         elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity):
-            # A number above all roster indices: the match needs it only to tell askers apart.
+            # A number above all roster indices, which the match uses only to tell askers apart.
             self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
 
     def refused(self, identity: bytes, reason: str) -> None:
-        """Tell the owner why a player has ended the link, once for each player: this program dials them again."""
+        """Show the owner why a player has closed the link. Once each, as this node dials again."""
         if identity in self.authors and identity not in self._refused_by:
             self._refused_by.add(identity)
             self.tell(Notice(f"{self.match.info[self.authors[identity]].name} has ended the connection: {reason}"))
 
     def floor(self) -> Floor:
-        """Return where words are said in this match."""
+        """Return the floor of this match."""
         others = {identity: self.match.info[author] for identity, author in self.authors.items()}
         watching = self._audience.identities
         reach = (*filter(self._runtime.mesh.is_linked, others), *watching) if self.match.is_formed else ()
@@ -228,7 +228,7 @@ class PlayerSession(Session):
         return None if self.is_claimed else super().clock()
 
     def claim(self, seconds: float) -> Claimed:
-        """Leave the match, write what there is of it, and keep a note for the owner.
+        """Leave the match, write its transcript so far, and store the claim.
 
         :param seconds: how long the other player has been away.
         :raises OSError: if the transcript cannot be written.
@@ -249,7 +249,7 @@ class PlayerSession(Session):
         return Claimed(self.match.id.hex(), players, away, int(seconds), self._transcript_path)
 
     def came_back(self, identity: bytes) -> None:
-        """Tell the owner, once, that the player who was away when the match was claimed wants to go on with it."""
+        """Notify the owner, once, that the player who was away when the match was claimed wants to continue it."""
         if identity in self._missed:
             self._missed.discard(identity)
             self.tell(PeerBack(self.match.info[self.authors[identity]]))
@@ -284,7 +284,7 @@ class PlayerSession(Session):
         return (*others, *self._audience.identities) if isinstance(frame, Cut) else others
 
     def greet_spectator(self, identity: bytes) -> None:
-        """Show the match to a spectator, and whom this node cannot reach."""
+        """Show a spectator the match, and which players this node cannot reach."""
         self._runtime.post(identity, Propose(self.match.history.genesis_data))
         if (cut := self.match.cut) is not None:
             self._runtime.post(identity, cut)
@@ -333,7 +333,7 @@ class PlayerSession(Session):
                 seats = self.match.history.position.seats
                 self._runtime.store.mark_over(self.match.id, [seats[seat] for seat in event.places[0]])
                 self.is_over = True
-                self._keep_books()  # an owner may leave as soon as the end is told
+                self._keep_books()  # stored first, as an owner may leave as soon as the end is shown
                 self.tell(event)
             case Show():
                 self.tell(effect.event)
@@ -348,7 +348,7 @@ class PlayerSession(Session):
 
 
 class Owner(Protocol):
-    """The player of this node, as they sit down or return next."""
+    """The owner's choices for the next match or return to a match."""
 
     name: str
     pledge: str
@@ -356,12 +356,12 @@ class Owner(Protocol):
 
 
 class Proposals:
-    """The matches that this node signs or plays, and what binds it to them.
+    """The matches that this node signs or plays, and how they bind it.
 
-    :param owner: their name and pledge go into the JOIN that this node signs.
-    :param formed: told of a match that this node plays from now on.
-    :param withdrawn: told that the last proposal is not played, so that there may be another one.
-    :param gave_up: told that it took too long.
+    :param owner: the owner's name and pledge, which go into each JOIN that this node signs.
+    :param formed: called when a match is formed that this node will play.
+    :param withdrawn: called when the last proposal will not be played, so that there may be another one.
+    :param gave_up: called when the last proposal took too long.
     """
 
     def __init__(
@@ -380,18 +380,18 @@ class Proposals:
         self._tell_withdrawn = withdrawn
         self._tell_gave_up = gave_up
         self._seed = b""
-        """The secret of the next match."""
+        """The seed of the next match."""
         self.sessions: tuple[PlayerSession, ...] = ()
         self.session: PlayerSession | None = None
-        """The match that is played, else the latest proposal."""
+        """The match being played, otherwise the latest proposal."""
 
     def find(self, match: bytes) -> PlayerSession | None:
-        """Return the proposal with this id."""
+        """Return the proposal with this match id; None if there is none."""
         return next((each for each in self.sessions if each.match.id == match), None)
 
     @property
     def formed(self) -> PlayerSession | None:
-        """The match that this node plays, if it is formed."""
+        """The match that this node plays, once it is formed."""
         playing = self.session
         if playing is None or playing.is_given_up or playing.is_claimed or not playing.match.is_formed:
             return None
@@ -399,16 +399,16 @@ class Proposals:
 
     @property
     def is_bound(self) -> bool:
-        """This node may have to play one of them."""
+        """Whether a proposal binds this node, so that it may have to play it."""
         return any(each.match.is_bound for each in self.sessions)
 
     @property
     def is_alive(self) -> bool:
-        """A match is proposed, and neither formed nor withdrawn."""
+        """Whether a match is proposed and is neither formed nor called off."""
         return any(not (each.match.is_called_off or each.match.is_formed) for each in self.sessions)
 
     def committed_with(self, own: JoinRecord) -> int:
-        """Return in how many proposals with this join record this node has signed COMMIT."""
+        """Return the number of proposals with this join record in which this node has signed COMMIT."""
         return sum(each.match.has_committed and own in each.match.history.genesis.roster for each in self.sessions)
 
     # Taking part
@@ -416,7 +416,7 @@ class Proposals:
     def sign_on(self, table: bytes, *, has_purse: bool = False) -> JoinRecord:
         """Make a join record for a table, and with it the seed of the match.
 
-        :raises StoreError: if the store does not work.
+        :raises StoreError: if the purse cannot be read.
         """
         runtime, owner = self._runtime, self._owner
         head = runtime.purses.own.purse.head if has_purse else None
@@ -427,10 +427,10 @@ class Proposals:
         return make_join_record(join, runtime.identity, key)
 
     def begin(self, genesis: Genesis, occasion: Occasion, host: bytes, link: TableAim | None = None) -> PlayerSession:
-        """Take part in a proposed match. Its caller starts it.
+        """Take part in a proposed match. The caller starts the session.
 
-        :param host: who proposes it.
-        :param link: as a guest, how to dial the host.
+        :param host: the identity of the host, who proposes it.
+        :param link: for a guest, the aim with which to dial the host.
         """
         data = genesis.encoded()
         match, seed, store = match_id(data), self._seed, self._runtime.store
@@ -451,9 +451,9 @@ class Proposals:
         return self.session
 
     def resume(self, stored: StoredMatch) -> PlayerSession:
-        """Return to a match as this node left it.
+        """Return to a match where this node left it.
 
-        :raises NodeError: if what is stored of it is damaged.
+        :raises NodeError: if the stored match is damaged.
         """
         self.session = returned = self._stored(stored)
         returned.keep_links(resumed=True)
@@ -464,9 +464,9 @@ class Proposals:
         return returned
 
     def serve_given_up(self, but: bytes = b"") -> None:
-        """Answer in the proposals that this home has signed and does not play: others may have formed them.
+        """Serve the proposals that this home has signed but does not play: others may have formed them.
 
-        :param but: the match that is played.
+        :param but: the id of the match that is played, which is left out.
         """
         for stored in archive.given_up(self._runtime.store.matches(), but):
             if self.find(stored.match) is None:
@@ -494,7 +494,7 @@ class Proposals:
         return lambda bet, tickets: self._runtime.purses.open_stake(match, genesis, (bet, tickets))
 
     def _add(self, playing: PlayerSession) -> None:
-        """Take part in a proposal, in place of one without this node's COMMIT. Only the newest given up are kept."""
+        """Add a proposal, in place of any without this node's COMMIT. Only the newest of those given up are kept."""
         for each in self.sessions:
             if not each.match.has_committed:
                 self._drop(each)
@@ -519,10 +519,10 @@ class Proposals:
             self._runtime.mesh.stop_dialling(identity)
         playing.dialled = frozenset()
 
-    # What a proposal tells
+    # Notifications from proposals
 
     def bound(self, playing: PlayerSession) -> None:
-        """This node has signed COMMIT, or is back and had signed it."""
+        """Start the time limits of a proposal that binds this node: it signed COMMIT just now or before a restart."""
         self._runtime.loop.call_later(limits.ASK_OTHERS, self._ask, playing)
         self._runtime.loop.call_later(limits.BOUND, self._give_up, playing)
 
@@ -536,13 +536,13 @@ class Proposals:
             self._tell_gave_up()
 
     def called_off(self, playing: PlayerSession) -> None:
-        """This node does not play the match, even if it is formed."""
+        """Record that this node will not play the match, even if it is formed."""
         self._stop_dialling(playing)
         if not self.is_bound:
             self._tell_withdrawn()
 
     def became_formed(self, playing: PlayerSession) -> None:
-        """Let the players of a match learn that it is formed, for a while also from a node that has given it up."""
+        """Let a match's players learn that it is formed, for a limited time even if this node has given it up."""
         playing.keep_links()
         if playing.is_given_up:
             self._runtime.loop.call_later(limits.BOUND, self._stop_dialling, playing)
@@ -554,9 +554,9 @@ class Proposals:
     # Leaving
 
     def turn_away(self, played: PlayerSession | None) -> None:
-        """Give up all that binds this node, as its owner turns to another table.
+        """Give up everything that binds this node, because its owner turns to another table.
 
-        :param played: is none of the proposals any more.
+        :param played: the match that was played last, which is then no longer among the proposals.
         """
         if played is not None:
             self.sessions = tuple(each for each in self.sessions if each is not played)
@@ -569,7 +569,7 @@ class Proposals:
         self.session = None
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all sessions."""
         for each in (*self.sessions, self.session):
             if each is not None:
                 each.close()

@@ -1,7 +1,7 @@
-"""The purse of this node's player, and its judgement on those of others.
+"""The purse of this node's player, and judgement of other players' purses.
 
-What is signed or opened rests on what is stored before: a purse is busy, and the purses of the others are kept, before
-COMMIT of the first roll is sent; a stake before its STAKE.
+Data is stored before anything that depends on it is signed or sent: the busy purse and the other players' purses before
+the COMMIT of the first roll, and a stake before its STAKE.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from protocol.wire.purses import MATCH_BYTES, SOUL_NAMES, MalformedPurseError, P
 log = logging.getLogger(__name__)
 
 HANDED: Final = 8
-"""Purses of one owner that others have handed back at a table, as far as they are remembered."""
+"""The number of purses of one owner, as handed back by others at a table, that are remembered."""
 FOLDED: Final = "it no longer shows the records that are known here, so the two cannot be compared"
-"""Why a purse is refused that a person may have reason to take all the same."""
+"""The refusal of a purse that a person may have reason to accept anyway."""
 
 
 class PurseVerdict(NamedTuple):
-    """The judgement on a purse that was shown: in order if both fields are empty."""
+    """The judgement on a purse that was shown. It is in order if both fields are empty."""
 
     refusal: str = ""
-    """Why it is refused."""
+    """Why the purse is refused."""
     back: Shown | None = None
-    """What its owner has to be shown."""
+    """The purse to hand back to the owner, with records or a stake that the owner lacks."""
 
     @property
     def flaw(self) -> str:
-        """Why it is not in order; empty if it is."""
+        """Why the purse is not in order; empty if it is."""
         known = "a stake or a match is missing from it that is known here, and its owner's program has not added it"
         return self.refusal or (known if self.back is not None else "")
 
@@ -59,16 +59,16 @@ class _Written:
     is_formed: bool = False
     stakes: int = 0
     are_staked: bool = False
-    """No more stakes are opened."""
+    """Whether all stakes that count have been opened."""
     is_ended: bool = False
-    """Nothing more can come of it."""
+    """Whether nothing more can follow from the match."""
 
 
 class PurseKeeper:
-    """See the module.
+    """The purse of this node's player, with the knowledge of others' purses.
 
-    :param identity: that of the node's player.
-    :param tell: tells the owner something, as a sentence.
+    :param identity: the identity key of this node's player.
+    :param tell: shows the owner a sentence.
     """
 
     def __init__(self, store: Store, identity: bytes, tell: Callable[[str], None]) -> None:
@@ -78,19 +78,19 @@ class PurseKeeper:
         self._tell = tell
         self._own: OwnPurse | None = None
         self._live: dict[bytes, _Written] = {}
-        """Matches that this node is bound to and follows."""
+        """The matches that bind this node and that it follows."""
         self.shown: dict[bytes, Shown] = {}
-        """What others have shown at the present table, by owner."""
+        """The purses that others have shown at the present table, by owner."""
         self.handed: dict[bytes, list[Shown]] = {}
-        """What others have handed back there, by owner."""
+        """The purses that others have handed back there, by owner."""
 
-    # One's own
+    # The owner's purse
 
     @property
     def own(self) -> OwnPurse:
-        """The purse; a new one if there is none.
+        """The owner's purse; a new one if there is none yet.
 
-        :raises StoreError: if the store does not work, or what it holds of the purse is damaged.
+        :raises StoreError: if the store cannot be read, or the stored purse is damaged.
         """
         if self._own is None:
             with _reading_the_store():
@@ -102,32 +102,32 @@ class PurseKeeper:
         self._own = own
 
     def find_hindrance(self) -> str:
-        """Return why the purse cannot be brought to another match; empty if it is idle. What can be settled is settled
-        first.
+        """Return why the purse cannot be brought to another match; empty if it is idle. Before that, settle what can be
+        settled.
 
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self._settle_late()
         own = self.own
         if own.busy and own.stake is None and own.busy not in self._live:
-            self._keep(own._replace(busy=b""))  # no STAKE of it can be signed any more
+            self._keep(own._replace(busy=b""))  # no STAKE of that match can be signed any more
         if not self.own.busy:
             return ""
         name = self._store.name(own.busy) or short_id(own.busy)
         return f"your purse is busy with {name} until that match is over, or you give up what you staked there"
 
     def show(self, record: JoinRecord) -> Shown:
-        """Return one's own purse as a table is shown it, for this join record.
+        """Return the owner's purse as it is shown at a table, for this join record.
 
         :raises StoreError: as :attr:`own`.
         """
         return Shown(record, self.own.purse, self.own.evidence)
 
     def open_stake(self, match: bytes, genesis: Genesis, stake: tuple[int, int]) -> bool:
-        """Keep what is staked in a match, before that is signed; tell whether it may be signed. Once more with the same
-        stake it may.
+        """Store a match's stake before it is signed, and return whether it may be signed. Repeating the same stake is
+        allowed.
 
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         own = self.own
         author = next((each.join for each in genesis.roster if each.join.identity == self._identity), None)
@@ -138,9 +138,9 @@ class PurseKeeper:
         return True
 
     def forfeit(self) -> None:
-        """Give up what is staked in the match that the purse is busy with.
+        """Give up the stake in the match that the purse is busy with.
 
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         own = self.own
         if own.stake is not None:
@@ -149,24 +149,25 @@ class PurseKeeper:
             self._keep(own._replace(busy=b""))
 
     def has_settled(self, match: bytes) -> bool:
-        """Tell whether the purse has a record of a match: whatever follows in it changes the purse no more.
+        """Return whether the purse has a record of a match, so that nothing in that match can change the purse any
+        more.
 
         :raises StoreError: as :attr:`own`.
         """
         return any(match.startswith(each.match) for each in self.own.purse.records)
 
     def take_evidence(self, evidence: Value) -> None:
-        """Keep how a match has ended, or that it is void, and write its record.
+        """Store how a match has ended, or that it is void, and write its record.
 
-        :raises MalformedPurseError: if this is no evidence.
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :raises MalformedPurseError: if the evidence is invalid.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self.take_end(read_evidence(evidence), evidence)
 
     def _write(self, record: Record, evidence: Value | None = None) -> None:
         """Write the record of the match that the purse is busy with.
 
-        :raises MalformedPurseError: if it cannot follow.
+        :raises MalformedPurseError: if the record cannot follow the last one.
         """
         own = self.own
         purse = own.purse.with_record(record)
@@ -176,8 +177,7 @@ class PurseKeeper:
         self._tell(f"{change}{soul}: your purse has {coins(purse.end.balance)} now")
 
     def _settle(self, end: End, evidence: Value | None) -> None:
-        """Write the record of the match that the purse is busy with: by evidence of its end, or without if it is a
-        loss."""
+        """Write the record of the match that the purse is busy with. Only a loss needs no evidence of the end."""
         own, author = self.own, end.author(self._identity)
         if own.busy != end.match or author is None:
             return
@@ -189,16 +189,16 @@ class PurseKeeper:
         if end.stakes.get(author, own.stake) != own.stake or known not in (b"", _outcome(record)):
             return
         if evidence is not None or record.is_loss:
-            with suppress(MalformedPurseError):  # evidence of liars
+            with suppress(MalformedPurseError):  # evidence by liars
                 self._write(record, evidence)
 
     def take_own(self, shown: Shown) -> bool:
-        """Take one's own purse as others hand it back; tell whether it changed here.
+        """Accept the owner's purse as handed back by others; return whether it changed here.
 
-        All of it is signed by this identity. What goes further was lost here. What contradicts this purse was signed
-        after an old backup was put back: then the next era begins, without coins.
+        All of it is signed by this identity. Additional records were lost here. A contradiction shows that the owner
+        played on from an old backup: then the next era begins, without coins.
 
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         before, purse = self.own, self.own.purse
         relation = purse.relation_of(shown.purse, before.staked, shown.staked)
@@ -221,10 +221,12 @@ class PurseKeeper:
     # Matches
 
     def may_sign(self, match: bytes, genesis: Genesis) -> bool:
-        """Tell whether LOCK and COMMIT of a proposed match may be signed: one's own purse is idle and as it is named
-        there, and those of all others are in order.
+        """Return whether this node may sign LOCK and COMMIT of a proposed match.
 
-        :raises StoreError: if the store does not work, or what it holds of purses is damaged.
+        It may if the owner's purse is idle, or busy with this match, and in the state that the match names, and all
+        other purses are in order.
+
+        :raises StoreError: if the store cannot be read, or stored purses are damaged.
         """
         if not genesis.ruleset.stakes:
             return True
@@ -237,10 +239,10 @@ class PurseKeeper:
         )
 
     def follow(self, match: Match, *, is_over: bool) -> None:
-        """Write what has changed with the last input of a match, before anything that rests on it is sent.
+        """Store what the last input of a match has changed, before anything that depends on it is sent.
 
-        :param is_over: the end of the match is stored.
-        :raises StoreError: if that cannot be written. Calling this again tries again.
+        :param is_over: whether the end of the match is stored.
+        :raises StoreError: if the store cannot be written. Calling again tries again.
         """
         history = match.history
         if not history.genesis.has_purses:
@@ -266,10 +268,10 @@ class PurseKeeper:
             written.is_ended = self.take_end(end_of(history), gather(history))
 
     def bind(self, match: bytes, genesis: Genesis) -> None:
-        """Keep that this node is bound to a match, with what the others have shown, before COMMIT of the first roll is
-        sent. After a restart it is known.
+        """Store that this node is bound to a match, with the purses shown for it, before the COMMIT of the first roll
+        is sent. Do nothing if that was stored before a restart.
 
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self._live[match] = _Written()
         if any(each.match == match for each in self._kept.met(self._identity)):
@@ -286,17 +288,17 @@ class PurseKeeper:
         self._own = own
 
     def note_stakes(self, match: bytes, genesis: Genesis, stakes: Mapping[int, Signed]) -> None:
-        """Keep the STAKEs that were opened in a match, by author."""
+        """Store the STAKEs opened in a match, by author."""
         roster = genesis.roster
         rows = [(roster[author].join.identity, encode(signed.wire)) for author, signed in stakes.items()]
         self._kept.note_stakes(match, rows)
 
     def take_end(self, end: End, evidence: Value | None) -> bool:
-        """Keep how a match has ended as this node knows it, and write its record; tell whether nothing more can come of
-        it.
+        """Store how a match has ended as far as this node knows, and write its record; return whether that is settled
+        for good.
 
-        :param evidence: None as long as too few have signed the end.
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :param evidence: None as long as too few players have signed the end.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         outcomes = [
             (each.join.identity, _outcome(end.record(author, end.stakes.get(author, (0, 0)))))
@@ -307,9 +309,9 @@ class PurseKeeper:
         return evidence is not None
 
     def give_up(self, match: bytes) -> None:
-        """Forget a match that this node was bound to, as it does not form, or without this node.
+        """Forget a match that bound this node, because it is not formed or is formed without this node.
 
-        :raises StoreError: as :attr:`own`, or if that cannot be written.
+        :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self._live.pop(match, None)
         own = self.own
@@ -318,11 +320,11 @@ class PurseKeeper:
         self._own = own
 
     def release(self, match: bytes) -> None:
-        """Stop following a match, which can still form or be resumed."""
+        """Stop following a match, which can still be formed or resumed."""
         self._live.pop(match, None)
 
     def _settle_late(self) -> None:
-        """Note the ends of matches that are over in the store, as too few had signed them, or the power failed."""
+        """Settle matches that are over but unsettled, as too few had signed their end or the power failed."""
         for match in {*self._kept.open_ends(), *filter(None, (self.own.busy,))} - self._live.keys():
             stored = self._store.match(match)
             if stored is None or not stored.over:
@@ -335,10 +337,10 @@ class PurseKeeper:
             if history.position.kind is None:
                 self.take_end(end_of(history), gather(history))
 
-    # Those of others
+    # Other players' purses
 
     def flaw(self, record: JoinRecord) -> str:
-        """Return why the purse behind a join record is not in order; empty if it is.
+        """Return why the purse for a join record is not in order; empty if it is.
 
         :raises StoreError: as :meth:`judge`.
         """
@@ -348,9 +350,9 @@ class PurseKeeper:
         return self.judge(shown).flaw
 
     def judge(self, shown: Shown) -> PurseVerdict:
-        """Compare a purse that its owner shows with every version of it known here.
+        """Compare a purse shown by its owner with every version of it known here.
 
-        :raises StoreError: if the store does not work, or what it holds of purses is damaged.
+        :raises StoreError: if the store cannot be read, or stored purses are damaged.
         """
         purse, met = shown.purse, self._kept.met(shown.owner)
         for each in (*_read(met), *self.handed.get(shown.owner, ())):
@@ -366,7 +368,7 @@ class PurseKeeper:
         return PurseVerdict()
 
     def _differs(self, there: Met, purse: Purse, record: Record | None) -> str:
-        """Return how a purse differs from what this node saw in a match with its owner; empty if it does not."""
+        """Return how a purse contradicts what this node saw in a match with its owner; empty if it does not."""
         stake = stake_in(_read_stake(there.stake)) if there.stake else None
         if record is None:
             is_shown = purse.states[0].height <= there.height < purse.end.height
@@ -380,8 +382,10 @@ class PurseKeeper:
         return "it has the end of a match that is not over" if self._has_not_ended(there.match) else ""
 
     def _has_not_ended(self, match: bytes) -> bool:
-        """Tell whether nobody can show the end of a match, as it is one of two, and this player has signed no end and
-        has not left."""
+        """Return whether nobody can have evidence of a match's end.
+
+        That is so in a match of two if this player has signed no end and has not resigned.
+        """
         stored = self._store.match(match)
         if stored is None or stored.void:
             return False
@@ -390,7 +394,7 @@ class PurseKeeper:
         return players == 2 and not has_signed_end(self._store, stored)
 
     def _with_end(self, known: Shown) -> Shown:
-        """Return what is handed back: with the end of the match of the STAKE in it, if that is known."""
+        """Return the purse to hand back, with evidence for the match of its STAKE if that is known."""
         if known.stake is None:
             return known
         match = known.stake.message.match
@@ -401,7 +405,7 @@ class PurseKeeper:
         return next((each for each in handed if each.stake == known.stake and _has_its_end(each)), known)
 
     def take_handed(self, shown: Shown) -> bool:
-        """Remember a purse that a peer hands back to its owner; tell whether anything in it is new.
+        """Remember a purse that a peer hands back to its owner; return whether anything in it is new.
 
         :raises StoreError: as :meth:`judge`.
         """
@@ -419,7 +423,7 @@ class PurseKeeper:
 
 
 def _has_its_end(shown: Shown) -> bool:
-    """Tell whether the evidence is of the match of the STAKE."""
+    """Return whether the evidence belongs to the match of the STAKE."""
     return shown.end is not None and shown.stake is not None and shown.end.match == shown.stake.message.match
 
 
@@ -429,7 +433,7 @@ def _outcome(record: Record) -> bytes:
 
 @contextmanager
 def _reading_the_store() -> Iterator[None]:
-    """Call what is wrong with bytes of the store damage: it is no peer's doing."""
+    """Turn errors about bytes from the store into :class:`DamagedPurseError`: no peer has caused them."""
     try:
         yield
     except PeerError as error:
@@ -444,13 +448,13 @@ def _read_stake(data: bytes) -> Signed:
 
 @lru_cache(64)
 def _read_known(shown: bytes) -> Shown:
-    """Return what was shown for a match, as the store has it."""
+    """Return a purse that was shown for a match, read from its stored form."""
     with _reading_the_store():
         return read_shown(*cast("tuple[Value, Value, Value, Value]", decode(shown)))
 
 
 def _read(met: Sequence[Met]) -> Iterator[Shown]:
-    """Yield a purse as it was brought to each match, with the STAKE opened there."""
+    """Yield the purse as it was shown for each match, with the STAKE opened there."""
     for each in met:
         if each.shown:
             known = _read_known(each.shown)
