@@ -1,9 +1,9 @@
 """A node: one player's program on the LAN, as its owner uses it.
 
 The parts behind it: :mod:`protocol.node.host` and :mod:`protocol.node.guest` are the two sides of a lobby,
-:mod:`protocol.node.playing` is a match with a seat, :mod:`protocol.node.watching` one without.
-:mod:`protocol.node.activities` holds them and passes on the frames of links, :mod:`protocol.node.activities` makes the
-node known, :mod:`protocol.node.runtime` is shared by all.
+:mod:`protocol.node.playing` is a match with a seat, and :mod:`protocol.node.watching` a match without one.
+:mod:`protocol.node.activities` holds these, dispatches frames to them and advertises the node;
+:mod:`protocol.node.runtime` is shared by all.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ from protocol.wire.names import NicknameError, check_nickname, rules_name_flaw, 
 log = logging.getLogger(__name__)
 
 LINGER: Final = 2.0
-"""Seconds that a closing node stays for players who have not confirmed the end."""
+"""Seconds for which a closing node waits for players who have not confirmed the end."""
 
 
 class Node:
-    """One player's node. Made by :meth:`open`; it tells everything through :meth:`events`."""
+    """One player's node. Create it with :meth:`open`; it reports everything through :meth:`events`."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Node:
         self.name = name
         self.identity = identity
         self.pledge = PLEDGES[0]
-        """``redeemed`` or ``cursed``: the pledge in the next join record. It matters in games with motes only."""
+        """The pledge in the next join record, ``redeemed`` or ``cursed``. It matters only in games with motes."""
         self.party: Party | None = None
-        """Set before a match begins or is returned to, if programs of one person sit at the table: see
+        """Set before a match begins or is resumed, if one person's programs sit at the table: see
         :mod:`protocol.match.waiting`."""
         self._store = store
         self._port = port
@@ -87,7 +87,7 @@ class Node:
         self._mesh = self._active.mesh
         self._inquiry = Inquiry(self._mesh.dialer)
         self._own_table: tuple[bytes, str] | None = None
-        """Id and token of the table that this node hosted last."""
+        """The id and token of the table that this node hosted last."""
         self._is_closed = False
 
     @classmethod
@@ -102,13 +102,13 @@ class Node:
         identity: Identity | None = None,
         bounds: Limits | None = None,
     ) -> Node:
-        """Open a home and make a node of it. It talks to nobody before it hosts, joins or resumes.
+        """Open a home and create its node. The node contacts nobody until it hosts, joins, watches or resumes.
 
-        :param port: where to listen; 0 for any free port.
-        :param interface: listen and advertise only at this address of this machine.
-        :param discovery: False never touches multicast.
-        :param identity: the identity of the home, if it is unlocked already.
-        :param bounds: other limits of links than the protocol's, for tests.
+        :param port: the port to listen at; 0 for any free port.
+        :param interface: the name or address of the only interface to use; None to use all.
+        :param discovery: False to never use multicast.
+        :param identity: the home's identity, if it is already unlocked.
+        :param bounds: limits of links that replace the protocol's, for tests.
         :raises NodeError: if the home is in use or unreadable, or the name is not allowed.
         """
         try:
@@ -132,40 +132,41 @@ class Node:
     # For the owner
 
     async def events(self) -> AsyncIterator[NodeEvent]:
-        """Yield what happens until the node is closed. For one consumer."""
+        """Yield events until the node is closed. Only one consumer may use this."""
         while (event := await self._runtime.events.get()) is not None:
             yield event
 
     @property
     def port(self) -> int:
-        """Where this node listens."""
+        """The port at which this node listens; 0 if it does not listen yet."""
         return self._mesh.port
 
     @property
     def former(self) -> Match | None:
-        """The last match that was played here to its end, once the owner has turned to another table."""
+        """The last match played here to its end, once the owner has turned to another table."""
         return self._active.former.match if self._active.former is not None else None
 
     @property
     def match(self) -> Match | None:
-        """The match that is proposed, running or watched here, to be looked at, never fed; also after its end, until
-        the owner turns to another table.
+        """The match that is proposed, played or watched here; also after its end, until the owner turns to another
+        table. It may be read, but never fed.
 
-        A screen asks it for :attr:`~protocol.match.match.Match.progress`, and the node for :meth:`clock`.
+        Screens read :attr:`~protocol.match.match.Match.progress` from it, and :meth:`clock` from the node.
         """
         session = self._session
         return session.match if session is not None else None
 
     def clock(self) -> Clock | None:
-        """Return the players whom the match waits for and the time that they have left, as :meth:`Match.clock` has it.
+        """Return the players whom the match waits for and their remaining time: see
+        :meth:`protocol.match.match.Match.clock`.
 
-        None, too, for the step that was open when this node began to watch: nobody tells it when that step began.
+        Also None for the step that was open when this node began to watch, because its beginning is unknown.
         """
         return self._session.clock() if self._session is not None else None
 
     @property
     def _session(self) -> Session | None:
-        """The match that is proposed, running or watched."""
+        """The session that is proposed, played or watched."""
         watching, playing = self._active.watching, self._active.session
         if playing is not None and not playing.match.is_called_off:
             return playing
@@ -173,17 +174,17 @@ class Node:
 
     @property
     def table_id(self) -> bytes:
-        """Id of the table that this node hosts; empty if it hosts none."""
+        """The id of the table that this node hosts; empty if it hosts none."""
         return self._active.hosting.table.id if self._active.hosting is not None else b""
 
     @property
     def join_line(self) -> str:
-        """The argument of ``p2pdice join`` on another laptop; empty unless this node hosts."""
+        """The argument for ``p2pdice join`` on another laptop; empty unless this node hosts."""
         return self._active.join_line
 
     @property
     def coins(self) -> int | None:
-        """The coins in this player's purse; None if it cannot be read."""
+        """The coins in this player's purse; None if the purse cannot be read."""
         try:
             return self._runtime.purses.own.purse.end.balance
         except StoreError:
@@ -191,19 +192,19 @@ class Node:
 
     @property
     def rules_name(self) -> str:
-        """What people call the house rules of :attr:`match`, or of :attr:`former`; empty if no name is known."""
+        """The name of the house rules of :attr:`match`, or else of :attr:`former`; empty if none is known."""
         match = self.match or self.former
         return self._runtime.rules_name(match.history.genesis.ruleset) if match is not None else ""
 
     async def host(self, settings: TableSettings) -> TableOpened:
-        """Open a table and advertise it: under its name, or only by its code's number if it is private.
+        """Open a table and advertise it: under its name, or, if it is private, only by its code's number.
 
-        After a match the same node can open it again, with the same settings or others. It keeps its id, token and
-        port, so the join line stays good, unless ``private`` changes. A restarted node, or a former guest, opens
-        another table. Players come back by :meth:`rejoin`; spectators go on watching by themselves.
+        After a match the same node can open the table again, with the same or other settings. The table keeps its id,
+        token and port, so that its join line stays valid, unless ``private`` changes. A restarted node, or a former
+        guest, opens another table. Players return by :meth:`rejoin`; spectators continue to watch automatically.
 
-        :raises NodeError: if the name cannot be one, this node can listen nowhere, its table is already open, its match
-            is not over, or this player's purse is busy.
+        :raises NodeError: if a name in the settings is not allowed, this node cannot listen, its table is already open,
+            its match is not over, or this player's purse is busy.
         """
         if problem := table_name_flaw(settings.name):
             raise NodeError(
@@ -223,7 +224,7 @@ class Node:
             self._own_table = (private_table_id(token) if token else open_table_id()), token
         table, token = self._own_table
         former = self._active.former.match.history.genesis.table if self._active.former is not None else b""
-        if former != table:  # they watched another table
+        if former != table:  # the spectators watched another table
             for identity in self._active.audience.identities:
                 self._mesh.disconnect(identity)
         await self._locator.withdraw()
@@ -273,7 +274,7 @@ class Node:
         return opened
 
     def renew_code(self) -> None:
-        """Give the open table another short code. :class:`~protocol.events.CodeMade` tells it.
+        """Give the open table another short code, reported by :class:`~protocol.events.CodeMade`.
 
         :raises NodeError: if no table is open here, or nobody could find it by a code.
         """
@@ -293,9 +294,9 @@ class Node:
         self._runtime.tell(CodeMade(str(code)))
 
     def start_match(self) -> None:
-        """Propose a match to all who sit at this node's table.
+        """Propose a match to everybody at this node's table.
 
-        :raises NodeError: if this node hosts no table, nobody else is there, the match has begun, or this player's
+        :raises NodeError: if this node hosts no table, nobody else sits there, the match has begun, or this player's
             purse is busy.
         """
         if self._active.hosting is None:
@@ -306,7 +307,7 @@ class Node:
 
     @property
     def asked(self) -> tuple[SeatAsked, ...]:
-        """The questions about newcomers that are open at this node's table, the oldest first."""
+        """The open questions about newcomers at this node's table, oldest first."""
         return self._active.door.asked
 
     @property
@@ -315,16 +316,18 @@ class Node:
         return self._active.door.kept_out
 
     def seat(self, player: PlayerInfo) -> None:
-        """Let a player sit down at this node's table: at once if they wait for that, else when they come, also after
-        :meth:`refuse` and :meth:`remove`. A guest says it of somebody with a trusted name and another key: then they
-        play with that player. It holds until the node is closed."""
+        """Let a player sit down at this node's table: at once if they are waiting, otherwise when they come.
+
+        This also revokes :meth:`refuse` and :meth:`remove`. A guest uses it to accept a player who has a trusted name
+        but another key. It holds until the node is closed.
+        """
         if self._active.hosting is not None:
             self._active.hosting.seat(player)
         else:
             self._active.door.let_in(player)
 
     def refuse(self, player: PlayerInfo) -> None:
-        """Let a player neither sit down at this node's table nor watch it, until :meth:`seat`. A guest is sent away.
+        """Exclude a player from this node's table, as guest and as spectator, until :meth:`seat`. A guest is sent away.
 
         :raises NodeError: if this node hosts no table, or the match has begun.
         """
@@ -338,7 +341,7 @@ class Node:
         self._keep_out(player, may_watch=True)
 
     def remove(self, player: PlayerInfo) -> None:
-        """Send a guest away from this node's table, before the match has begun, until :meth:`seat`.
+        """Send a guest away from this node's table until :meth:`seat`.
 
         :raises NodeError: as :meth:`refuse`, or if no such guest sits there.
         """
@@ -354,9 +357,9 @@ class Node:
             self._active.hosting.keep_out(player, may_watch=may_watch)
 
     async def tables(self, seconds: float = 2.0) -> tuple[Sighting, ...]:
-        """Return the tables that are advertised on the LAN, after listening for some seconds.
+        """Return the tables advertised on the LAN, after listening for this many seconds.
 
-        :raises NodeError: if this machine cannot do multicast.
+        :raises NodeError: if multicast does not work on this machine.
         """
         return await self._locator.tables(seconds)
 
@@ -368,14 +371,14 @@ class Node:
         *,
         is_pledged: bool = True,
     ) -> None:
-        """Sit down at a table: ``NAME``, ``HOST:PORT``, a join line or a short code. Returns when admitted.
+        """Sit down at a table, given as ``NAME``, ``HOST:PORT``, a join line or a short code. Return once admitted.
 
-        :param target: a text, or all sightings with the name of a sighted table.
-        :param on_missing: if given, a table that is not advertised is waited for, and the reason told.
-        :param pending: called when the person who hosts the table is asked whether this node gets a seat.
-        :param is_pledged: False if the owner has chosen no pledge. Then no seat is taken where it matters.
-        :raises NodeError: if nobody is found or reached there, more than one answers for the name, or this player is
-            not admitted, or has to choose a pledge.
+        :param target: a text, or all sightings of the name of a sighted table.
+        :param on_missing: if given, wait for a table that is not advertised; called with the reason.
+        :param pending: called when the host's owner is asked whether this node gets a seat.
+        :param is_pledged: whether the owner has chosen a pledge. If not, no seat is taken where a pledge matters.
+        :raises NodeError: if nobody is found or reached there, several players answer for the name, this player is not
+            admitted, or has to choose a pledge.
         """
         if on_missing is not None:
             self._active.watch_network()
@@ -390,14 +393,14 @@ class Node:
         await self._active.joining.enter(wanted, pending, is_pledged=is_pledged)
 
     async def rejoin(self) -> None:
-        """Sit down at the table of the last match again, after playing as a guest or watching. Returns when admitted;
-        cancel it to wait no longer.
+        """Sit down again at the table of the last match, after playing as a guest or watching.
 
-        It waits while the host answers but has not opened the table again, or plays with others;
-        :class:`~protocol.events.AwaitingHost` tells the state. A match that is played meanwhile is watched.
+        Return once admitted; cancel the call to stop waiting. The call waits while the host answers but has not opened
+        the table again, or plays with others; :class:`~protocol.events.AwaitingHost` reports the state. A match that is
+        played meanwhile is watched.
 
-        :raises NodeError: if there is no such table or its match is not over, the host has been gone for long, or this
-            player is not admitted. It can be tried again.
+        :raises NodeError: if there is no such table, its match is not over, the host has been gone for too long, or
+            this player is not admitted. The call may be repeated.
         """
         if self._active.hosting is not None:
             raise NodeError(ErrorCode.FAILED, "the table is your own", "open it again")
@@ -412,7 +415,7 @@ class Node:
             await self._watch_meanwhile(self._active.way_back, wanted)
 
     async def _watch_meanwhile(self, way: WayBack, wanted: Target) -> None:
-        """Watch the match that is played without this node, to its end; not at all if it is over by now."""
+        """Watch the match that is played without this node until its end; do nothing if it is already over."""
         self._active.watching = watching = SpectatorSession(self._runtime, only_match=True)
         try:
             await watching.enter((wanted,))
@@ -424,14 +427,15 @@ class Node:
         self._active.way_back = way  # to the same host, though another player may have shown the match
 
     async def watch(self, target: str) -> None:
-        """Watch a table or match: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
+        """Watch a table or match, given as ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match id.
 
-        Returns when the match, or before its start the table, was shown.
+        Return once the match, or before its start the table, is shown.
 
-        :raises NodeError: if nobody is found or reached there, or this node may not watch.
+        :raises NodeError: if nobody is found or reached there, several players answer for the name, or this node may
+            not watch.
         """
         targets = await self._inquiry.choose("watch", lambda: self._locator.resolve_to_watch(target))
-        if self._active.doing is not Doing.GUEST:  # the host refuses a guest who wants to watch: the seat stays theirs
+        if self._active.doing is not Doing.GUEST:  # the host refuses a guest who wants to watch; the seat stays theirs
             self._active.leave_behind()
         self._active.watch_network()
         self._active.watching = watching = SpectatorSession(self._runtime)
@@ -448,8 +452,8 @@ class Node:
     def unfinished_at(self, target: str) -> StoredMatch | None:
         """Return the newest unfinished match of this home that a target of :meth:`join` or :meth:`watch` can mean.
 
-        It has a table of this name, or an id that begins like this, or a player with the key of the join line; for an
-        address without a key, a player who was there.
+        A match fits if the target is its table's name, the beginning of its id, a join line with the key of one of its
+        players, or an address that one of them used.
         """
         return next((each for each in self.unfinished() if self._can_mean(target, each)), None)
 
@@ -472,24 +476,25 @@ class Node:
 
     @property
     def loss(self) -> str:
-        """Data that the store has lost, as a sentence without its full stop; empty if nothing is lost."""
+        """The data that the store has lost, as a sentence without its full stop; empty if nothing is lost."""
         return archive.describe(self._store.loss) if self._store.loss is not None else ""
 
     def find(self, match: str | None = None) -> StoredMatch:
         """Return the match that :meth:`resume` would return to.
 
-        :raises NodeError: if there is none like that.
+        :raises NodeError: if there is no such match.
         """
         return archive.to_resume(self._store, match)
 
     async def resume(self, match: str | None = None) -> str:
-        """Return to a match after a crash, a nap or a quit: the last one, or the one named as :func:`archive.find` has
-        it. Returns the whole id.
+        """Return to a match after a crash, a sleep or a quit: the last one, or the one named as in
+        :func:`archive.find`.
 
-        A finished match is resumed only if it is named, to give its end to others; so is one that was claimed, which
-        goes on if the other player returns, too.
+        A finished match is resumed only by name, to give its end to others. So is a claimed match, which continues if
+        the other player returns too.
 
-        :raises NodeError: if there is none like that.
+        :returns: the whole match id, in hexadecimal digits.
+        :raises NodeError: if there is no such match, or it cannot be resumed.
         """
         stored = self.find(match)
         try:
@@ -505,7 +510,7 @@ class Node:
         await self._locator.start()
         self._active.proposals.serve_given_up(but=stored.match)
         returned = self._active.proposals.resume(stored)
-        self.name = next(player.name for player in returned.match.info if player.is_me)  # the others know no other
+        self.name = next(player.name for player in returned.match.info if player.is_me)  # the others know no other name
         self._active.advertise()
         stakes = returned.match.history.genesis.ruleset.stakes
         if stakes and not returned.match.is_ended and self._runtime.purses.has_settled(stored.match):
@@ -520,7 +525,7 @@ class Node:
     def play(self, move: Move, token: int) -> None:
         """Make a move, in answer to the :class:`~protocol.events.YourTurn` with this token.
 
-        :raises RulesError: if the move is illegal; nothing is lost, choose another.
+        :raises RulesError: if the move is illegal; choose another one.
         :raises NodeError: if that turn is over.
         """
         if self._active.session is None:
@@ -531,13 +536,15 @@ class Node:
             raise NodeError(ErrorCode.FAILED, str(error)) from None
 
     def concede(self) -> None:
-        """Give up: this player is out with the next message that this node owes, also after a restart."""
+        """Resign with the next message that this node owes. The wish outlasts a restart."""
         if self._active.session is not None:
             self._active.session.feed(Conceded())
 
     def wait_longer(self, seconds: float) -> None:
-        """Wait longer for the players whom the match waits for, by this node's own patience: from its end on, or from
-        now if it is over. The others may go on without them all the same, if they are enough.
+        """Wait longer for the players whom the match waits for: from the end of this node's patience on, or from now if
+        it is over.
+
+        If the others are enough, they may still continue without those players.
 
         :raises NodeError: if the match waits for nobody.
         """
@@ -548,7 +555,7 @@ class Node:
 
     @property
     def can_claim(self) -> bool:
-        """In a match of two, the other player has been away for so long that :meth:`claim` is possible."""
+        """Whether the other player in a match of two has been away for so long that :meth:`claim` is possible."""
         return self._absence > 0
 
     @property
@@ -557,11 +564,12 @@ class Node:
         return playing.match.absence(self._runtime.loop.time()) if playing is not None else 0.0
 
     def claim(self) -> None:
-        """Leave a match of two in which the other player is away, as claimed and not confirmed: nobody has won, no coin
-        moves, and what was staked stays so. :class:`~protocol.events.Claimed` tells it. This node is free for another
-        table then; it returns to the match if :meth:`resume` names it.
+        """Leave a match of two whose other player is away, as claimed but unconfirmed.
 
-        :raises NodeError: if the other is not away, or has not been for long, or it is no match of two.
+        Nobody has won, no coins move, and stakes stay staked. :class:`~protocol.events.Claimed` reports the claim. This
+        node is then free for another table; it returns to the match if :meth:`resume` names it.
+
+        :raises NodeError: if this is not a match of two, or the other player has not been away for long enough.
         """
         playing, absence = self._active.formed, self._absence
         if playing is None or not absence:
@@ -575,14 +583,14 @@ class Node:
             self._runtime.in_background(self._locator.withdraw())
 
     def say(self, text: str) -> None:
-        """Say something to all at the table, before, during or after the match; as long as links last.
+        """Send a chat message to everybody at the table: before, during or after the match, as long as links last.
 
-        What is said is composed (NFC) and its spaces are made single before it is signed. Told as
-        :class:`~protocol.events.Said` to all, oneself included.
+        The text is composed (NFC) and its spaces are made single before it is signed. :class:`~protocol.events.Said`
+        reports it to everybody, including this player.
 
         :param text: up to 200 characters.
-        :raises NodeError: if it is too long or has characters that cannot be said, if it comes too fast after other
-            words (five at once, then one a second), or if nobody is there.
+        :raises NodeError: if the text is too long or contains forbidden characters, if it comes too fast after others
+            (the limit is five at once, then one per second), or if nobody is there.
         """
         if self._active.doing is Doing.WATCHING and not any(floor.is_open for floor in self._active.floors()):
             raise NodeError(ErrorCode.REFUSED, "spectators cannot speak", "sit down for the next match")
@@ -600,7 +608,8 @@ class Node:
             raise NodeError(ErrorCode.FAILED, error.parts, error.hint) from None
 
     async def close(self) -> None:
-        """Leave. Linked peers are told; a running match can be resumed; a finished one is served for a moment more."""
+        """Leave. Linked peers are notified; a running match can be resumed; a finished one is served a moment
+        longer."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -631,9 +640,9 @@ class Node:
 
 
 def _typed_code(target: str | Sequence[Sighting]) -> ShortCode | None:
-    """Return the short code that was typed, if it was one.
+    """Return the short code that was typed; None if the text has another form.
 
-    :raises NodeError: if it has a word that no code has.
+    :raises NodeError: if it contains a word that no code contains.
     """
     try:
         return parse_short_code(target) if isinstance(target, str) else None

@@ -1,4 +1,4 @@
-"""The things that all parts of a node share: home, links, store, owner, and the outbox.
+"""What all parts of a node share: home, links, store, owner, and the outbox.
 
 All callbacks run in one event loop. Their effects wait in the :class:`~protocol.node.outbox.Outbox` until the end of
 the loop's pass.
@@ -40,11 +40,11 @@ from protocol.wire.names import is_marked_as_bot, ruleset_hash
 log = logging.getLogger(__name__)
 
 _RECOGNISED: Final = 256
-"""How many players are remembered as told about; a host can name any number of them before a match."""
+"""The number of players that are remembered as already reported. Before a match, a host can name any number of them."""
 
 
 class _Stopping:
-    """Stops a node at disk errors. One serves all blocks, as several are entered for every message."""
+    """Stops a node at disk errors. One instance serves all blocks, because several are entered for every message."""
 
     __slots__ = ("_runtime",)
 
@@ -76,31 +76,33 @@ class Runtime:
         self.bounds = bounds
         self.loop = asyncio.get_running_loop()
         self.events: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
-        """Events for the owner; None at the end."""
+        """Events for the owner, followed by None at the end."""
         self.is_silent = False
-        """Nothing is taken or sent any more."""
+        """Whether the node has stopped handling input and sending frames."""
         self.outbox: Outbox[tuple[tuple[bytes, ...], bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
-        """The effects of this pass of the loop. Its frames are encoded, each with the identities of its receivers."""
+        """The effects of this pass of the event loop. A letter is an encoded frame with its receivers' identities."""
         self._catching_up: asyncio.TimerHandle | None = None
-        """Of the store, with what was received."""
+        """The timer for storing received messages that no frame waits for."""
         self.purses = PurseKeeper(store, identity.public, lambda text: self.tell(Notice(text)))
         self._recognised: set[PlayerInfo] = set()
-        """Players whose key and name do not go together, as the owner was told already."""
+        """Players on whom this home has already reported to the owner."""
         self._names: dict[str, str] = {}
-        """Of those who were shown at a table of late, by fingerprint."""
+        """The names of players who were recently at a table, by fingerprint."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = _Stopping(self)
 
     def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
-        """Return where a player may be reached: where this node reached them before, newest first; the ``known``
-        addresses; and where nodes that advertise the match have been sighted. An address of this node is none."""
+        """Return the addresses where a player may be reached, except this node's own.
+
+        First come those where this node reached them before, newest first; then the ``known`` ones; then those of nodes
+        that advertise the match.
+        """
         candidates = dict.fromkeys((*self.store.addresses(identity), *known, *self.locator.addresses_of(match)))
         own = set(self.mesh.addresses)
         return [address for address in candidates if address not in own]
 
     def rules_name(self, ruleset: Ruleset) -> str:
-        """Return the name of house rules: the owner's own, or the last that a host has given; empty if there is none
-        or the store cannot tell."""
+        """Return the name of house rules: the owner's own, or the last one given by a host; empty if none is known."""
         try:
             return "" if ruleset.name else self.store.rules_names().get(ruleset_hash(ruleset), "")
         except StoreError as error:  # no reason not to play
@@ -108,7 +110,7 @@ class Runtime:
             return ""
 
     def learn_rules_name(self, ruleset: Ruleset, name: str) -> None:
-        """Remember what the host of a table calls its house rules, unless the owner has named them."""
+        """Remember a host's name for the house rules of its table, unless the owner has named them."""
         if name and name != self.rules_name(ruleset):
             try:
                 self.store.learn_rules_name(ruleset_hash(ruleset), name)
@@ -118,27 +120,27 @@ class Runtime:
     # Effects of a pass of the loop
 
     def post(self, identity: bytes, frame: Frame) -> None:
-        """Have a frame sent to a peer, if it is linked."""
+        """Queue a frame for a peer; it is sent if the peer is linked."""
         self.post_encoded((identity,), encode_frame(frame))
 
     def refuse(self, identity: bytes, code: RefuseCode, reason: str) -> None:
-        """Refuse a linked peer, and end its link once that is sent."""
+        """Refuse a linked peer, and close its link once the frame is sent."""
         self.post(identity, Refuse(code, reason))
         self.loop.call_soon(self.mesh.disconnect, identity)
 
     def post_encoded(self, identities: tuple[bytes, ...], frame: bytes, *, binds: bool = True) -> None:
-        """Have the bytes of a frame sent to several peers.
+        """Queue an encoded frame for several peers.
 
-        :param binds: it waits for the store.
+        :param binds: whether the frame waits for the store.
         """
         self.outbox.post((identities, frame), binds=binds)
 
     def relay(self, identities: tuple[bytes, ...], frame: bytes) -> None:
-        """Have the bytes of a frame sent after all others. It does not wait for the store."""
+        """Queue an encoded frame to be sent after all others, without waiting for the store."""
         self.outbox.relay((identities, frame))
 
     def flush(self) -> None:
-        """Carry out the effects of this pass of the loop."""
+        """Carry out the effects of this pass of the event loop."""
         with self.stopping_at_disk_errors():
             for step in self.outbox.steps():
                 match step:
@@ -157,7 +159,7 @@ class Runtime:
             self._catching_up = self.loop.call_later(IDLE, self._catch_up)
 
     def _catch_up(self) -> None:
-        """Have stored what no frame has waited for."""
+        """Store the messages that no frame has waited for."""
         self._catching_up = None
         if self.outbox.is_behind and not self.is_silent:
             self.outbox.write_all()
@@ -170,7 +172,7 @@ class Runtime:
     # The owner
 
     def tell(self, event: NodeEvent) -> None:
-        """Tell the owner, now."""
+        """Report an event to the owner at once."""
         self.events.put_nowait(event)
         match event:
             case LobbyChanged():
@@ -179,7 +181,7 @@ class Runtime:
                 self._recognise(event.players, bytes.fromhex(event.match_id))
 
     def _recognise(self, players: tuple[PlayerInfo, ...], match: bytes = b"") -> None:
-        """Tell the owner how well this home knows the others, and what does not fit with whom it has met before."""
+        """Report how well this home knows these players, and whatever is suspicious about their names and keys."""
         for player in players:
             if player.is_me or player in self._recognised:
                 continue
@@ -200,9 +202,9 @@ class Runtime:
                 self.events.put_nowait(Unfamiliar(player, mismatch.known_as, namesakes, mismatch.trusted))
 
     def recognise(self, player: PlayerInfo, match: bytes = b"") -> None:
-        """Tell the owner how well this home knows a player.
+        """Report to the owner how well this home knows a player.
 
-        :param match: the running one, which does not count.
+        :param match: the id of the running match, which does not count.
         :raises StoreError: if the store cannot be read.
         """
         if not is_marked_as_bot(player.name):
@@ -210,7 +212,7 @@ class Runtime:
             self.events.put_nowait(Recognised(player, person.is_trusted, person.matches))
 
     def is_namesake(self, player: PlayerInfo) -> bool:
-        """Tell whether somebody trusted has this player's name, and another key; False if the store cannot tell."""
+        """Return whether a trusted player has this player's name but another key; False if the store cannot be read."""
         try:
             return not player.is_me and bool(self.store.people.mismatch(player.fingerprint, player.name).trusted)
         except StoreError as error:
@@ -218,7 +220,7 @@ class Runtime:
             return False
 
     def known_as(self, identity: bytes) -> str:
-        """Return the name under which this home knows a key, or under which it sat at a table of late; empty if there
+        """Return the name under which this home knows a key, or under which it recently sat at a table; empty if there
         is none."""
         key = fingerprint(identity)
         try:
@@ -227,7 +229,7 @@ class Runtime:
             return self._names.get(key, "")
 
     def player(self, name: str, identity: bytes) -> PlayerInfo:
-        """Return a player as the owner is told."""
+        """Return a player in the form used in events."""
         return PlayerInfo(name, fingerprint(identity), is_me=identity == self.identity.public)
 
     def players(self, table: Table) -> tuple[PlayerInfo, ...]:
@@ -240,10 +242,10 @@ class Runtime:
         left = tuple(self.player(*each) for each in before.players if each not in now.players)
         return LobbyChanged(self.players(now), now.seats, joined, left)
 
-    # Trouble
+    # Errors
 
     def stopping_at_disk_errors(self) -> _Stopping:
-        """Stop the node if the block cannot write: nothing may be sent that is not stored."""
+        """Return a context manager that stops the node if the block cannot write, as nothing unstored may be sent."""
         return self._stopping
 
     def _stop(self, reason: str) -> None:
@@ -254,7 +256,7 @@ class Runtime:
             self.tell(Stopped(reason))
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a task; only :meth:`tasks_done` waits for it."""
+        """Start a task. Only :meth:`tasks_done` waits for it."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._end)

@@ -1,6 +1,7 @@
-"""The purses at one table with stakes: each is shown to all, judged by all, and handed back to who lacks some of it.
+"""The purses at one table with stakes. Each is shown to all and judged by all, and handed back to an owner who lacks
+some of its records.
 
-A host looks at what the owner of a purse has signed in it, and at nothing else that a guest says about it.
+A host judges a purse only by what its owner has signed in it, never by anything else that a guest says about it.
 """
 
 from __future__ import annotations
@@ -19,34 +20,33 @@ from protocol.wire.genesis import JoinRecord
 from protocol.wire.purses import MalformedPurseError
 
 PATIENCE: Final = 5.0
-"""Seconds in which an owner takes over what was handed back, and sits down again. Guests wait twice as long for others,
-so the host is first to give such an owner up."""
+"""Seconds for an owner to take over what was handed back and sit down again. Guests wait twice as long for others, so
+that the host is the first to give up on such an owner."""
 
 
 class Acts(NamedTuple):
-    """What a host or a guest does because of purses."""
+    """Actions that a host or a guest takes because of purses."""
 
     join: Callable[[bytes, JoinTable], None]
-    """A host: go on with the JOIN of a peer whose purse is in order."""
+    """For a host: continue with the JOIN of a peer whose purse is in order."""
     lose: Callable[[bytes, str, str], None]
-    """A host: refuse a peer, whether seated or not. A guest: leave the table. The peer's name is empty if it has shown
-    none; the last text says why."""
+    """For a host: refuse a peer, seated or not. For a guest: leave the table. The arguments are the identity, the
+    nickname (empty if none was shown) and the reason."""
     again: Callable[[], None]
-    """One's own purse has changed: make a join record again. A guest sends LEDGER and JOIN."""
+    """Make a new join record, because the owner's purse has changed. A guest then sends LEDGER and JOIN."""
     changed: Callable[[], None]
-    """Purses have changed: a host withdraws its proposal as long as they are not in order; a guest looks at the last
-    proposal again."""
+    """React to changed purses. A host withdraws its proposal until they are in order; a guest reconsiders the last."""
 
 
 class TableLedgers:
-    """See the module.
+    """The purses at one table, for the host or a guest.
 
-    A host takes the purse of a guest to be what was shown for the join record with which that guest sits. What is shown
-    for another one waits for its JOIN.
+    For the host, the purse of a guest is the one shown for the guest's current join record. A purse shown for another
+    join record waits for the JOIN with that record.
 
-    :param records: returns the join records of those who sit at the table; a guest knows none.
-    :param host: identity of the host; empty for one's own table.
-    :param has_stakes: the rules ask for purses. Without that nothing here does anything.
+    :param records: returns the join records of everybody at the table; a guest has none.
+    :param host: the identity of the host; empty at the owner's own table.
+    :param has_stakes: whether the rules require purses. If not, this object does nothing.
     """
 
     def __init__(
@@ -65,19 +65,19 @@ class TableLedgers:
         self._records = records
         self._host = host
         self._queues: dict[bytes, deque[ShowLedger | JoinTable]] = {}
-        """Frames of each peer that wait for their turn."""
+        """The frames of each peer that wait for their turn."""
         now = runtime.loop.time()
         self._paces = Buckets[bytes](limits.LEDGER_RATE, limits.LEDGER_BURST, limits.PEERS_PACED)
         self._pace = Bucket(limits.TABLE_LEDGER_RATE, limits.TABLE_LEDGER_BURST, now)
         self._next: asyncio.TimerHandle | None = None
         self._patience: dict[bytes, asyncio.TimerHandle] = {}
-        """Owners whose purse is not in order."""
+        """Timers for owners whose purse is not in order."""
         self._pending: dict[bytes, Shown] = {}
-        """At a host: purses shown for join records that have no seat yet."""
+        """For a host: purses shown for join records that have no seat yet."""
         self._players: Collection[bytes] = ()
-        """At a guest: the players in the host's latest TABLE."""
+        """For a guest: the players in the host's latest TABLE."""
         self._sent: dict[tuple[bytes, bytes], bytes] = {}
-        """By guest and owner: the join record with which that guest was shown the owner's purse."""
+        """By guest and owner: the owner's join record when the guest was last sent that purse."""
         self._forget()
 
     def _forget(self) -> None:
@@ -85,7 +85,7 @@ class TableLedgers:
         self._purses.handed.clear()
 
     def close(self) -> None:
-        """Forget the table."""
+        """Forget the table and cancel all timers."""
         for timer in (self._next, *self._patience.values()):
             if timer is not None:
                 timer.cancel()
@@ -95,7 +95,7 @@ class TableLedgers:
         self._forget()
 
     def release(self, identity: bytes) -> None:
-        """Forget a player who left the table, or never sat down."""
+        """Forget a player who left the table or never sat down."""
         self._queues.pop(identity, None)
         self._note(identity, is_flawed=False)
         self._pending.pop(identity, None)
@@ -104,14 +104,16 @@ class TableLedgers:
         self._sent = {pair: record for pair, record in self._sent.items() if identity not in pair}
 
     def follow(self, players: Collection[bytes]) -> None:
-        """As a guest, forget everybody who is not at the table as the host shows it now."""
+        """For a guest: forget everybody who is not at the table according to its host."""
         self._players = players
         for identity in {*self._purses.shown, *self._patience} - {self._runtime.identity.public, self._host, *players}:
             self.release(identity)
 
     def flawed(self) -> list[bytes]:
-        """Return the owners whose purses at one's own table are not in order, so no match can be proposed. Guests among
-        them have a while to sit down again."""
+        """Return the owners whose purses at this node's own table are not in order, so that no match can be proposed.
+
+        Guests among them get some time to sit down again.
+        """
         if not self.has_stakes:
             return []
         (own, *guests), mine = self._records(), self._purses.own
@@ -124,12 +126,12 @@ class TableLedgers:
     # What is shown
 
     def own(self, record: JoinRecord) -> ShowLedger:
-        """Return the LEDGER that a guest sends before JOIN. If the purse is busy, the guest stands up after a while."""
+        """Return the LEDGER that a guest sends before JOIN. If the purse stays busy, the guest leaves."""
         self._note(self._runtime.identity.public, is_flawed=bool(self._purses.find_hindrance()))
         return ShowLedger(*self._purses.show(record).wire)  # type: ignore[arg-type]
 
     def show_to(self, identity: bytes) -> None:
-        """Show a guest who was seated the purses of all others, and all others that of the guest."""
+        """Send a seated guest the purses of all others, and send all others the guest's purse."""
         if not self.has_stakes:
             return
         own, *guests = self._records()
@@ -153,14 +155,14 @@ class TableLedgers:
     # What comes
 
     def take(self, sender: bytes, frame: ShowLedger | JoinTable) -> None:
-        """Look at what a peer shows, and go on with its JOIN once its purse is in order, each in its turn."""
+        """Check a purse that a peer shows, or continue with a JOIN if its purse is in order; each peer in its turn."""
         if not self.has_stakes:
             if isinstance(frame, JoinTable):
                 self._acts.join(sender, frame)
             return
         self._queues.setdefault(sender, deque(maxlen=limits.LEDGERS_WAITING)).append(frame)
         if self._next is not None:
-            self._next.cancel()  # others need not wait for who comes too fast
+            self._next.cancel()  # do not make other peers wait for one that comes too fast
         self._take_turns()
 
     def _take_turns(self) -> None:
@@ -176,7 +178,7 @@ class TableLedgers:
                 queue = self._queues.pop(sender)
                 frame = queue.popleft()
                 if queue:
-                    self._queues[sender] = queue  # behind all others
+                    self._queues[sender] = queue  # after all others
                 self._look(sender, frame)
 
     def _wait_for(self, sender: bytes, now: float) -> float:
@@ -213,11 +215,11 @@ class TableLedgers:
             self._acts.changed()
 
     def _shown_by(self, owner: bytes) -> Shown | None:
-        """Return what an owner has shown last."""
+        """Return the purse that an owner showed last; None if there is none."""
         return self._pending.get(owner) or self._purses.shown.get(owner)
 
     def _admit(self, sender: bytes, frame: JoinTable) -> None:
-        """Go on with a JOIN if the purse is in order."""
+        """Continue with a JOIN if the purse is in order."""
         shown = self._shown_by(sender)
         if shown is None or shown.record.wire != frame.record:
             self._lose(sender, "a purse has to be shown before a seat is asked for")
@@ -225,8 +227,10 @@ class TableLedgers:
             self._acts.join(sender, frame)
 
     def _accepts(self, shown: Shown) -> bool:
-        """Tell whether a purse is in order. If not, hand back what it lacks, a guest through the host. Its owner is
-        refused after a while; by a host at once, if it can hand nothing back."""
+        """Return whether a purse is in order. If not, hand back what it lacks, as a guest through the host.
+
+        The owner is refused after some time; but if a host has nothing to hand back, at once.
+        """
         owner, verdict = shown.owner, self._purses.judge(shown)
         if verdict.refusal and not self._host:
             self._lose(owner, verdict.refusal)
@@ -237,7 +241,7 @@ class TableLedgers:
         return not verdict.flaw
 
     def _note(self, owner: bytes, *, is_flawed: bool) -> None:
-        """Give an owner a while from when their purse is found not to be in order until it is."""
+        """Start an owner's time limit when a flaw is found in the purse; stop it when the purse is in order."""
         if not is_flawed:
             if (timer := self._patience.pop(owner, None)) is not None:
                 timer.cancel()
@@ -254,10 +258,10 @@ class TableLedgers:
             if flaw:
                 self._lose(owner, flaw)
             elif is_own:
-                self._acts.again()  # the match that it was busy with is settled by now
+                self._acts.again()  # the match that it was busy with is now settled
 
     def _flaw(self, owner: bytes) -> str:
-        """Return why the purse with which somebody sits, or wants to sit, is not in order; empty if it is."""
+        """Return why the purse of a player who sits or wants to sit here is not in order; empty if it is."""
         seated = (record for record in self._records() if record.join.identity == owner)
         flaw, shown = next(map(self._purses.flaw, seated), ""), self._shown_by(owner)
         return flaw or (self._purses.judge(shown).flaw if shown is not None else "")

@@ -1,16 +1,16 @@
-"""This node as a spectator: it watches a table, then its match, and verifies all of the match itself.
+"""This node as a spectator: it watches a table, then its match, and verifies the whole match itself.
 
-Only a table before its match is taken on trust. The genesis must hash to the match that was asked for, and name the
-player who sent it. From then on the same :class:`~protocol.match.match.Match` is fed as a player's, without a seat,
-through links to some of its players.
+Only the table before a match is taken on trust. The genesis must hash to the id of the requested match, and list the
+player who sent it. From then on the same class :class:`~protocol.match.match.Match` as for a player runs without a
+seat, fed through links to some of the players.
 
-Why a spectator sees a move late. A player passes it on after the frames of its own pass of the loop
-(:meth:`~protocol.node.outbox.Outbox.relay`), and gathers what it passes on for a moment
-(:data:`~protocol.limits.SPECTATOR_DELAY`). A link that was lost, or a message that was, costs an answer to NEED,
-which comes in pages (:mod:`protocol.match.catch_up`), and players answer spectators at a limited rate
+A spectator sees a move with some delay, for these reasons. A player passes the move on after the other frames of the
+same pass of the event loop (:meth:`~protocol.node.outbox.Outbox.relay`), and collects frames for spectators for a
+moment (:data:`~protocol.limits.SPECTATOR_DELAY`). After a lost link or message, the spectator has to send NEED. The
+answers come in pages (:mod:`protocol.match.catch_up`), and players answer spectators at a limited rate
 (:data:`~protocol.limits.SPECTATOR_PAGE_RATE`, which :mod:`protocol.node.audience` enforces). A latecomer sees nothing
-before all pages are there. Then the table holds back what it shows, so that a person can follow
-(:class:`cli.table.pace.Pace`), for a quarter of the patience of a person at most (:mod:`cli.table.live_table`).
+before all pages have arrived. Finally, the table delays what it shows, so that a person can follow
+(:class:`cli.table.pace.Pace`), by at most a quarter of the human patience (:mod:`cli.table.live_table`).
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ log = logging.getLogger(__name__)
 class FollowedMatch(Session):
     """A match that this node watches.
 
-    :param token: of the table, if it is private.
-    :param over: called when the owner has been told the end.
-    :param saw_start: this node watched from before the start. If not, the owner is told the state of the
-        match first.
+    :param token: the token of the table, if it is private.
+    :param over: called once the owner has been shown the end.
+    :param saw_start: whether this node watched from before the start. If not, the owner is first shown the current
+        state of the match.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class FollowedMatch(Session):
         self._over = over
         self._is_current = saw_start
         self._caught_up_to = b""
-        """Tip of the step that was open when this node had caught up: nobody tells it when that step began."""
+        """The tip of the step that was open when this node had caught up. The beginning of that step is unknown."""
         self._end: Happened | None = None
         """The end of the game, if it came before this node had caught up."""
         self._reached: dict[bytes, Address] = {}
@@ -115,17 +115,17 @@ class FollowedMatch(Session):
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue()
         self._holding: list[asyncio.Task[None]] = []
         self._unreached: dict[bytes, frozenset[int]] = {}
-        """Players out of reach of each linked player, by its identity."""
+        """The players that each linked player cannot reach, by the linked player's identity."""
         self._told_away: frozenset[int] = frozenset()
-        """Players reported away, on the word of the linked players."""
+        """The players reported as away, based on what the linked players say."""
         self._telling: asyncio.TimerHandle | None = None
 
     def start(self, source: bytes, at: Address) -> None:
         """Catch up from the linked player, and link with others."""
-        self._runtime.mesh.set_roster(self.authors)  # whom one follows is no stranger: each relays the whole match
+        self._runtime.mesh.set_roster(self.authors)  # followed players are no strangers: each relays the whole match
         others = [identity for identity in self.authors if identity != source]
         self._waiting.put_nowait(source)
-        for identity in secrets.SystemRandom().sample(others, len(others)):  # spectators spread over the players
+        for identity in secrets.SystemRandom().sample(others, len(others)):  # spread spectators over the players
             self._waiting.put_nowait(identity)
         links = min(limits.SPECTATOR_LINKS, len(self.authors))
         self._holding = [self._runtime.in_background(self._hold_a_link()) for _ in range(links)]
@@ -137,9 +137,9 @@ class FollowedMatch(Session):
         await self._runtime.locator.start()
 
     def close(self, keep: bytes = b"") -> None:
-        """Follow the match no more.
+        """Stop following the match.
 
-        :param keep: identity of a player whose link stays.
+        :param keep: the identity of a player whose link stays.
         """
         super().close()
         if self._telling is not None:
@@ -156,7 +156,7 @@ class FollowedMatch(Session):
     # Links
 
     async def _hold_a_link(self) -> None:
-        """Stay linked with one player after another: with the next when one is gone or cannot be reached."""
+        """Keep a link to one player at a time, moving on to the next when a link is lost or cannot be made."""
         mesh = self._runtime.mesh
         while True:
             identity = await self._waiting.get()
@@ -172,7 +172,7 @@ class FollowedMatch(Session):
             self._waiting.put_nowait(identity)
 
     def dial_anew(self) -> None:
-        """Give up the links that are up: every one is replaced by another."""
+        """Close all present links. Each is then replaced by another one."""
         for identity in sorted(self._up):
             self._runtime.mesh.disconnect(identity)
 
@@ -182,7 +182,7 @@ class FollowedMatch(Session):
         return [*reached, *self._runtime.where(identity, self.match.id, join.addresses)]
 
     def greet(self, identity: bytes, at: Address) -> None:
-        """Note that a player at this address lets this node watch."""
+        """Record that a player at this address lets this node watch."""
         if identity not in self.authors:
             self._runtime.mesh.disconnect(identity)
             return
@@ -208,18 +208,18 @@ class FollowedMatch(Session):
         return None if self.match.history.position.tip == self._caught_up_to else super().clock()
 
     def hear_cut(self, identity: bytes, cut: Cut) -> None:
-        """Note which players another player cannot reach."""
+        """Record which players another player cannot reach."""
         if cut.match == self.match.id:
             self._unreached[identity] = frozenset(cut.authors) & {*self.authors.values()}
             self._tell_away_later()
 
     def _tell_away_later(self) -> None:
-        """Tell soon who is away. The delay bounds the notices, and most players are back at once."""
+        """Report soon which players are away. The delay limits the notices, and most players are back at once."""
         if self._telling is None:
             self._telling = self._runtime.loop.call_later(limits.AWAY_TOLD, self._tell_away)
 
     def _tell_away(self) -> None:
-        """Tell who is away: players out of reach of all linked ones, unless this node follows every player itself."""
+        """Report players whom no linked player can reach as away, unless this node itself follows every player."""
         self._telling = None
         if self._follows_all() or not self._up or not self._is_current or self.match.is_ended:
             return
@@ -242,7 +242,7 @@ class FollowedMatch(Session):
     # The match
 
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
-        """A spectator stores nothing: players can resend everything."""
+        """Store nothing: the players can resend everything."""
 
     def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
         match effect:
@@ -256,11 +256,11 @@ class FollowedMatch(Session):
             case WriteTranscript():
                 self.keep_transcript()
             case CalledOff():
-                pass  # the store keeps matches that can be resumed
+                pass  # the store keeps only matches that can be resumed
 
     def _show(self, event: NodeEvent) -> None:
         if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():
-            return  # guessed from our links, which say nothing about players that we do not follow
+            return  # guessed from our links, which say nothing about other players
         if self._is_current:
             self.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
@@ -272,13 +272,13 @@ class FollowedMatch(Session):
         return len(self._reached) == len(self.authors) <= limits.SPECTATOR_LINKS
 
     def _become_current(self) -> None:
-        """Tell the state of the match, instead of the events that led to it."""
+        """Report the current state of the match, in place of the events that led to it."""
         if self._is_current:
             return
         self._is_current = True
         self._tell_away_later()
         history = self.match.history
-        if not self.occasion.table_name:  # no player tells a latecomer the name of the table, but the network may
+        if not self.occasion.table_name:  # no player sends a latecomer the table's name, but it may be advertised
             self.occasion = self.occasion._replace(table_name=self._runtime.locator.table_of(history.match))
         state = history.position.state
         if state is not None:
@@ -291,7 +291,7 @@ class FollowedMatch(Session):
 class SpectatorSession:
     """A table or match that this node watches.
 
-    :param only_match: a table that is still open is refused: this node would rather sit down there.
+    :param only_match: whether to refuse a table that is still open, because this node would rather sit down there.
     """
 
     def __init__(self, runtime: Runtime, *, only_match: bool = False) -> None:
@@ -304,15 +304,15 @@ class SpectatorSession:
         self._lobby: Lobby | None = None
         self._arrival: asyncio.Future[None] | None = None
         self._next: tuple[bytes, Table] | None = None
-        """The host who opened the table again, and the table as shown last."""
+        """The host who opened the table again, and the table as it was last shown."""
         self.followed: FollowedMatch | None = None
         self.over = asyncio.Event()
-        """The end of a match was told."""
+        """Set once the end of a match has been reported."""
 
     async def enter(self, targets: Sequence[Target]) -> None:
-        """Begin to watch at the first target that shows something. Returns when it does.
+        """Begin to watch at the first target that shows something, and return once it does.
 
-        :raises NodeError: if no target is reached or lets this node watch; it gives the last reason.
+        :raises NodeError: if no target is reached or lets this node watch; the error gives the last reason.
         """
         problem: NodeError | None = None
         for target in targets:
@@ -343,7 +343,7 @@ class SpectatorSession:
     # Links
 
     def greet(self, identity: bytes, aim: TableAim | MatchAim, at: Address) -> None:
-        """Note that a peer lets this node watch a table or match."""
+        """Record that a peer lets this node watch a table or match."""
         if self.followed is not None:
             if isinstance(aim, MatchAim) and aim.match == self.followed.match.id:
                 self.followed.greet(identity, at)
@@ -357,14 +357,14 @@ class SpectatorSession:
                 self._lobby = Lobby(aim.table, identity)
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """Note that a link is down. A match can be followed through another player; a table is gone with its host."""
+        """Record that a link is down. A match can be followed through another player; a table is gone with its host."""
         if self.followed is not None:
             self.followed.lost(identity, reason)
         elif identity == self._source:
             self._close(RefuseCode.CLOSED, host_gone(reason))
 
     def take(self, identity: bytes, frame: Frame) -> None:
-        """Take a frame from a player of the match, or before it from the peer that answered first."""
+        """Take a frame from a player of the match; before the match, from the peer that answered first."""
         if self.followed is not None:
             if isinstance(frame, Carried | Page | Have) and identity in self.followed.authors:
                 self.followed.take(identity, frame)
@@ -392,7 +392,7 @@ class SpectatorSession:
         self._close(code, f"what is shown there cannot be accepted: {error}")
 
     def _may_host(self, identity: bytes) -> bool:
-        """Tell whether this player may have reopened the table. If the host is known, only the host may."""
+        """Return whether this player may have reopened the table. If the host is known, only the host may."""
         assert self.followed is not None
         return identity in self.followed.authors and (self._lobby is None or identity == self._lobby.host)
 
@@ -401,7 +401,7 @@ class SpectatorSession:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Watch the table that was opened again, once the owner knows the end of the match before."""
+        """Watch the reopened table, once the owner has been shown the end of the previous match."""
         if self._next is None or self.followed is None or not self.followed.is_over:
             return
         (identity, frame), self._next = self._next, None
@@ -426,7 +426,7 @@ class SpectatorSession:
         return self.followed.way_back(self._lobby.host if self._lobby is not None else b"", self.followed.token)
 
     def leave(self) -> None:
-        """Stop watching."""
+        """Stop watching, and close the link to the table's host."""
         self.close()
         if self._source:
             self._runtime.mesh.disconnect(self._source)
@@ -485,7 +485,7 @@ class SpectatorSession:
             self._arrival.set_result(None)
 
     def _close(self, code: str, reason: str) -> None:
-        """Give the table up: it is closed. A peer may have written any text as the code."""
+        """Give the table up because it is closed. The code comes from a peer and may be any text."""
         known = known_code(code)
         source, self._source = self._source, b""
         if self._arrival is None:
@@ -495,9 +495,9 @@ class SpectatorSession:
         self._runtime.mesh.disconnect(source)
 
     def _follow(self, data: bytes) -> None:
-        """Follow the match that this genesis begins.
+        """Follow the match that begins with this genesis.
 
-        :raises MalformedGenesisError: if it is another match than the one asked for or announced.
+        :raises MalformedGenesisError: if it is not the match that was requested or announced.
         """
         assert self._target is not None
         lobby = self._lobby
