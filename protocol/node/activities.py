@@ -239,7 +239,7 @@ class Activities:
             raise NodeError(ErrorCode.FAILED, problem, "choose another --port or --interface") from None
 
     def watch_network(self) -> None:
-        """Start to watch for sleep of this machine and changes of its addresses."""
+        """Start to watch whether this machine sleeps or its addresses change."""
         if self._minding is None:
             self._is_cut_off = is_cut_off(self._interface)
             work = watch_network(self._interface, self.interfaces_changed)

@@ -393,11 +393,11 @@ class Guest:
         return self._seat.shown.customs if self._seat is not None and self._seat.shown is not None else Customs()
 
     def _close(self, code: str, reason: str) -> None:
-        """Give the table up. The code comes from a peer and may be any text."""
+        """Give up the table. The code comes from a peer and may be any text."""
         self._give_up(RefusedError(known_code(code), reason))
 
     def _give_up(self, error: RefusedError) -> None:
-        """Give the table up; report the error to the owner, or to :meth:`try_to_enter` if that is waiting."""
+        """Give up the table; report the error to the owner, or to :meth:`try_to_enter` if that is waiting."""
         seat, self._seat = self._seat, None
         self._leave_ledgers()
         if self._admission is not None:

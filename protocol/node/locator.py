@@ -279,7 +279,7 @@ class Locator:
                 raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
 
     def numbers(self) -> frozenset[int]:
-        """Return the numbers of the short codes of all other tables known."""
+        """Return the numbers of the short codes of all known other tables."""
         return self._discovery.numbers() if self._discovery is not None else frozenset()
 
     async def _find(

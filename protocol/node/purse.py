@@ -294,8 +294,7 @@ class PurseKeeper:
         self._kept.note_stakes(match, rows)
 
     def take_end(self, end: End, evidence: Value | None) -> bool:
-        """Store how a match has ended as far as this node knows, and write its record; return whether that is settled
-        for good.
+        """Store the end of a match as this node knows it, and write its record; return whether the end is settled.
 
         :param evidence: None as long as too few players have signed the end.
         :raises StoreError: as :attr:`own`, or if the store cannot be written.

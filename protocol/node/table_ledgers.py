@@ -46,7 +46,7 @@ class TableLedgers:
 
     :param records: returns the join records of everybody at the table; a guest has none.
     :param host: the identity of the host; empty at the owner's own table.
-    :param has_stakes: whether the rules require purses. If not, this object does nothing.
+    :param has_stakes: whether the rules require purses. If not, JOINs are passed on and nothing else is done.
     """
 
     def __init__(

@@ -485,7 +485,7 @@ class SpectatorSession:
             self._arrival.set_result(None)
 
     def _close(self, code: str, reason: str) -> None:
-        """Give the table up because it is closed. The code comes from a peer and may be any text."""
+        """Give up the table because it is closed. The code comes from a peer and may be any text."""
         known = known_code(code)
         source, self._source = self._source, b""
         if self._arrival is None:

@@ -4,7 +4,7 @@ Only one process at a time holds the store (:mod:`protocol.storage.store`). Whil
 the store, but cannot forget matches.
 
 The name of a transcript file consists of the day on which the match began, its rules, and the first digits of its id,
-so no part of it is text written by a peer. To which match a file belongs is read from its content, not from its name.
+so no part of it is text written by a peer. The match of a file is determined from its content, not from its name.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class People:
         """Return what is suspicious about a key that plays under a name.
 
         Nothing is, if both are new or have been met together. A name used by somebody trusted is always reported,
-        unless this key is trusted under that name, too.
+        unless this key is trusted too and has used the name. Names with the mark of bots have no namesakes.
 
         :param key: the fingerprint of the key.
         :param but: the id of a match to ignore: the one being played or judged.
