@@ -207,8 +207,7 @@ class Rule(ABC, Generic[Body]):
         return position
 
     def binds(self, position: Position, witnessed: Collection[int]) -> bool:
-        """Return whether a message of this kind binds its author: it must be on the disk before it is sent (SPEC.md,
-        §11).
+        """Return whether a message of this kind binds: it must be on the disk before it is sent (SPEC.md, §11).
 
         A message binds if a node that had lost it could sign another one in its place. That is impossible if the body
         follows from the match seed and from data already on the disk.

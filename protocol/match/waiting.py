@@ -99,8 +99,7 @@ class Clock:
     allowed: float
     """The total time of the player with the most time remaining."""
     goes_on: bool
-    """Whether the others can continue without the awaited players at 0. Otherwise, as with two players, the match
-    waits."""
+    """Whether the others can continue without the awaited players once time is up. If not, the match waits."""
 
 
 def progress(history: History, info: tuple[PlayerInfo, ...]) -> Progress:

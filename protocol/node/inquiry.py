@@ -119,7 +119,7 @@ class Inquiry:
         """Return the table of the host that proves to know the code.
 
         :param heard: yields the tables advertised with the code's number, again after each change.
-        :raises NodeError: if no host proves it, or whatever ``heard`` raises before the first table.
+        :raises NodeError: if no host does. Errors of ``heard`` before the first table are raised, too.
         """
         search = _Search(code, self._dialer)
         if (found := await search.among(heard)) is None:
