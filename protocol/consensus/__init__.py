@@ -1,1 +1,1 @@
-"""The history that the players of a match agree on: its rules, its replicas, its judge. No I/O."""
+"""The history that the players of a match agree on: its rules, replicas and verifier. No I/O."""

@@ -239,7 +239,7 @@ class Ballot:
         others = (each for votes in self._votes.values() for each in votes if each.author == vote.author)
         return not any(each.round > vote.round and each.value == vote.value and not each.is_close for each in others)
 
-    # What follows
+    # Conclusions
 
     @property
     def _counted(self) -> _Count:
@@ -383,7 +383,7 @@ class Ballot:
         resigning = (author for author, signed in held.items() if signed.message.kind is Kind.RESIGN)
         return is_possible(position, {*authors, *resigning})
 
-    # What the node does
+    # This node's actions
 
     @property
     def has_votes(self) -> bool:
@@ -501,7 +501,7 @@ class Ballot:
     def _has_voted_in(self, number: int) -> bool:
         return self._has_closed(number) or (number, self.me, False) in self._votes
 
-    # For others
+    # For other nodes
 
     def votes(self) -> Iterator[Vote]:
         """Yield all kept votes: by round, CLOSEs before ABSENTs, so that each vote comes after its grounds."""

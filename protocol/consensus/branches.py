@@ -165,7 +165,7 @@ class Branches:
     def _wanted(self, named: Collection[bytes]) -> set[bytes]:
         return {slot[1] for kept in self.later.values() for slot in kept}.union(named)
 
-    # Asking
+    # Queries
 
     def is_full(self, position: Position) -> bool:
         """Return whether there is a message from everybody who owes the step."""

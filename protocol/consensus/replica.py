@@ -343,7 +343,7 @@ class Replica:
             return self.history
         return self.history.along(self.ballot.branches.path(tip))
 
-    # For others, and for the store
+    # For other nodes and the store
 
     def messages(self) -> Iterator[Signed]:
         """Yield all messages, in an order that brings another replica to the same state."""

@@ -1,1 +1,1 @@
-"""A match and its lobby as one node lives them. No I/O, no clock."""
+"""A match and its lobby as one node runs them. No I/O, no clock."""

@@ -77,7 +77,7 @@ class _PeerState:
 
 
 class CatchUp:
-    """The catching up of one node in one match."""
+    """Keeps one node's copy of one match up to date."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -101,7 +101,7 @@ class CatchUp:
         """Forget a peer whose link is down."""
         self._peers.pop(author, None)
 
-    # Telling
+    # Reports
 
     def have(self) -> Have:
         """Return what this node holds."""
@@ -120,7 +120,7 @@ class CatchUp:
         self._tell_at = now + limits.KEEPALIVE if self._peers else math.inf
         return self.have()
 
-    # Asking
+    # Requests
 
     def take(self, author: int, have: Have, now: float) -> None:
         """Record a peer's HAVE, to be compared later."""

@@ -114,7 +114,7 @@ class Match:
             self.replica.take_stored(stored)
             self._feed.resume()
 
-    # Questions of the owner
+    # Queries by the owner
 
     @property
     def id(self) -> bytes:

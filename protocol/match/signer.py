@@ -91,7 +91,7 @@ class Signer:
         self._witnessed: frozenset[int] = frozenset()
         """The witnesses whose signatures under the LOCK before that one are on the disk together with it."""
 
-    # Wishes of the owner
+    # The owner's choices
 
     def play(self, move: Move, token: int) -> None:
         """Take the owner's answer to the YourTurn with this token.

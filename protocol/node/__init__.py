@@ -1,1 +1,1 @@
-"""A node: one player's program on the LAN, made of the other wings."""
+"""A node: one player's program on the LAN, built from the other subpackages."""

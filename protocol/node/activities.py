@@ -200,7 +200,7 @@ class Activities:
             if part is not None:
                 part.close()
 
-    # Being found
+    # Advertising
 
     @property
     def join_line(self) -> str:

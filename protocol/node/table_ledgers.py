@@ -123,7 +123,7 @@ class TableLedgers:
             self._note(owner, is_flawed=True)
         return others if is_own else [own.join.identity, *others]
 
-    # What is shown
+    # Purses to send
 
     def own(self, record: JoinRecord) -> ShowLedger:
         """Return the LEDGER that a guest sends before JOIN. If the purse stays busy, the guest leaves."""
@@ -152,7 +152,7 @@ class TableLedgers:
     def _post(self, identity: bytes, shown: Shown) -> None:
         self._runtime.post(identity, ShowLedger(*shown.wire))  # type: ignore[arg-type]
 
-    # What comes
+    # Frames received
 
     def take(self, sender: bytes, frame: ShowLedger | JoinTable) -> None:
         """Check a purse that a peer shows, or continue with a JOIN if its purse is in order; each peer in its turn."""

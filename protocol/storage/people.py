@@ -39,7 +39,7 @@ class UsedName(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Somebody with a key."""
+    """A person, identified by their key."""
 
     fingerprint: str
     names: tuple[UsedName, ...] = ()
