@@ -50,11 +50,8 @@ def leavers(position: Position, entries: Mapping[int, Signed]) -> set[int]:
 
 
 def is_possible(position: Position, leaving: Collection[int]) -> bool:
-    """Return whether the match can continue if these authors leave.
-
-    It can if more than half of the base remains, and somebody who remains is still in the game. At a LOCK the second
-    condition is waived if nobody is in the game.
-    """
+    """Return whether the match can continue if these authors leave. It can if more than half of the base remains, and
+    somebody who remains is still in the game. At a LOCK the second condition is waived if nobody is in the game."""
     remaining, live = set(position.base).difference(position.left, leaving), set(position.live)
     is_anybody_left = not remaining.isdisjoint(live) or (position.kind is Kind.LOCK and not live)
     return len(remaining) >= position.majority and is_anybody_left

@@ -104,7 +104,6 @@ class CatchUp:
     # Reports
 
     def have(self) -> Have:
-        """Return what this node holds."""
         position = self._history.position
         held, votes = self._replica.digests()
         return Have(self._history.match, position.step, position.tip, held, votes)

@@ -121,7 +121,6 @@ class EventFeed:
         self._complained_of: set[int] = set()
 
     def show(self, event: NodeEvent) -> None:
-        """Show the owner an event."""
         self._emit(Show(event))
 
     def resume(self) -> None:

@@ -170,7 +170,6 @@ class HostedTable:
         self._own = own
 
     def frame(self) -> Table:
-        """Return the frame that describes this table."""
         settings = self.settings
         players = tuple((record.join.nickname, record.join.identity) for record in self.records)
         rules, called = settings.ruleset.options(), "" if settings.ruleset.name else settings.rules_name

@@ -208,7 +208,6 @@ class Signer:
         return self._sign(position.step, position.tip, kind, body)
 
     def sign_vote(self, vote: Vote) -> Signed:
-        """Sign this node's vote."""
         root = self._history.root
         return self._sign(root.step, root.tip, *spell_vote(vote))
 

@@ -317,10 +317,8 @@ class Guest:
             self._ledgers = None
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """Record that a link is down. Without its host a table is gone.
-
-        But while a match forms, the host gets time to return, and a match that binds this node may still begin.
-        """
+        """Record that a link is down. Without its host a table is gone. But while a match forms, the host gets time to
+        return, and a match that binds this node may still begin."""
         if self._seat is None or identity != self._seat.host or self._has_begun:
             return
         self._gone = reason

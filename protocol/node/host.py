@@ -94,7 +94,7 @@ class Host:
 
     @property
     def seated(self) -> tuple[bytes, ...]:
-        """The guests."""
+        """The identities of the guests, in the order of joining."""
         return tuple(record.join.identity for record in self.table.records[1:])
 
     @property
@@ -290,10 +290,8 @@ class Host:
             self._runtime.mesh.disconnect(identity)
 
     def take(self, identity: bytes, frame: ShowLedger | JoinTable) -> None:
-        """Check a purse, or give a peer a seat once its purse is in order.
-
-        Peers that were only welcome to prove that they know the code are ignored: they have shown no token.
-        """
+        """Check a purse, or give a peer a seat once its purse is in order. Peers that were only welcome to prove that
+        they know the code are ignored: they have shown no token."""
         if isinstance(self._runtime.mesh.aim(identity), CodeAim):
             return
         if not self.has_begun:

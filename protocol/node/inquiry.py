@@ -266,10 +266,8 @@ class _Search:
         self._problems: list[str] = []
 
     async def among(self, heard: AsyncIterator[Sequence[Sighting]]) -> Target | None:
-        """Return the table of the first host that proves to know the code.
-
-        Return None if all hosts have failed and no new one was heard in time.
-        """
+        """Return the table of the first host that proves to know the code. Return None if all hosts have failed and no
+        new one was heard in time."""
         told, _ = await asyncio.gather(anext(heard), asyncio.to_thread(load))
         asking = self._ask_all(told)
         hearing = asyncio.ensure_future(anext(heard, None))

@@ -359,13 +359,11 @@ class Locator:
             await self._discovery.advertise(advertisement, port)
 
     async def withdraw(self) -> None:
-        """Stop advertising."""
         self._advertised = None
         if self._discovery is not None:
             await self._discovery.withdraw()
 
     async def close(self) -> None:
-        """Stop discovery."""
         if self._discovery is not None:
             await self._discovery.close()
 

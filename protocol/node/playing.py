@@ -569,7 +569,6 @@ class Proposals:
         self.session = None
 
     def close(self) -> None:
-        """Close all sessions."""
         for each in (*self.sessions, self.session):
             if each is not None:
                 each.close()

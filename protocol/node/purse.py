@@ -381,10 +381,8 @@ class PurseKeeper:
         return "it has the end of a match that is not over" if self._has_not_ended(there.match) else ""
 
     def _has_not_ended(self, match: bytes) -> bool:
-        """Return whether nobody can have evidence of a match's end.
-
-        That is so in a match of two if this player has signed no end and has not resigned.
-        """
+        """Return whether nobody can have evidence of a match's end. That is so in a match of two if this player has
+        signed no end and has not resigned."""
         stored = self._store.match(match)
         if stored is None or stored.void:
             return False

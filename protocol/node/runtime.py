@@ -92,11 +92,8 @@ class Runtime:
         self._stopping = _Stopping(self)
 
     def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
-        """Return the addresses where a player may be reached, except this node's own.
-
-        First come those where this node reached them before, newest first; then the ``known`` ones; then those of nodes
-        that advertise the match.
-        """
+        """Return the addresses where a player may be reached, except this node's own. First come those where this node
+        reached them before, newest first; then the ``known`` ones; then those of nodes that advertise the match."""
         candidates = dict.fromkeys((*self.store.addresses(identity), *known, *self.locator.addresses_of(match)))
         own = set(self.mesh.addresses)
         return [address for address in candidates if address not in own]
@@ -268,5 +265,4 @@ class Runtime:
             log.error("something that went on in the background has failed", exc_info=error)
 
     async def tasks_done(self) -> None:
-        """Wait for all background tasks."""
         await asyncio.gather(*self._tasks, return_exceptions=True)

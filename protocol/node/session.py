@@ -205,7 +205,6 @@ class Session(ABC):
         """Store the owner's choices and messages."""
 
     def send(self, author: int, frame: Frame) -> None:
-        """Send a frame to a player."""
         self._runtime.post(self.match.history.genesis.roster[author].join.identity, frame)
 
     @abstractmethod

@@ -111,9 +111,7 @@ class TableLedgers:
 
     def flawed(self) -> list[bytes]:
         """Return the owners whose purses at this node's own table are not in order, so that no match can be proposed.
-
-        Guests among them get some time to sit down again.
-        """
+        Guests among them get some time to sit down again."""
         if not self.has_stakes:
             return []
         (own, *guests), mine = self._records(), self._purses.own
@@ -227,10 +225,8 @@ class TableLedgers:
             self._acts.join(sender, frame)
 
     def _accepts(self, shown: Shown) -> bool:
-        """Return whether a purse is in order. If not, hand back what it lacks, as a guest through the host.
-
-        The owner is refused after some time; but if a host has nothing to hand back, at once.
-        """
+        """Return whether a purse is in order. If not, hand back what it lacks, as a guest through the host. The owner
+        is refused after some time; but if a host has nothing to hand back, at once."""
         owner, verdict = shown.owner, self._purses.judge(shown)
         if verdict.refusal and not self._host:
             self._lose(owner, verdict.refusal)

@@ -150,7 +150,6 @@ class FollowedMatch(Session):
             self._runtime.mesh.disconnect(identity)
 
     def reached(self, identity: bytes) -> Address:
-        """Return the address at which a player was reached."""
         return self._reached[identity]
 
     # Links
@@ -437,7 +436,6 @@ class SpectatorSession:
             self.followed.dial_anew()
 
     def close(self) -> None:
-        """Stop following the match."""
         if self.followed is not None:
             self.followed.close()
 

@@ -198,11 +198,8 @@ def path_for(home: Home, store: Store, stored: StoredMatch) -> Path:
 
 
 def own_rules_word(store: Store, ruleset: Ruleset) -> str:
-    """Return the word for a ruleset in a file name.
-
-    House rules are called by the owner's own name only, never by other people's. Without it, or if the store cannot be
-    read, they get a general word.
-    """
+    """Return the word for a ruleset in a file name. House rules are called by the owner's own name only, never by other
+    people's. Without it, or if the store cannot be read, they get a general word."""
     with suppress(StoreError):
         return rules_word(ruleset, store.rules_names(own=True).get(ruleset_hash(ruleset), ""))
     return rules_word(ruleset)
@@ -359,9 +356,7 @@ def own_fingerprint(home: Home, store: Store) -> str:
 
 def other_owners(home: Home, matches: Iterable[StoredMatch]) -> dict[bytes, str]:
     """Return the matches begun with a key other than the home's present one: the fingerprint of that key, by match id.
-
-    The result is empty if the home's key cannot be read without a passphrase.
-    """
+    The result is empty if the home's key cannot be read without a passphrase."""
     found: dict[bytes, str] = {}
     with suppress(KeyFileError, OSError):
         own = Identity.load(home.identity).public
@@ -392,11 +387,8 @@ def check_owner(home: Home, stored: StoredMatch, identity: Identity) -> None:
 
 
 def _ways_back(home: Home, key: bytes) -> Choices:
-    """Return the commands that could bring back a replaced key.
-
-    If a readable file contains the key, that is the only command. Otherwise there is one for each file that may contain
-    it but needs a passphrase.
-    """
+    """Return the commands that could bring back a replaced key. If a readable file contains the key, that is the only
+    command. Otherwise there is one for each file that may contain it but needs a passphrase."""
     locked = []
     for path in sorted(home.path.glob(f"{IDENTITY_FILE}.old-*")):
         try:

@@ -433,7 +433,6 @@ def _places(number: int) -> tuple[int, int]:
 
 
 def _rules(genesis: bytes) -> str:
-    """Return a word for the rules of a match."""
     try:
         return rules_word(parse_genesis(genesis).ruleset)
     except MalformedGenesisError:
