@@ -93,8 +93,7 @@ class Inquiry:
         self._dialer = dialer
 
     async def choose(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
-        """Return the targets that ``resolve`` returns; if they are known by name only, return the one that has the
-        table.
+        """Return the targets from ``resolve``; if they are known by name only, return the one that has the table.
 
         After an inquiry, ``resolve`` is called again. If its targets have changed, the new ones are asked, up to
         :data:`~protocol.node.locator.INQUIRIES` times in all. A target that a person picked from a list is returned
