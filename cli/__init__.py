@@ -1,4 +1,4 @@
-"""The front door: Typer commands, tables for people, bots."""
+"""The command line: Typer commands, the tables at which people play, and bots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def main() -> None:
     """Run the command line in ``sys.argv`` and end the process with the exit code that :mod:`cli.exits` documents."""
     try:
         if sys.argv[1:] == ["--version"]:
-            # Scripts ask this in loops; it is not worth importing a command line parser for.
+            # Scripts may call this in a loop, so it does not import the command line parser.
             _print_version()
             return
         gc.disable()  # until cli.front has imported the command: see gc_paused there

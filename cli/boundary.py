@@ -1,4 +1,4 @@
-"""The boundary between the commands and the shell: every error becomes a clear message and an exit code, here alone."""
+"""The boundary between commands and shell: the only place that turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def run() -> int:
-    """Run the command line in ``sys.argv`` and return its exit code. No error, however unexpected, passes this."""
+    """Run the command line in ``sys.argv`` and return its exit code. Exceptions of the command never escape."""
     settings = Settings()
     take_passphrases()
     _open_closed_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        # A character that a console cannot show, or a typed one in a wrong encoding, must not end a match.
+        # A character that the console cannot encode, or input in a wrong encoding, must not end a match.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     guard()
@@ -39,7 +39,7 @@ def _finish(code: int) -> int:
         sys.stdout.flush()
     except OSError as error:
         discard_output()
-        # A reader that closes the pipe has seen enough. Any other failure was reported when it happened.
+        # A closed pipe means that the reader has seen enough. If the command failed, its error was already reported.
         if code == ExitCode.DONE and not isinstance(error, BrokenPipeError):
             report(as_failure(error) or Failure("The output could not be written."), sys.stderr)
         return ExitCode.FAILURE
@@ -47,9 +47,9 @@ def _finish(code: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    # Otherwise the next file that is opened, perhaps a store, gets the number of a closed stream, and all output.
+    # Otherwise the next file opened, perhaps a store, would get a closed stream's descriptor, and with it all output.
     if sys.stdin is None:
-        sys.stdin = open(os.devnull)  # noqa: SIM115 - stays open as long as the process
+        sys.stdin = open(os.devnull)  # noqa: SIM115 - stays open until the process ends
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if sys.stderr is None:
@@ -68,11 +68,11 @@ def _run(settings: Settings) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return ExitCode.FAILURE
-    except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
+    except Exception as error:  # noqa: BLE001 - nothing outside of this function handles exceptions
         if (code := tell_misuse(error)) is not None:
             return code
         if (stranded := _stranded(error)) is not None:
-            report(stranded, sys.stderr)  # without the words for a home: whether they are needed nobody can tell
+            report(stranded, sys.stderr)  # without --home: its path cannot be resolved without a current folder
             return stranded.code
         failure = as_failure(error) or _unexpected(error, settings)
         report(failure, sys.stderr, home_words(settings.home_if_any))
@@ -80,20 +80,20 @@ def _run(settings: Settings) -> int:
 
 
 def tell_misuse(error: Any) -> int | None:
-    """Print what Typer says about words that it cannot take, and return its exit code; None for any other error.
+    """Print a usage error of Typer and return its exit code; return None for any other error.
 
-    Typer has a click of its own, whose classes are private.
+    Usage errors are recognized by their attributes, because Typer vendors click and keeps its classes private.
     """
     if not hasattr(error, "format_message"):
         return 1 if type(error).__name__ == "Abort" else None
     ctx = getattr(error, "ctx", None)
     if isinstance(hint := getattr(error, "param_hint", None), str):
-        error.param_hint = (hint,)  # Typer quotes what is in a sequence, as it does where it names the option itself
+        error.param_hint = (hint,)  # Typer quotes hints in a sequence, as it quotes options that it names itself
     option = getattr(error, "option_name", "")
     if ctx is not None and option and not option.startswith("--"):
         error.message = _not_an_option(ctx, option)
     if ctx is None or error.message != ctx.get_help():
-        error.message = harmless(error.message).replace("\n", "\\x0a")  # it quotes what was typed as it is
+        error.message = harmless(error.message).replace("\n", "\\x0a")  # it repeats unescaped what was typed
     shown = StringIO()
     error.show(file=shown)
     say(shown.getvalue().removesuffix("\n"), sys.stderr)
@@ -101,9 +101,9 @@ def tell_misuse(error: Any) -> int | None:
 
 
 def _not_an_option(ctx: Any, option: str) -> str:
-    """Return what to say of a word that begins with a dash, such as ``-50``, where it is no option.
+    """Return the error message for an argument such as ``-50``, which begins with a dash but is no option.
 
-    :param option: its first letter, with the dash.
+    :param option: the dash and the first character after it.
     """
     word = next((each for each in sys.argv[1:] if each.startswith(option)), option)
     command = ctx.command_path.split()[1:]
@@ -115,10 +115,10 @@ def _not_an_option(ctx: Any, option: str) -> str:
 def report(failure: Failure, stream: TextIO, home: Sequence[str] = ()) -> None:
     """Print a failure: the problem, its cause, and what to type next.
 
-    :param home: words that make a command use the player's home. They are added to each command without such words, as
-        it would act on another home if it was typed as it stands.
+    :param home: the arguments that select the player's home. They are added to each recommended command that lacks
+        ``--home``: typed without them, it would act on another home.
     """
-    # A command stands alone on its line, so that nothing else is copied with it.
+    # Each command has a line to itself, so that nothing else is copied with it.
     choices = (f"{meaning}:\n    {_at_home(typed, home)}" for typed, meaning in failure.choices)
     prose = (f"Error: {failure.what}", failure.why, failure.hint)
     lines = (*(_all_at_home(each, home) for each in prose), *choices)
@@ -128,7 +128,7 @@ def report(failure: Failure, stream: TextIO, home: Sequence[str] = ()) -> None:
 def _at_home(command: str, home: Sequence[str]) -> str:
     if not home or " --home " in command:
         return command
-    own, dashes, program = command.partition(" -- ")  # what follows is the command of a bot
+    own, dashes, program = command.partition(" -- ")  # a bot's command follows the dashes
     return f"{own}{command_line(*home).removeprefix(command_line())}{dashes}{program}"
 
 
@@ -146,26 +146,26 @@ SUBCOMMANDS: Final = (
     "untrust",
     "void",
 )
-"""Those that errors recommend."""
+"""The subcommands that error messages recommend."""
 
 
 def _all_at_home(prose: str, home: Sequence[str]) -> str:
     from cli.front import COMMANDS
 
-    # In prose a command ends where its clause does. One with other words behind it is known only to those who wrote it.
+    # In prose a command ends with its clause. If other words follow, the end of the command cannot be recognized.
     command = rf"p2pdice (?:{'|'.join(COMMANDS)})(?: (?:{'|'.join(SUBCOMMANDS)}))?(?: --[a-z]+| [A-Z-]+)*(?=[,;:.)]|$)"
     return re.sub(command, lambda found: _at_home(found[0], home), prose, flags=re.MULTILINE)
 
 
 def as_failure(error: Exception) -> Failure | None:
-    """Return the failure that an expected error stands for; None for an error that nobody expects."""
+    """Return the failure to report for an expected error; None for an unexpected one."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, ModuleNotFoundError):
         return Failure(
             f"A part of p2pdice is missing: {error.name}.", hint="Install p2pdice again, or use the one in its .venv."
         )
-    # Imported only now: these modules are slow to load, and most commands end without an error.
+    # Imported late: these modules are slow to load, and most commands end without an error.
     from p2pdice.errors import RulesError
     from protocol.errors import ProtocolError
 
@@ -180,7 +180,7 @@ def as_failure(error: Exception) -> Failure | None:
 
 
 def _stranded(error: BaseException | None) -> Failure | None:
-    """Return the failure of what needs the current folder after that was removed; None for any other error."""
+    """Return a failure if the error arose because the current folder was removed; None for any other error."""
     while error is not None:
         if isinstance(error, FileNotFoundError) and not os.path.isabs(error.filename or ""):
             try:

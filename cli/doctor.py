@@ -1,4 +1,4 @@
-"""The doctor: finds faults of this machine and its network that keep people from playing, and says how to mend them."""
+"""The checks of ``p2pdice doctor``: faults of this machine and its network that prevent play, each with its remedy."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ from protocol.storage.home import Home, NoHomeError
 from protocol.version import PROTOCOL_VERSION
 
 PEER: Final = "peer"
-"""The check of a table that somebody named. Its result says nothing about playing at others."""
+"""The check of the table given as an argument. Its result has no bearing on play at other tables."""
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """How serious a finding is."""
 
     OK = "ok"
     WARNING = "warning"
-    """Play is possible, but something may go wrong or is missing."""
+    """Play is possible, but something is missing or may go wrong."""
     PROBLEM = "problem"
-    """Nobody can play from here until this is fixed."""
+    """Play is impossible from this machine until the fault is fixed."""
 
 
 class Finding(NamedTuple):
     """A check, its result, and the remedy.
 
-    The texts may hold anything, even what others wrote: they are escaped when they are printed.
+    The texts may contain arbitrary input, including text from peers: :meth:`line` escapes them.
     """
 
     check: str
-    """One or two words; scripts rely on them."""
+    """The check's name, one or two words; scripts rely on it."""
     state: Severity
     says: str | Parts
     """A sentence without its full stop."""
     remedy: str | Parts = ""
-    """A sentence without its full stop that says what to do; empty if there is nothing to do."""
+    """What to do, as a sentence without its full stop; empty if there is nothing to do."""
 
     def line(self) -> str:
         """Return the finding as one line."""
@@ -77,12 +77,12 @@ class Finding(NamedTuple):
 
 
 SPACE: Final = 64 * 2**20
-"""Bytes: a long match of ten players with its transcript takes less than a tenth of it."""
+"""Free bytes that play may need. A long match of ten players and its transcript take less than a tenth."""
 _SLOW_DISK: Final = 0.25
-"""Seconds for a small file to be safe on the disk: each move waits for that."""
+"""Seconds. A disk that takes longer to sync a small file is reported as slow, because each move waits for a sync."""
 _FIRST: Final = 1_735_689_600
 _LAST: Final = 2_366_841_600
-"""The starts of the years 2025 and 2045: a clock outside them is wrong."""
+"""The starts of the years 2025 and 2045 (UTC), as Unix times: a clock outside this range is reported as wrong."""
 _DAY: Final = 86_400
 _ROOM: Final = "Make room on this disk, or choose a folder on another one with --home DIR"
 _MIB: Final = 2**20
@@ -90,7 +90,10 @@ _RESUME: Final = "Resume that match: its other players hand back what they have"
 
 
 def machine(home: Path | None) -> Iterator[Finding]:
-    """Yield the findings, one at a time: some take a moment."""
+    """Yield the findings about this machine, each as soon as it is known, because some checks take a moment.
+
+    :param home: the player's home; None if the account has none.
+    """
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", Severity.OK, f"p2pdice {VERSION} for protocol {PROTOCOL_VERSION}, on Python {python}")
@@ -105,7 +108,7 @@ def machine(home: Path | None) -> Iterator[Finding]:
 
 
 def _folder(home: Path) -> Iterator[Finding]:
-    """Write a small file where the home is, or would be made."""
+    """Yield findings about the home folder and its disk, after syncing a small file there or in the nearest parent."""
     place = next((each for each in (home, *home.parents) if each.exists()), home)
     try:
         began = time.perf_counter()
@@ -169,7 +172,7 @@ def _key(home: Path) -> Finding:
 def _store(home: Path) -> Finding:
 
     path = Home(home).store
-    # To open an empty file as a store would fill it.
+    # Opening an empty file as a store would initialize it.
     if not path.exists() or (path.is_file() and not path.stat().st_size):
         return Finding("store", Severity.OK, "there is none yet; it will be made when you first play")
     try:
@@ -190,7 +193,7 @@ def _store(home: Path) -> Finding:
 
 
 def _clock(home: Path | None) -> Finding:
-    """See whether the clock shows a time that can be, and none before the files of this home were written."""
+    """Check that the clock is between 2025 and 2045, and at most a day behind the newest file of this home."""
     now = time.time()
     says = f"it shows {_minute(now)}"
     remedy = "Set it: a match does not depend on it, but the names of your transcripts do"
@@ -212,7 +215,7 @@ def _capitalized(hint: str) -> str:
 def _minute(seconds: float) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
-    except (OverflowError, OSError, ValueError):  # a disk can hold any number
+    except (OverflowError, OSError, ValueError):  # a damaged disk can return any timestamp
         return "a moment beyond all calendars"
 
 
@@ -228,7 +231,7 @@ def _terminal() -> Finding:
 
 
 _TIMEOUT: Final = 3.0
-"""Seconds until a tool of the system counts as silent."""
+"""Seconds to wait for the output of a system tool."""
 UFW: Final = Path("/etc/ufw/ufw.conf")
 _UNSEEN: Final = {
     "linux": "neither ufw nor firewalld is on; others are not looked for",
@@ -239,9 +242,9 @@ MAC_TOOL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 
 
 def firewall(port: str) -> Finding:
-    """Return the finding on the firewall of this machine.
+    """Return the finding about the firewall of this machine.
 
-    :param port: the TCP port that has to be open, as a word for a command: ``PORT`` if any may be taken.
+    :param port: the TCP port that has to be open, as text for a command; ``PORT`` if no particular port is chosen.
     """
     found = {"linux": _linux, "darwin": _mac, "win32": _windows}.get(sys.platform, _none)(port)
     return next(found, Finding("firewall", Severity.OK, _UNSEEN.get(sys.platform, "not looked for on this system")))
@@ -265,7 +268,7 @@ def _mac(port: str) -> Iterator[Finding]:
 
 
 def _windows(port: str) -> Iterator[Finding]:
-    # The output is in the language of the system, so it cannot be read: it shows only that there is such a firewall.
+    # The output is localized, so it is not parsed: any output at all shows that this firewall exists.
     if _said("netsh", "advfirewall", "show", "currentprofile", "state"):
         yield _blocking(
             "Windows Defender Firewall",
@@ -280,12 +283,12 @@ def _none(port: str) -> Iterator[Finding]:
 
 
 def _blocking(name: str, command: str, how: str = "let p2pdice in") -> Finding:
-    """Return the finding. The command comes last, on its own, so that it can be copied."""
+    """Return a warning about a firewall. Its command comes last, so that it can be copied."""
     return Finding("firewall", Severity.WARNING, f"{name} may be on", f"If others cannot reach you, {how}: {command}")
 
 
 def _said(*command: str) -> str:
-    """Return the output of a system tool; nothing if it is not there or fails."""
+    """Return the output of a system tool; an empty string if the tool is missing, fails or times out."""
     if shutil.which(command[0]) is None:
         return ""
     try:
@@ -296,20 +299,21 @@ def _said(*command: str) -> str:
 
 
 _VPN: Final = re.compile(r"(tun|tap|utun|wg|ppp|ipsec|tailscale|zt|nordlynx|proton|cscotun)|.*(vpn|wireguard)", re.I)
-"""Names that VPNs give their interfaces."""
+"""Matches the names that VPNs give their interfaces."""
 _CARRIER: Final = ip_network("100.64.0.0/10")
-"""Shared addresses of carriers (RFC 6598), which some VPNs use as well."""
+"""The shared address space of carriers (RFC 6598), which some VPNs use as well."""
 _SHOWN: Final = 4
-"""Addresses of other machines; one machine may have several."""
+"""How many addresses of other machines are listed; one machine may have several."""
 BY_HAND: Final = "tables are not found automatically, but the line that the host sees works"
 
 
 async def network(interface: str | None, port: int, seconds: float, peers: Iterable[Address]) -> AsyncIterator[Finding]:
-    """Yield the findings, one at a time: listening takes a while.
+    """Yield the findings about the network, each as soon as it is known, because listening takes a while.
 
-    :param port: the TCP port to listen at; 0 for any.
-    :param seconds: how long to listen for others.
-    :param peers: addresses of one other machine.
+    :param interface: the only interface to check; None checks all.
+    :param port: the TCP port to listen on; 0 for any.
+    :param seconds: how long to listen for other machines.
+    :param peers: the addresses of one other machine to connect to.
     """
 
     own = [each for each in interfaces(interface) if not each.is_loopback]

@@ -1,4 +1,4 @@
-"""The exit codes, and the one exception with which a command ends with one of them."""
+"""The exit codes, and :class:`Failure`, the exception that ends a command with one of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """How a command ended. Scripts rely on these numbers."""
+    """The exit code of a command. Scripts rely on these numbers."""
 
     DONE = 0
     FAILURE = 1
@@ -26,30 +26,30 @@ class ExitCode(IntEnum):
     """No seat is free."""
     REFUSED = 6
     TOO_FEW = 7
-    """Of commands that nobody attends: too few players were there for too long."""
+    """An unattended command waited too long for enough players."""
     MISCONDUCT = 10
-    """``verify``: a player broke the rules, proven by their own signature."""
+    """``verify``: a player's own signature proves that they broke the rules."""
     INCOMPLETE = 11
     """``verify``: nothing is wrong so far, but the match is not over."""
     ALTERED = 12
-    """``verify``: the file cannot be read or was altered; this blames nobody."""
+    """``verify``: the file is unreadable or was altered; no player is blamed."""
     UNPROVEN = 13
-    """``verify``: fair, but with claims that nothing can prove."""
+    """``verify``: the match was fair, but the file contains claims that cannot be proven."""
     INTERRUPTED = 130
 
 
 def code_of(error: ProtocolError) -> ExitCode:
-    """Return the exit code of a command that ends with an error of the protocol."""
+    """Return the exit code of a command that a protocol error ended."""
     return _refusal(error.code, ExitCode.FAILURE)
 
 
 def closing_code(event: TableClosed) -> ExitCode:
-    """Return the exit code of a command whose table was closed. A host who is gone counts as unreachable."""
+    """Return the exit code of a command whose table was closed; without a known cause, as for an unreachable host."""
     return _refusal(event.code, ExitCode.UNREACHABLE)
 
 
 def _refusal(code: str, otherwise: ExitCode) -> ExitCode:
-    from protocol.errors import ErrorCode  # only now: most commands end well
+    from protocol.errors import ErrorCode  # imported late: most commands succeed
 
     found: dict[str, ExitCode] = {  # REFUSE has the same codes for the same reasons
         ErrorCode.UNREACHABLE: ExitCode.UNREACHABLE,
@@ -63,11 +63,11 @@ def _refusal(code: str, otherwise: ExitCode) -> ExitCode:
 
 
 class Failure(Exception):
-    """An expected end of a command: what happened, why, and what to do next, each a sentence or empty.
+    """An expected failure of a command: what happened, why, and a hint for what to do next, each a sentence or empty.
 
-    All of it can be printed as it is.
+    All texts are already escaped for the terminal.
 
-    :param choices: what can be typed next, whole commands, and what each of them leads to.
+    :param choices: complete commands to type next, each with its meaning.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Text from outside, as editors and programs of any system write it: files of rules and settings, lines of programs.
+"""Readers for text from outside: rules and settings files written by any editor, and lines written by other programs.
 
-It is UTF-8, or whatever its byte order mark says: editors of Windows write UTF-16, and put a mark before UTF-8, too.
+The text is UTF-8, or UTF-16 if its byte order mark says so. Windows editors write UTF-16, and UTF-8 with a mark.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from typing import Any, Final
 from protocol.files import read_outside
 
 LARGEST_FILE: Final = 64 * 1024
-"""Bytes: far more than all rules or settings and long comments take. A larger file is something else."""
+"""Bytes: far more than all rules or settings with long comments take. A larger file must be something else."""
 
 _DEEPEST: Final = 16
-"""Dots in a key: those of rules and settings have none. The parser's time and memory grow with the square of it."""
+"""The most dots in a key. Rules and settings have none; the parser's time and memory grow with their square."""
 _TOKEN: Final = re.compile(
     r"""(?s)(?P<dot>\.)|(?P<part>[A-Za-z0-9_-]++|[ \t]++)|\#[^\n]*+"""
     r"""|\"{3}(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?|'{3}(?:[^']|'(?!''))*+(?:'{3,5})?"""
     r"""|(?P<quoted>"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?)|."""
 )
-"""The tokens of TOML, as far as keys depend on them. Each begins where the one before ends: nothing is read twice."""
+"""The TOML tokens needed to find keys. Each begins where the previous one ends, so the scan takes linear time."""
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class ForeignTextError(ValueError):
-    """A text cannot be used: it is too long, no text, or no TOML. The text says which, as a clause about the file."""
+    """A file is too long, not text, or not TOML. The message is a clause whose subject is the file."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem)
         self.line = line
-        """The line of the fault, from 1, if it is in one."""
+        """The line of the fault, counted from 1; None if the fault has no line."""
 
 
 def read_text(path: Path) -> str:
     """Return the text of a file.
 
-    :raises OSError: if it cannot be read, or is not a regular file.
-    :raises ForeignTextError: if it is longer than :data:`LARGEST_FILE`, or no text.
+    :raises OSError: if the file cannot be read, or is not a regular file.
+    :raises ForeignTextError: if it is longer than :data:`LARGEST_FILE`, or neither UTF-8 nor UTF-16.
     """
     data = read_outside(path, LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
@@ -54,9 +54,9 @@ def read_text(path: Path) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the table of a TOML text, in time and memory that its length bounds.
+    """Parse TOML in time and memory bounded by the length of the text.
 
-    :raises ForeignTextError: if it is no TOML, or nested deeply.
+    :raises ForeignTextError: if the text is not TOML, or is nested too deeply.
     """
     import tomllib
 
@@ -70,7 +70,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ForeignTextError("it is nested too deeply") from None
     except ValueError as error:
-        if not isinstance(error, tomllib.TOMLDecodeError):  # Python reads no numbers of thousands of digits
+        if not isinstance(error, tomllib.TOMLDecodeError):  # Python refuses numbers of thousands of digits
             raise ForeignTextError("it has a number with too many digits") from None
         where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         problem = str(error)[: where.start()] if where else str(error)
@@ -79,15 +79,15 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 class Decoder:
-    """Turns the bytes of a stream into UTF-8, as they come."""
+    """Incrementally converts a stream of UTF-8 or UTF-16 bytes to UTF-8 without a byte order mark."""
 
     def __init__(self) -> None:
         self._start: bytes | None = b""
-        """The first bytes, as long as it is open whether they are a mark."""
+        """The first bytes until they are known to be a byte order mark or not; None from then on."""
         self._utf_16: codecs.IncrementalDecoder | None = None
 
     def feed(self, data: bytes, *, is_last: bool = False) -> bytes:
-        """Return what these bytes are in UTF-8. What is no UTF-16 becomes bytes that are no UTF-8."""
+        """Return these bytes converted to UTF-8. Invalid UTF-16 becomes invalid UTF-8."""
         if self._start is not None:
             data = self._start + data
             if len(data) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(data) and not is_last:
@@ -109,38 +109,37 @@ class Decoder:
 
 
 LINE_BYTES: Final = 65_536
-"""The longest line that is read: ten times as long as the deal of ten full cups."""
+"""The longest line accepted, in bytes: ten times as long as a deal of ten full cups."""
 
 
 class OverlongLineError(ValueError):
-    """A line is too long; nothing of it was kept."""
+    """A line is longer than :data:`LINE_BYTES`, and was discarded."""
 
     def __init__(self) -> None:
         super().__init__(f"the line is longer than {LINE_BYTES} bytes")
 
 
 class LineBuffer:
-    """Bytes as they come, cut into lines of UTF-8. However long a line is, no more than :data:`LINE_BYTES` of it are
-    kept."""
+    """Splits a stream of bytes into lines of UTF-8. A line longer than :data:`LINE_BYTES` is discarded."""
 
     def __init__(self) -> None:
         self._decoder = Decoder()
         self._data = bytearray()
         self._searched = 0
         self._is_skipping = False
-        """The rest of a line that was too long is still to come."""
+        """Whether the rest of an overlong line is still to be discarded."""
 
     def __len__(self) -> int:
         return len(self._data)
 
     def feed(self, data: bytes) -> None:
-        """Add bytes to the end."""
+        """Append bytes."""
         self._data += self._decoder.feed(data)
 
     def take(self) -> bytes | None:
-        """Return the next line without its end, or None as long as it is not complete.
+        """Return the next line without its line break; None if it is not complete yet.
 
-        :raises OverlongLineError: once for each line that is too long, instead of the line.
+        :raises OverlongLineError: once for each line that is too long.
         """
         end = self._data.find(b"\n", self._searched)
         if end < 0:
@@ -152,15 +151,15 @@ class LineBuffer:
         return self._cut(bytes(self._data[:end]), end + 1)
 
     def rest(self) -> bytes | None:
-        """Return the last line, if the input ended without a line break.
+        """Return the last line of input that has ended without a line break; None if nothing is left.
 
-        :raises OverlongLineError: if it is too long.
+        :raises OverlongLineError: if the last line is too long.
         """
         self._data += self._decoder.feed(b"", is_last=True)
         return self._cut(bytes(self._data), len(self._data)) if self._data or self._is_skipping else None
 
     def clear(self) -> None:
-        """Throw away the lines that were not taken."""
+        """Discard all bytes that were not taken."""
         self._data.clear()
         self._searched = 0
 
@@ -174,13 +173,13 @@ class LineBuffer:
 
 
 def read_object(line: bytes) -> dict[str, Any]:
-    """Return the JSON object that a line holds.
+    """Parse a line as a JSON object.
 
     >>> read_object(b'{"roll": 3}')
     {'roll': 3}
 
-    :raises ValueError: for anything else, and where JSON readers disagree: a key twice, NaN, bytes that are no UTF-8.
-        The text names the problem.
+    :raises ValueError: if the line is anything else, or something that JSON parsers treat differently: a duplicate
+        key, NaN, or bytes that are not UTF-8. The message names the problem.
     """
     try:
         value = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
@@ -209,13 +208,13 @@ def _refuse(constant: str) -> None:
 
 
 def short(value: object) -> str:
-    """Return a JSON value from outside for an error message: in ASCII, and cut if it is long."""
+    """Return a JSON value from outside in ASCII for an error message, truncated to 60 characters."""
     if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "an object"  # of any depth
+        return "a list" if isinstance(value, list) else "an object"  # its nesting may be of any depth
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def write_object(data: dict[str, Any]) -> bytes:
-    """Return an object as one line, in ASCII."""
+    """Return a JSON object as one line of ASCII, with its line break."""
     return json.dumps(data, separators=(",", ":")).encode() + b"\n"

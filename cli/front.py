@@ -1,7 +1,7 @@
-"""The command line's table of contents: every command is named here and imported only when it runs.
+"""The index of all commands. A command's module is imported only when the command runs.
 
-A module in :mod:`cli.commands` defines a Typer application for each of its commands; for a family such as
-``identity show`` it has several.
+A module in :mod:`cli.commands` defines a Typer application for each of its commands, or for a family such as
+``identity show``.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from p2pdice.version import VERSION
 
 
 class Entry(NamedTuple):
-    """What ``p2pdice --help`` says about a command without importing it."""
+    """A command's line in ``p2pdice --help``, and where to import the command from."""
 
     section: str
     summary: str
-    """The first line of the command's own help, which a test compares."""
+    """The first line of the command's own help; a test keeps the two equal."""
     module: str
-    """Below :mod:`cli.commands`."""
+    """The module's name within :mod:`cli.commands`."""
     app: str = "app"
-    """The application in that module."""
+    """The name of the Typer application in that module."""
     hidden: bool = False
 
 
@@ -68,7 +68,7 @@ COMMANDS: Final = {
         "Trust", "Find out what keeps you from playing on this network, and what to do about it.", "doctor"
     ),
     "house-bot": Entry(
-        "Play", "Seat a bot; what it sees goes to standard output as NDJSON.", "bot", "house_bot_app", True
+        "Play", "Seat a bot, and print the events that it sees as NDJSON.", "bot", "house_bot_app", True
     ),
 }
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
@@ -77,11 +77,11 @@ _SHARED: Final = {"home", "no_color"}
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause the garbage collector inside a block that imports many modules, and enable it at its end.
+    """Pause the garbage collector inside a block that imports many modules.
 
-    Nothing that an import makes is garbage, yet each collection looks through all of it again. That took a fifth of the
-    time in which a table is opened. At the end of the block everything that is there is frozen: no later collection
-    looks at it either.
+    Imports create no garbage, yet each collection would traverse all their objects again: that took a fifth of the time
+    needed to open a table. On leaving the block, all existing objects are frozen, so that later collections ignore
+    them as well, and the collector is enabled.
     """
     gc.disable()
     try:
@@ -96,10 +96,10 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def stands_alone(ctx: typer.Context, as_json: bool, *words: str) -> bool:
-    """Tell whether a family such as ``p2pdice matches`` is run without a subcommand.
+    """Return whether a command family such as ``p2pdice matches`` is run without a subcommand.
 
-    :param words: the command that prints JSON.
-    :raises typer.BadParameter: if ``--json`` stands in front of a subcommand.
+    :param words: the command that the error recommends for JSON output.
+    :raises typer.BadParameter: if ``--json`` precedes a subcommand.
     """
     if ctx.invoked_subcommand is not None and as_json:
         instead = command_line(*words, *home_words(ctx.ensure_object(Settings).home_if_any))
@@ -108,10 +108,10 @@ def stands_alone(ctx: typer.Context, as_json: bool, *words: str) -> bool:
 
 
 class PanelCommand(TyperCommand):
-    """A command with many options: in its help, each panel of them has a heading of its own."""
+    """A command with many options, whose help groups them under the headings of their panels."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options by panels, in the order in which these are first named."""
+        """Write the options by panel, with panels in the order of their first appearance."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if (record := param.get_help_record(ctx)) is not None:
@@ -123,14 +123,14 @@ class PanelCommand(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """The commands of :data:`COMMANDS`. The options in ``_SHARED`` may come before or after each of them."""
+    """The commands of :data:`COMMANDS`. Options in ``_SHARED`` are accepted before and after a command's name."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # the context's class is private to typer
-        """Return all names in the order of the table."""
+    def list_commands(self, ctx: Any) -> list[str]:  # the class of contexts is private to Typer
+        """Return the names of all commands in the order of :data:`COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command; an unknown name is a usage error that names what comes near it."""
+        """Import a command. An unknown name is a usage error that suggests the closest match."""
         if cmd_name in COMMANDS:
             with gc_paused():
                 entry = COMMANDS[cmd_name]
@@ -153,7 +153,7 @@ class LazyGroup(TyperGroup):
             self._share_options(member)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of all commands from the table."""
+        """Write the summaries in :data:`COMMANDS` by section, without importing any command."""
         width = max(len(name) for name, entry in COMMANDS.items() if not entry.hidden)
         for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
             with formatter.section(section):
@@ -173,7 +173,7 @@ def _version(wanted: bool) -> None:
 
 
 def _home(ctx: typer.Context, home: str | None) -> str | None:
-    if home == "":  # as a path it would be the current folder
+    if home == "":  # Path("") would be the current folder
         raise typer.BadParameter("it is empty. Name a folder, or leave the option out for your usual home.")
     if home is not None:
         _settings(ctx).home_option = Path(home)
@@ -222,7 +222,7 @@ Start here:
 
 
 def build() -> Any:
-    """Return the command line, ready to be called as ``build().main(prog_name=…, obj=Settings())``."""
+    """Return the command line, to be run as ``build().main(prog_name=…, obj=Settings())``."""
     app = typer.Typer(
         cls=LazyGroup,
         context_settings=HELP_OPTIONS,
@@ -235,5 +235,5 @@ def build() -> Any:
 
 
 def application(**options: Any) -> typer.Typer:
-    """Return an empty application for a command module: plain help, no completion of its own."""
+    """Return an empty application for a command module, with plain help and without completion."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP_OPTIONS, **options)

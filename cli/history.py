@@ -1,6 +1,6 @@
-"""The figures of ``p2pdice history stats``: each player's record over many matches, with intervals and a test of dice.
+"""The statistics of ``p2pdice history stats``: each player's record, with confidence intervals and a test of the dice.
 
-The lines that ``p2pdice history`` lists are in :mod:`cli.text.match_list`.
+:mod:`cli.text.match_list` has the lines that ``p2pdice history`` itself prints.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 CONFIDENCE: Final = 0.95
-"""Of all intervals."""
+"""The confidence level of all intervals."""
 WIDTH: Final = 18
 """Columns for a name."""
 UNUSUAL: Final = 0.05
-"""Corrected p-values below this are marked: of homes with only fair dice, one in twenty sees a mark."""
+"""Corrected p-values below this are marked: one in twenty homes with only fair dice sees a mark."""
 LEGEND: Final = (
     "In brackets is the range that holds the true share with 95% confidence: it narrows with more matches. "
     "x luck: 2.00 is twice the wins that luck alone gives. "
@@ -42,38 +42,38 @@ WARNING: Final = (
     "one is expected to be marked."
 )
 ENOUGH_DICE: Final = 5 * len(FACES)
-"""With fewer, each face is expected less than five times, and the statistic does not follow chi-square."""
+"""With fewer dice, each face is expected less than five times, and the statistic does not follow chi-square."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeighedMove:
-    """A bid or a call, with its chance and its outcome."""
+    """A bid or a call with its probability and its outcome."""
 
     seat: int
     weighed: Weighed
 
     @property
     def is_bluff(self) -> bool:
-        """Whether it is a bid that the bidder's own dice made less than half likely."""
+        """Whether the move is a bid with a probability below one half given the bidder's own dice."""
         return not self.weighed.is_call and self.weighed.chance < 1 / 2
 
 
 @dataclass(slots=True)
 class MatchFigures:
-    """The facts about one match from which statistics are made."""
+    """The facts about one match that the statistics use."""
 
     match: str
-    """Its id."""
+    """The match id."""
     players: tuple[PlayerInfo, ...]
-    """By seat."""
+    """The players by seat."""
     places: tuple[tuple[int, ...], ...] = ()
-    """Seats by place, winners first; empty for a match that was not finished."""
+    """The seats that share each place, winners first; empty for an unfinished match."""
     dice: list[list[int]] = field(default_factory=list)
-    """By seat: how often each face was dealt, ones first. Cups that were never opened are left out."""
+    """By seat, how often each face was dealt, ones first, not counting cups that were never opened."""
     moves: list[WeighedMove] = field(default_factory=list)
 
     def take(self, event: NodeEvent, board: Board) -> None:
-        """Note an event of a replay that the board has just taken."""
+        """Record an event of a replay, after the board has taken it."""
         match event:
             case CupsSeen():
                 for seat, hand in enumerate(event.hands):
@@ -88,12 +88,12 @@ class MatchFigures:
 
 
 def no_figures(replayed: Replay) -> MatchFigures:
-    """Return the figures of a match before any of its events."""
+    """Return empty figures, to be filled from the events of a match."""
     return MatchFigures(replayed.verdict.match or "", replayed.players, dice=[[0] * 6 for _ in replayed.players])
 
 
 def figures(replayed: Replay) -> MatchFigures:
-    """Return the figures of a match."""
+    """Replay a match and return its figures."""
     found = no_figures(replayed)
     board = Board()
     for _, event in replayed.tell():
@@ -104,19 +104,19 @@ def figures(replayed: Replay) -> MatchFigures:
 
 @dataclass(slots=True)
 class Proportion:
-    """A number of hits out of a number of trials."""
+    """A share of hits among trials. A trial can be a fractional hit."""
 
     hits: float = 0
     trials: int = 0
 
     def count(self, is_hit: float) -> None:
-        """Note one more."""
+        """Count one more trial, and its hit as 0, 1 or a fraction."""
         self.hits += is_hit
         self.trials += 1
 
     @property
     def percent(self) -> str:
-        """The share and its interval; a dash without trials.
+        """The share and its interval in percent; a dash without trials.
 
         >>> Proportion(5, 10).percent, Proportion().percent
         ('50% (24-76)', '-')
@@ -127,41 +127,41 @@ class Proportion:
         return f"{self.hits / self.trials:.0%} ({100 * low:.0f}-{100 * high:.0f})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the share as JSON-able data."""
+        """Return hits, trials and the interval as JSON-serializable data."""
         low, high = wilson(self.hits, self.trials, CONFIDENCE)
         return {"hits": self.hits, "trials": self.trials, "low": round(low, 4), "high": round(high, 4)}
 
 
 @dataclass(slots=True)
 class PlayerRecord:
-    """One player's matches."""
+    """One player's results over all counted matches."""
 
     fingerprint: str
     names: dict[str, None] = field(default_factory=dict)
-    """In the order of their first use."""
+    """The player's nicknames in the order of their first use."""
     won: Proportion = field(default_factory=Proportion)
-    """Out of finished matches; a win that several share counts as a part."""
+    """Wins out of finished matches; n players who share a win count 1/n each."""
     fair: float = 0
-    """The wins that chance alone would give: an equal part of each finished match."""
+    """The wins expected by chance alone: 1/n for each finished match of n players."""
     bluffs: Proportion = field(default_factory=Proportion)
-    """Bids that the bidder's own dice made less than half likely, out of all bids."""
+    """Bids with a probability below one half given the bidder's own dice, out of all bids."""
     true: Proportion = field(default_factory=Proportion)
-    """True bids, out of those whose dice are known."""
+    """True bids, out of the bids whose dice are known."""
     calls: Proportion = field(default_factory=Proportion)
-    """Right calls, out of those whose dice are known."""
+    """Right calls, out of the calls whose dice are known."""
     dice: list[int] = field(default_factory=lambda: [0] * 6)
     """How often each face was dealt, ones first."""
 
     @property
     def dice_p(self) -> float:
-        """The p-value of the dice: how likely fair dice are to be at least as uneven."""
+        """The probability that fair dice would be at least as uneven, before correction."""
         return p_value(chi_square(self.dice))
 
 
 def records(matches: Iterable[MatchFigures]) -> tuple[PlayerRecord, ...]:
-    """Return the records of all players, the one with most matches first.
+    """Return the records of all players, sorted by their number of finished matches, most first.
 
-    :param matches: the oldest first.
+    :param matches: the matches, oldest first.
     """
     found: dict[str, PlayerRecord] = {}
     for each in matches:
@@ -186,7 +186,7 @@ def _count(record: PlayerRecord, move: WeighedMove) -> None:
 
 
 def table(found: Sequence[PlayerRecord]) -> Iterator[str]:
-    """Yield the records as lines for a terminal of 80 columns."""
+    """Yield a heading and one line per record, for a terminal of 80 columns."""
     names = [_shown(record, found) for record in found]
     width = max(map(columns, names), default=0)
     head = ("matches", "wins", "x luck", "bluffs", "calls right")
@@ -198,9 +198,10 @@ def table(found: Sequence[PlayerRecord]) -> Iterator[str]:
 
 
 def _shown(record: PlayerRecord, found: Sequence[PlayerRecord]) -> str:
-    """Return the name used last, and the beginning of the key if others use it, too, in at most :data:`WIDTH` columns.
+    """Return the player's latest name in at most :data:`WIDTH` columns.
 
-    What is cut off is the end of the name: the key is what tells namesakes apart.
+    If another player has used the same name, the first digits of the fingerprint follow. Only the name is truncated:
+    the fingerprint tells namesakes apart.
     """
     name = next(reversed(record.names))
     others = [each for each in found if each is not record and name in each.names]
@@ -218,7 +219,7 @@ def _padded(name: str, width: int) -> str:
 
 
 def dice_lines(found: Sequence[PlayerRecord]) -> Iterator[str]:
-    """Yield how often each player was dealt each face, and the corrected p-value, under a heading."""
+    """Yield a heading, and for each player how often each face was dealt and the corrected p-value."""
     yield f"{'dice dealt':{WIDTH}}  {' '.join(f'{face:>5}' for face in FACES)}  by luck"
     corrected = holm([record.dice_p for record in found])
     for record, p in zip(found, corrected, strict=True):
@@ -228,7 +229,7 @@ def dice_lines(found: Sequence[PlayerRecord]) -> Iterator[str]:
 
 
 def data(found: Sequence[PlayerRecord]) -> list[dict[str, Any]]:
-    """Return the records as JSON-able data."""
+    """Return the records as JSON-serializable data."""
     corrected = holm([record.dice_p for record in found])
     return [
         {
@@ -249,7 +250,7 @@ def data(found: Sequence[PlayerRecord]) -> list[dict[str, Any]]:
 
 
 def heading(matches: int, found: Sequence[PlayerRecord], left_out: Sequence[str]) -> str:
-    """Return a sentence on the matches and players that were counted."""
+    """Return how many matches and players were counted, and the matches that were left out, in sentences."""
     said = f"{counted(matches, 'match', 'matches').capitalize()}, {counted(len(found), 'player')}."
     return said + (
         f" Left out, because they cannot be read, are unfinished or not fair: {listing(left_out)}." if left_out else ""
@@ -257,7 +258,7 @@ def heading(matches: int, found: Sequence[PlayerRecord], left_out: Sequence[str]
 
 
 def wilson(hits: float, trials: int, confidence: float) -> tuple[float, float]:
-    """Return the bounds of a share, by Wilson's score interval; (0, 1) without trials.
+    """Return Wilson's score interval for a share; (0, 1) without trials.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
 
@@ -275,7 +276,7 @@ def wilson(hits: float, trials: int, confidence: float) -> tuple[float, float]:
 
 
 def chi_square(counts: Sequence[int]) -> float:
-    """Return Pearson's statistic of six counts of faces against fair dice; 0 without dice.
+    """Return Pearson's chi-square statistic of the counts of six faces against fair dice; 0 without dice.
 
     >>> chi_square((10, 10, 10, 10, 10, 10)), chi_square((15, 5, 10, 10, 10, 10))
     (0.0, 5.0)
@@ -285,9 +286,9 @@ def chi_square(counts: Sequence[int]) -> float:
 
 
 def p_value(statistic: float) -> float:
-    """Return the chance that fair dice are at least as uneven: the tail of chi-square with five degrees of freedom.
+    """Return the probability of a chi-square statistic at least this large with five degrees of freedom.
 
-    For an odd number of degrees the incomplete gamma function has this closed form (Abramowitz and Stegun, 26.4.4).
+    For an odd number of degrees of freedom the tail has this closed form (Abramowitz and Stegun, 26.4.4).
 
     >>> round(p_value(11.0705), 4), p_value(0.0)
     (0.05, 1.0)
@@ -297,7 +298,7 @@ def p_value(statistic: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return p-values corrected for their number: each may be compared with a level as if it were the only one.
+    """Return p-values adjusted for multiple comparisons, in the same order, by Holm's step-down method.
 
     Source: S. Holm, "A simple sequentially rejective multiple test procedure" (1979).
 

@@ -1,6 +1,6 @@
-"""A player's home as commands open it: its log file, and its key if a passphrase protects it.
+"""Access to a player's home: its log file, and the passphrase of its key.
 
-Warnings and tracebacks go to the log, and never to a player's terminal.
+Warnings and tracebacks go to the log, never to the player's terminal.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _TRIES: Final = 3
 
 
 class EscapingFormatter(logging.Formatter):
-    """Escapes all control characters but its own line breaks: logs are read in terminals, and hold texts of peers.
+    """Escapes control characters, because logs contain text from peers and are read in terminals.
 
-    A record is one line, and the lines of a traceback are indented, so no text can look like a record.
+    A record is one line, followed by the indented lines of its traceback, so that no text can imitate a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        record.exc_text = None  # another formatter may have left an unescaped traceback there
+        record.exc_text = None  # another formatter may have cached an unescaped traceback
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
@@ -53,19 +53,19 @@ def _indented(text: str) -> str:
 
 
 class PrivateFileHandler(RotatingFileHandler):
-    """Writes to a file that only its owner can read: a log names other players and their addresses."""
+    """Writes to a file that only its owner can read, because logs name other players and their addresses."""
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=own_opener)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Say nothing of a disk that is full or read-only: the player has heard of it by other ways."""
+        """Ignore errors of the disk, such as a full one: the player is notified of them in other ways."""
         if not isinstance(sys.exception(), OSError):
             super().handleError(record)
 
 
 def home_of(ctx: typer.Context) -> Home:
-    """Return the home that a command acts on, closed to other accounts of this machine.
+    """Return the home that a command acts on, after closing it to other accounts of this machine.
 
     :raises NoHomeError: as :attr:`cli.settings.Settings.home` does.
     """
@@ -73,14 +73,14 @@ def home_of(ctx: typer.Context) -> Home:
 
 
 def log_path(home: Path) -> Path:
-    """Return where the log file of ``home`` is."""
+    """Return the path of the log file of ``home``."""
     return Home(home).log
 
 
 def open_log(home: Path) -> Path:
     """Send the warnings of this process to the log file of ``home``, and return its path.
 
-    :raises OSError: if the folder cannot be made, or the file is not the owner's own.
+    :raises OSError: if the folder cannot be made, or the file belongs to another account.
     """
     path = log_path(home)
     root = logging.getLogger()
@@ -94,9 +94,11 @@ def open_log(home: Path) -> Path:
 
 
 def unlocked(home: Path) -> Identity | None:
-    """Return the identity of a home if a passphrase protects it; None if there is nothing to unlock.
+    """Unlock the identity of a home with its passphrase; return None if no passphrase protects it.
 
-    :raises Failure: if the passphrase is wrong, or nobody can be asked.
+    The passphrase comes from the environment, or is asked for up to three times.
+
+    :raises Failure: if the passphrase is wrong, nothing is typed, or there is no terminal to ask at.
     :raises KeyFileError: if the key cannot be used.
     """
     given, path = given_passphrases.get(UNLOCK_VARIABLE), Home(home).identity
@@ -118,9 +120,9 @@ def unlocked(home: Path) -> Identity | None:
 
 
 def ask_passphrase(prompt: str, variable: str = UNLOCK_VARIABLE) -> str:
-    """Ask for a passphrase, which is not shown.
+    """Ask for a passphrase without echoing it.
 
-    :param variable: where a script gives it.
+    :param variable: the environment variable that the error recommends to scripts.
     :raises Failure: if there is no terminal, or nothing is typed.
     """
     if sys.stdin is None or not sys.stdin.isatty():
@@ -130,7 +132,7 @@ def ask_passphrase(prompt: str, variable: str = UNLOCK_VARIABLE) -> str:
             code=ExitCode.USAGE,
         )
     try:
-        typed = getpass(harmless(prompt))  # it writes to the terminal by itself
+        typed = getpass(harmless(prompt))  # getpass writes to the terminal directly
     except EOFError:
         typed = ""
     if not typed:
@@ -142,9 +144,9 @@ def ask_passphrase(prompt: str, variable: str = UNLOCK_VARIABLE) -> str:
 
 
 def new_passphrase() -> str:
-    """Return a new passphrase: typed twice, or from the environment.
+    """Return a new passphrase from the environment, or ask for it twice.
 
-    :raises Failure: if there is none.
+    :raises Failure: if there is no terminal, nothing is typed, or the two passphrases differ.
     """
     if given := given_passphrases.get(LOCK_VARIABLE, ""):
         return given

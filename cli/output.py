@@ -1,9 +1,9 @@
-"""Output: the one way to the terminal, and sentences for a terminal or a pipe.
+"""All output to the terminal, questions at it, and sentences for a terminal or a pipe.
 
-:func:`guard` puts an :class:`Outlet` in place of standard output and standard error. Whatever prints, the libraries and
-Python itself included, prints through it: no control, direction-changing or invisible character gets through.
-Those who paint with escape sequences of their own take the stream behind it from :func:`unguarded`, and pass all text
-through :func:`cli.render.harmless` themselves. A test knows them by name.
+:func:`guard` replaces standard output and standard error with an :class:`Outlet`. Everything printed passes through it,
+even by libraries and Python itself, and no control, direction-changing or invisible character gets through.
+Modules that write their own escape sequences take the underlying stream from :func:`unguarded`, and pass all text
+through :func:`cli.render.harmless` themselves. A test lists these modules.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COLOR_VARIABLE: Final = "NO_COLOR"
-"""The convention of no-color.org: set and not empty means none. Child processes inherit it."""
+"""Disables colours if set and not empty (see no-color.org). Child processes inherit the variable."""
 
 
 class Outlet:
-    """A text stream that writes to another one, and makes all visible that a terminal would obey or not show.
+    """A text stream that escapes control and invisible characters and writes to another stream.
 
-    It lends nobody the bytes below: without a ``buffer`` no library goes around it.
+    It has no ``buffer`` attribute, so that no library can bypass it by writing bytes.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -36,64 +36,64 @@ class Outlet:
         self.encoding, self.errors = stream.encoding, stream.errors
 
     def write(self, text: str) -> int:
-        """Write a text. Line breaks stay: who prints a foreign text in a line escapes them."""
+        """Write a text with its line breaks. Callers that print text from outside escape its line breaks themselves."""
         self.stream.write(harmless(text))
         return len(text)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Flush the underlying stream."""
         self.stream.flush()
 
     def fileno(self) -> int:
-        """Return the number of the stream's file."""
+        """Return the file descriptor of the underlying stream."""
         return self.stream.fileno()
 
     def isatty(self) -> bool:
-        """Tell whether the stream is a terminal."""
+        """Return whether the underlying stream is a terminal."""
         return self.stream.isatty()
 
 
 def guard() -> None:
-    """Let everything that this process prints go through an :class:`Outlet`."""
+    """Replace standard output and standard error with an :class:`Outlet`."""
     sys.stdout, sys.stderr = cast("TextIO", Outlet(sys.stdout)), cast("TextIO", Outlet(sys.stderr))
 
 
 def unguarded(stream: TextIO) -> TextIO:
-    """Return the stream behind an :class:`Outlet`, for escape sequences and bytes of our own."""
+    """Return the stream behind an :class:`Outlet`, for escape sequences and bytes that p2pdice writes itself."""
     return stream.stream if isinstance(stream, Outlet) else stream
 
 
 def painting(stream: TextIO) -> Console:
-    """Return a console of rich, which paints on the stream itself: texts for it are to be harmless."""
+    """Return a Rich console that bypasses the :class:`Outlet`: its callers must pass it only harmless text."""
     from rich.console import Console
 
     return Console(file=unguarded(stream), highlight=False, markup=False)
 
 
 def discard_output() -> None:
-    """Throw away all further output, buffered output included. Otherwise Python complains about it at exit."""
+    """Discard all further output, including buffered output, which Python would otherwise fail to flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print sentences: broken between words at a terminal, as they are into a file or a pipe.
+    """Print sentences, wrapped between words if the stream is a terminal.
 
-    :param stream: standard output, if none is given.
+    :param stream: the stream to write to; None for standard output.
     """
     stream = stream or sys.stdout
     print(wrapped(text, get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)
 
 
 def ask(question: str) -> str:
-    """Return the line that somebody types after a question, which Python hands to the terminal by itself.
+    """Print a question and return the line typed in answer.
 
-    :raises EOFError: if there is none.
+    :raises EOFError: if the input ends without a line.
     """
     return input(harmless(question))
 
 
 def agrees(question: str) -> bool:
-    """Ask the person at the terminal; no answer is a no."""
+    """Ask a yes-or-no question at the terminal. Anything but ``y`` or ``yes`` counts as no."""
     try:
         answer = ask(f"{wrapped(f'{question} [y/N]', get_terminal_size().columns - 1)} ")
     except EOFError:
@@ -103,23 +103,23 @@ def agrees(question: str) -> bool:
 
 
 def wants_color(stream: TextIO) -> bool:
-    """Tell whether ``stream`` is a terminal that may be written to in colour."""
+    """Return whether ``stream`` is a terminal, and neither ``NO_COLOR`` nor ``TERM=dumb`` forbids colours."""
     return stream.isatty() and not os.environ.get(COLOR_VARIABLE) and os.environ.get("TERM") != "dumb"
 
 
 def is_interactive() -> bool:
-    """Tell whether a person can be asked: both standard input and output are terminals."""
+    """Return whether a person can be asked: standard input and standard output are both terminals."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def confirm(question: str, is_sure: bool, command: str, *, as_json: bool = False) -> None:
-    """Let the owner say yes.
+    """Ask the owner to confirm a change.
 
-    :param is_sure: they have said so already.
-    :param command: the one that does not ask.
-    :param as_json: standard output is data, so nothing can be asked.
+    :param is_sure: whether the owner has already agreed, with ``--yes``.
+    :param command: the command that makes the change without asking.
+    :param as_json: whether standard output is JSON, so that nothing can be asked.
     :raises Failure: if nobody can be asked.
-    :raises typer.Exit: if they do not say yes.
+    :raises typer.Exit: if the owner does not agree.
     """
     if is_sure:
         return
@@ -133,5 +133,5 @@ def confirm(question: str, is_sure: bool, command: str, *, as_json: bool = False
 
 
 def complain(text: str) -> None:
-    """Print a line that is not a result: to standard error, so that it never mixes with data."""
+    """Print a message to standard error, so that it does not mix with results."""
     say(text, sys.stderr)

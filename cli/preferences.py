@@ -1,6 +1,6 @@
-"""A player's settings for every match on this machine: ``config.toml``, in the platform's folder for settings.
+"""A player's settings for all matches on this machine, in ``config.toml`` in the platform's settings folder.
 
-Options on the command line take precedence over the environment, the environment over the file, the file over defaults.
+Command-line options take precedence over the environment, the environment over the file, and the file over defaults.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from protocol.storage.home import NoHomeError, default_settings
 from protocol.wire.names import NicknameError, check_nickname
 
 FILE_VARIABLE: Final = "P2PDICE_CONFIG"
-"""Names another file."""
+"""The environment variable that names another settings file."""
 SLOWEST: Final = 10.0
-"""Beyond that pace a table would look as if it had stopped."""
+"""The largest pace: at a larger one a table would seem to have stopped."""
 UIS: Final = ("screen", "line")
 COLORS: Final = ("auto", "dark", "light", "none")
 BELLS: Final = ("turn", "all", "off")
 MOTIONS: Final = ("full", "calm", "none")
 ODDS: Final = ("off", "on", "each")
-"""Whether the odds of bids are shown at a table, in the order of the protocol's numbers."""
+"""Whether a table shows the odds of bids; a value's index is its number in the protocol."""
 CHAT: Final = ("players", "all")
-"""Those who may speak at a table, in the order of the protocol's numbers."""
+"""The people who may chat at a table; a value's index is its number in the protocol."""
 
 FALLBACK: Final = "Player"
 
@@ -49,7 +49,7 @@ NameOption = Annotated[
         help="Your nickname (default: from your settings, else your login name).",
     ),
 ]
-"""The option as every command that seats a player has it."""
+"""The ``--name`` option of every command that seats a player."""
 WatcherNameOption = Annotated[
     str | None,
     typer.Option(
@@ -71,37 +71,39 @@ class Preferences:
     name: str | None = None
     """The nickname; None for the login name."""
     ui: str = UIS[0]
-    """How a table is shown where the terminal can do both: on the full ``screen``, or ``line`` by line."""
+    """How a table is shown if the terminal supports both: on the full ``screen``, or ``line`` by line."""
     pace: float = 1.0
-    """How slowly moves are shown: 1 is a person's pace, 2 twice as slow, 0 shows them at once."""
+    """How slowly moves are shown: 1 is a person's pace, 2 is twice as slow, 0 shows moves at once."""
     bell: str = BELLS[0]
-    """When the terminal rings: when it is one's ``turn``; for ``all``, also when time runs out, somebody asks for a
-    seat, or one's name is said; ``off``."""
+    """When the terminal rings: ``turn``, when the player has to move; ``all``, also when time runs out, somebody asks
+    for a seat, or chat mentions the player's name; ``off``, never."""
     motion: str = MOTIONS[0]
-    """What moves on the full screen: ``full``, ``calm`` shows whole pictures at the same pace, ``none``."""
+    """The animation of the full screen: ``full``; ``calm``, whole pictures at the same pace; ``none``."""
     color: str = COLORS[0]
-    """The background that colours must be readable on, ``none`` for no colours, ``auto`` for either background."""
+    """The background on which colours must be readable: ``dark``, ``light``, or ``auto`` for either; ``none`` for no
+    colours."""
     odds: str = ODDS[2]
-    """Whether the odds of bids are shown at one's own tables: to all, to nobody, or to each as they like."""
+    """Whether the player's own tables show the odds of bids: to nobody (``off``), to everybody (``on``), or to ``each``
+    player who wants them."""
     chat: str = CHAT[0]
-    """Those who may speak at one's own tables: ``players``, or spectators as well."""
+    """The people who may chat at the player's own tables: ``players``, or ``all``, which includes spectators."""
 
 
 class Setting(NamedTuple):
-    """One setting: its meaning, its values, and how they are read."""
+    """The definition of a setting: its meaning, its accepted values, and how they are parsed and checked."""
 
     meaning: str
     accepted: str
-    """Its values, as a part of a sentence."""
+    """The accepted values, as a noun phrase for error messages."""
     example: str
     check: Callable[[object], Value]
-    """Return a value of the file, or raise :class:`ValueError`."""
+    """Return a value of the file in its final type; raise :class:`ValueError` if it is not accepted."""
     read: Callable[[str], object]
-    """Return a typed text as a value, still to be checked."""
+    """Convert typed text to a value for ``check``."""
 
 
 class Settled(NamedTuple):
-    """One setting as it is in force."""
+    """A setting's effective value, and where it comes from."""
 
     key: str
     value: Value | None
@@ -143,7 +145,7 @@ def _read_number(text: str) -> object:
 
 
 def _read_bell(text: str) -> object:
-    """Return a word for the bell, which could once only be on or off."""
+    """Translate the values of the bell from when it was only on or off."""
     return {"true": "turn", "yes": "turn", "on": "turn", "false": "off", "no": "off"}.get(text.lower(), text)
 
 
@@ -167,23 +169,23 @@ SETTINGS: Final = {
     "odds": Setting("show odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),
     "chat": Setting("let these talk at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),
 }
-"""By key, in the order in which they are shown."""
+"""The settings by key, in display order."""
 
 
 def preferences(settings: Settings) -> Preferences:
-    """Return the settings that hold for this command; its own options take precedence over them.
+    """Return the settings for this command, whose own options take precedence over them.
 
-    :raises Failure: if the file is damaged or holds anything but settings; it names the line and the remedy.
+    :raises Failure: if the file cannot be read or has anything but valid settings; it names the line and the remedy.
     """
     found = {each.key: each.value for each in settled(settings) if each.source != "default"}
     return Preferences(**found)  # type: ignore[arg-type]  # each was checked by its setting
 
 
 def nickname(wanted: str | None) -> str:
-    """Return the nickname to play under: as asked for, else as settled, else the login name if it can be one.
+    """Return the nickname to play under: the wanted one, else the one in the settings, else :func:`login_name`.
 
-    :raises typer.BadParameter: if the wanted name breaks the rules for nicknames, with the reason.
-    :raises Failure: if it is not told, and the settings cannot be read.
+    :raises typer.BadParameter: if the wanted name breaks the rules for nicknames; the message has the reason.
+    :raises Failure: if no name is wanted, and the settings cannot be read.
     """
     if wanted is not None:
         try:
@@ -196,7 +198,7 @@ def nickname(wanted: str | None) -> str:
 
 
 def login_name() -> str:
-    """Return the name of this user of this machine, if it can be a nickname; else one that fits anybody."""
+    """Return the user's login name; :data:`FALLBACK` if there is none or it is no valid nickname."""
     try:
         return check_nickname(getpass.getuser())
     except (NicknameError, OSError, KeyError, ImportError):
@@ -205,7 +207,7 @@ def login_name() -> str:
 
 
 def settled(settings: Settings) -> list[Settled]:
-    """Return every setting, its value, and where that comes from.
+    """Return every setting with its effective value and the source of that value.
 
     :raises Failure: as :func:`preferences` does.
     """
@@ -225,9 +227,9 @@ def settled(settings: Settings) -> list[Settled]:
 
 
 def file_path() -> Path:
-    """Return where the settings are, or will be: ``P2PDICE_CONFIG``, else in the system's folder for settings.
+    """Return the path of the settings file: ``P2PDICE_CONFIG``, else in the platform's settings folder.
 
-    :raises NoHomeError: if neither is there.
+    :raises NoHomeError: if the variable is not set, and the account has no such folder.
     """
     if variable := os.environ.get(FILE_VARIABLE):
         return Path(variable)
@@ -235,7 +237,7 @@ def file_path() -> Path:
 
 
 class File:
-    """The file of settings as it is on the disk."""
+    """The settings file, whose changes keep all other lines."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -244,14 +246,14 @@ class File:
 
     @classmethod
     def read(cls) -> File:
-        """Read the file; one that does not exist is empty.
+        """Read the file. A missing file counts as empty.
 
-        :raises Failure: if it cannot be read, or is no TOML.
-        :raises NoHomeError: if there is no place for it.
+        :raises Failure: if the file cannot be read, or is not TOML.
+        :raises NoHomeError: as :func:`file_path` does.
         """
         path = file_path()
         try:
-            # The null device stands for no settings, as it does everywhere.
+            # The null device means no settings, as it does for many programs.
             return cls(path, "" if str(path) == os.devnull else read_text(path))
         except FileNotFoundError:
             return cls(path, "")
@@ -267,9 +269,9 @@ class File:
             raise _failure(self.path, str(error), error.line) from None
 
     def checked(self) -> dict[str, Value]:
-        """Return the settings of the file.
+        """Return the settings in the file.
 
-        :raises Failure: if a key is not a setting, or has a value that the setting does not take.
+        :raises Failure: if a key is not a setting, or its value is not accepted.
         """
         values = {}
         for key, value in self._table.items():
@@ -291,14 +293,14 @@ class File:
 
     @property
     def keys(self) -> frozenset[str]:
-        """All keys of the file, whether they are settings or not."""
+        """All keys in the file, including those that are not settings."""
         return frozenset(self._table)
 
     def put(self, key: str, value: Value | None) -> None:
-        """Write a setting into the file, or take it out; all other lines stay as they are.
+        """Set or remove a setting in the file, and keep all other lines.
 
-        :param value: checked; None takes the setting out.
-        :raises Failure: if that cannot be done to one line, or the file cannot be written.
+        :param value: the checked value; None removes the setting.
+        :raises Failure: if the setting is not on a line of its own, or the file cannot be written.
         """
         lines = self._text.splitlines(keepends=True)
         new = [] if value is None else [f"{key} = {_written(value)}\n"]
@@ -306,7 +308,7 @@ class File:
         if places:
             lines[places[0] : places[0] + 1] = new
         else:
-            # Whatever comes after a table header belongs to that table.
+            # A line after a table header would belong to that table.
             end = next((place for place, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
             if new and end and not lines[end - 1].endswith("\n"):
                 lines[end - 1] += "\n"
@@ -326,7 +328,7 @@ class File:
 
     def _write(self, text: str) -> None:
         try:
-            write_whole(self.path.resolve(), text.encode())  # a link to a file kept elsewhere stays one
+            write_whole(self.path.resolve(), text.encode())  # resolved, so that a symbolic link is kept
         except OSError as error:
             raise _unusable(self.path, f"it cannot be written: {error.strerror or error}") from None
 
@@ -340,14 +342,14 @@ def _is_line_of(key: str, line: str) -> bool:
 
 
 def _written(value: Value) -> str:
-    """Return a value in TOML. JSON and TOML write all nicknames in the same way."""
+    """Return a value in TOML. Nicknames are written as in JSON, whose notation is the same for them."""
     import json
 
     return repr(value).removesuffix(".0") if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def unknown_setting(key: str) -> str:
-    """Return the error for a setting that does not exist: a clause, and a question if there is one with a like name."""
+    """Return the error for an unknown setting: a clause, and a question if a setting has a similar name."""
     from difflib import get_close_matches
 
     near = get_close_matches(key, SETTINGS, 1)
@@ -356,9 +358,9 @@ def unknown_setting(key: str) -> str:
 
 
 def typed(key: str, text: str) -> Value:
-    """Return the value of a setting from a typed text.
+    """Return the checked value of a setting from typed text.
 
-    :raises Failure: if the setting does not take that value.
+    :raises Failure: if the setting does not accept that value.
     """
     setting = SETTINGS[key]
     try:

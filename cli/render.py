@@ -1,4 +1,4 @@
-"""The one place where dice, names, fingerprints and anything that a peer wrote become text for a terminal."""
+"""Rendering for terminals: the only place where dice, names, fingerprints and text from peers are escaped and shown."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ FACE_SIGNS: Final = "⚀⚁⚂⚃⚄⚅"
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _MARKS: Final = 2
-"""Combining marks left standing on one character; towers of them cover the lines around."""
+"""The most combining marks kept on one character: a stack of them would cover the lines around it."""
 
 
 def escape(text: str) -> str:
-    r"""Return ``text`` with everything unprintable made visible, for all texts of peers.
+    r"""Return ``text``, such as any text of a peer, with everything unprintable as a visible escape.
 
     Control and format characters (escape sequences, line breaks, direction overrides, zero-width joiners), fillers,
-    variation selectors and other invisible characters, surrogates and unassigned characters become ``\x1b`` or
-    ``\u202e``. So does the backslash, because nothing else may look like these.
+    variation selectors and other invisible characters, surrogates, unassigned characters, and combining marks after
+    the second become ``\x1b`` or ``\u202e``. The backslash is escaped, too, so that no text can imitate an escape.
 
     >>> escape("Ann\x1b[2J\u202e")
     'Ann\\x1b[2J\\u202e'
     """
     if text.isascii() and text.isprintable() and "\\" not in text:
-        return text  # as nearly all texts are: a list of 10,000 people is to come at once
+        return text  # the fast path: nearly all text is like this, and a list may have 10,000 people
     shown = []
     marks = 0
     for character in text:
@@ -49,14 +49,14 @@ def escape(text: str) -> str:
 
 
 def default_table_name(host: str) -> str:
-    """Return the name of a table that its host gave none."""
+    """Return the name of a table to which its host gave none."""
     return f"{host}'s table"
 
 
 def harmless(text: str) -> str:
-    r"""Return ``text`` with everything that :func:`escape` makes visible but line breaks, backslashes and marks.
+    r"""Return ``text`` escaped as by :func:`escape`, but with its line breaks, backslashes and combining marks.
 
-    For whole output, the program's own sentences included: what is escaped in it already stays as it is.
+    Suitable for complete output, including the program's own sentences: existing escapes are not escaped again.
 
     >>> harmless("Ann\x1b[2J\n"), harmless(escape("Ann\x1b[2J"))
     ('Ann\\x1b[2J\n', 'Ann\\x1b[2J')
@@ -67,7 +67,7 @@ def harmless(text: str) -> str:
 
 
 def _is_seen(character: str) -> bool:
-    from protocol.wire.names import is_shown  # not needed for help, which is to come at once
+    from protocol.wire.names import is_shown  # imported late: help does not need it, and must be fast
 
     return character.isprintable() and is_shown(character)
 
@@ -79,7 +79,7 @@ def _visible(code: int) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal a printable line takes: two for each wide character of East Asia.
+    """Return the width of a printable line in terminal columns. Wide East Asian characters take two columns.
 
     >>> columns("five"), columns("五"), columns("e\u0301")
     (4, 2, 1)
@@ -90,7 +90,7 @@ def columns(text: str) -> int:
 
 
 def can_show(text: str, stream: TextIO) -> bool:
-    """Tell whether ``stream`` can encode ``text``: Windows consoles and ``LANG=C`` often cannot."""
+    """Return whether ``stream`` can encode ``text``. Windows consoles and ``LANG=C`` often cannot."""
     try:
         text.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -99,22 +99,22 @@ def can_show(text: str, stream: TextIO) -> bool:
 
 
 def hand(faces: Iterable[int]) -> str:
-    """Return a hand, ``1, 3, 3``; ``no dice`` for an empty one."""
+    """Return a hand such as ``1, 3, 3``; ``no dice`` if it is empty."""
     return ", ".join(map(str, faces)) or "no dice"
 
 
 def number(count: int) -> str:
-    """Return ``count`` in words up to ten, ``three``, and in digits beyond, ``1,000``."""
+    """Return numbers up to ten in words, such as ``three``, and larger ones in digits, such as ``1,000``."""
     return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
 
 
 def ordinal(place: int) -> str:
-    """Return a place of a match in words: ``first``, ``second``."""
+    """Return a place from 1 to 10 in words: ``first``, ``second``."""
     return ORDINALS[place - 1]
 
 
 def counted(count: int, noun: str, many: str = "") -> str:
-    """Return a count with its noun: ``one die``, ``four dice``, ``12 players``.
+    """Return a count with its noun, whose plural is ``many`` if that is given.
 
     >>> counted(1, "die", "dice"), counted(12, "player")
     ('one die', '12 players')
@@ -128,7 +128,7 @@ def dice_count(count: int) -> str:
 
 
 def faces(quantity: int, face: int) -> str:
-    """Return a number of dice of one face in words: so a bid stands in a sentence.
+    """Return a number of dice of one face in words, as sentences name a bid.
 
     >>> faces(3, 5), faces(12, 6), faces(1, 3)
     ('three fives', '12 sixes', 'one three')
@@ -138,14 +138,14 @@ def faces(quantity: int, face: int) -> str:
 
 
 def listing(items: Sequence[str], conjunction: str = "and") -> str:
-    """Return ``Ada``, ``Ada and Ben``, ``Ada, Ben and Cleo``."""
+    """Join items as in prose: ``Ada``, ``Ada and Ben``, ``Ada, Ben and Cleo``."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
 
 
 def percent(chance: Fraction) -> str:
-    """Return a chance in whole percent. Only a certain event is at 0% or 100%.
+    """Return a probability in whole percent. Only impossible and certain events get 0% and 100%.
 
     >>> from fractions import Fraction
     >>> percent(Fraction(1, 3)), percent(Fraction(1, 1000)), percent(Fraction(1)), percent(Fraction(999, 1000))
@@ -157,18 +157,18 @@ def percent(chance: Fraction) -> str:
 
 
 def likely(chance: Fraction) -> str:
-    """Return a chance as a word or two: ``61% likely``, ``certain``, ``impossible``."""
+    """Return a probability as ``61% likely``, ``certain`` or ``impossible``."""
     if chance in (0, 1):
         return "certain" if chance else "impossible"
     return f"{percent(chance)} likely"
 
 
 def command_line(*words: str | PurePath) -> str:
-    r"""Return a command as it is typed in this system's shell.
+    r"""Return a ``p2pdice`` command, quoted for this system's shell.
 
-    A path that begins with a dash would be taken for an option, so it is written from the current folder: ``./-cup``.
-    What :func:`escape` makes visible is spelled for the shell, byte by byte: it can be copied like the rest. No shell
-    of Windows can spell it, so there a command with such a word says that it cannot be typed.
+    A path that begins with a dash is written as ``./-cup``, so that it is not taken for an option. Characters that
+    :func:`escape` would replace are written as octal escapes in ``$'…'`` quotes, so that the command can be copied.
+    Windows shells have no such escapes: there the command is followed by a note that it cannot be typed.
     """
     if sys.platform == "win32":
         from subprocess import list2cmdline
@@ -185,8 +185,9 @@ def _as_argument(word: str | PurePath) -> str:
 
 
 def _for_shell(word: str) -> str:
-    r"""Return a word as POSIX shells take it; what has to be spelled, as those of POSIX 2024 do, and long since bash,
-    zsh and ksh.
+    r"""Return a word quoted for POSIX shells.
+
+    Unprintable characters use ``$'…'`` quotes, which bash, zsh and ksh have long had, and POSIX has since 2024.
 
     >>> print(_for_shell("Ada"), _for_shell("it's"), _for_shell("it's\x1b"))
     Ada 'it'"'"'s' $'it\'s\033'
@@ -201,7 +202,7 @@ def _spelled(character: str) -> str:
         return f"\\{character}"
     if _is_seen(character) and not unicodedata.category(character).startswith("M"):
         return character
-    # Python has a byte that is not UTF-8 in the name of a file as one of these surrogates.
+    # Python represents a byte that is not UTF-8 in a file name as one of these surrogates (PEP 383).
     is_byte = "\udc80" <= character <= "\udcff"
     return "".join(
         f"\\{byte:03o}" for byte in character.encode(errors="surrogateescape" if is_byte else "surrogatepass")
@@ -209,12 +210,12 @@ def _spelled(character: str) -> str:
 
 
 def shown_path(path: PurePath) -> str:
-    """Return a path as it is shown, to be copied: with ``~`` for the user's own folder, where shells know that sign.
+    """Return a path in a form that can be copied into this system's shell.
 
-    Shorter lines break less often in the middle of a name. A path that a shell would split is quoted, as this system's
-    shell takes it, and :func:`wrapped` keeps it whole.
+    A path that the shell would split is quoted, and :func:`wrapped` keeps it whole. Outside of Windows, ``~`` replaces
+    the user's home folder if the path needs no quotes: shorter lines break less often within a name.
     """
-    from pathlib import PureWindowsPath  # not needed for help, which is to come at once
+    from pathlib import PureWindowsPath  # imported late: help does not need it, and must be fast
 
     if isinstance(path, PureWindowsPath):
         text = "\\".join(map(escape, str(path).split("\\")))
@@ -227,24 +228,24 @@ def shown_path(path: PurePath) -> str:
 
 
 _SPLITTING: Final = frozenset(" '&();<>|")
-"""Signs in a path that end a word of the shells of Windows, or begin a quotation."""
+"""Characters that end a word or begin a quotation in Windows shells."""
 _UNSAFE: Final = re.compile(r"[^\w@%+=:,./-]")
-"""What does not stand for itself in every POSIX shell."""
+"""A character that has to be quoted in some POSIX shell."""
 
 
 def shown(text: str | Parts) -> str:
-    """Return a text of the protocol: its paths as they are copied, all else escaped."""
+    """Return a text of the protocol for the terminal: paths as by :func:`shown_path`, everything else escaped."""
     parts = (text,) if isinstance(text, str) else text
     return "".join(escape(part) if isinstance(part, str) else shown_path(part) for part in parts)
 
 
 def one_line(text: str) -> str:
-    """Return the first line of ``text``, escaped: for messages of other programs inside a sentence."""
+    """Return the first line of ``text``, escaped, so that a sentence can quote another program's message."""
     return escape(text.strip().partition("\n")[0])
 
 
 def clause(text: str) -> str:
-    """Return ``text``, the end of a sentence, with a full stop.
+    """Return ``text``, stripped, with a full stop unless it ends with a punctuation mark or is empty.
 
     >>> f"It is closed: {clause('the host has left')}"
     'It is closed: the host has left.'
@@ -254,11 +255,11 @@ def clause(text: str) -> str:
 
 
 _WORD: Final = re.compile(r"[a-z]+(?:['’-][a-z]+)*[,;:.!?]?(?=\s|$)")
-"""A word at the start of a sentence. Paths, addresses and quotations hold other characters, too."""
+"""A lowercase word at the start of a sentence. Paths, addresses and quotations contain other characters as well."""
 
 
 def sentence(text: str) -> str:
-    """Return ``text`` with a full stop and, if it begins with a word, with a capital.
+    """Return ``text`` with a full stop, and with a capital letter if it begins with an ordinary word.
 
     >>> sentence("nobody answers")
     'Nobody answers.'
@@ -270,7 +271,7 @@ def sentence(text: str) -> str:
 
 
 def stated(parts: Parts) -> str:
-    """Return a text of the protocol as a sentence. A path at its beginning stays as it is: ``ben`` is not ``Ben``."""
+    """Return a text of the protocol as a sentence. A leading path keeps its case: ``ben`` is not ``Ben``."""
     text = shown(parts)
     return clause(text) if parts and not isinstance(parts[0], str) else sentence(text)
 
@@ -279,7 +280,7 @@ _OURS: Final = re.compile(r"(?:you|your|the|nobody|everybody|it is|waiting for)\
 
 
 def capital(text: str) -> str:
-    """Return the beginning of a sentence: a word of ours gets a capital, a nickname stays as its owner writes it.
+    """Capitalize the beginning of a sentence, unless it is a nickname, which keeps its owner's spelling.
 
     >>> capital("you are to move"), capital("root is to move")
     ('You are to move', 'root is to move')
@@ -288,15 +289,15 @@ def capital(text: str) -> str:
 
 
 def initial(text: str) -> str:
-    """Return words of our own, such as ``six fives``, as the beginning of a sentence."""
+    """Capitalize the first letter of text that the program wrote itself, such as ``six fives``."""
     return text[:1].upper() + text[1:]
 
 
 def wrapped(text: str, columns: int) -> str:
-    """Return ``text`` broken between words; indented lines, which are commands, stay whole to be copied.
+    """Return ``text`` wrapped between words to fewer than ``columns`` columns.
 
-    So do words that are longer than a line, such as paths, also those with spaces if they are quoted: the terminal
-    breaks them. A second column stays a column.
+    Lines indented by four spaces are commands, and stay whole so that they can be copied. So do words longer than a
+    line, such as paths, and quoted paths with spaces. If such a line has a second column, only that column is wrapped.
 
     >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
     Verify it
@@ -318,12 +319,12 @@ def _wrapped(line: str, width: int) -> str:
 
 
 _EXPLAINED: Final = re.compile(r"( {4}(?!p2pdice )\S.*?  +)(\S.*)")
-"""A line in two columns: a word or a name, two spaces or more, and the rest."""
+"""A line in two columns, separated by two or more spaces."""
 _UNBROKEN: Final = re.compile(r"\S+ *")
 
 
 def _hung(head: str, rest: str, width: int) -> str:
-    """Return the second column of a line broken between words, below its beginning if there is room for it."""
+    """Return a line of two columns, with the second one wrapped and indented to its beginning, at most to mid-line."""
     indent = " " * min(columns(head), width // 2)
     lines = [head]
     for word in _UNBROKEN.findall(rest):
@@ -335,7 +336,7 @@ def _hung(head: str, rest: str, width: int) -> str:
 
 _QUOTED_PATH: Final = re.compile(r"""(?<!\w)(['"])(?=[^'"]*[/\\])[^'"]+\1""")
 _TIED: Final = "\0"
-"""Stands for a space inside a path while lines are broken; no printed text holds it."""
+"""Replaces spaces inside of paths while lines are wrapped; no printed text contains this character."""
 
 
 def _filled(line: str, width: int) -> str:
@@ -348,15 +349,15 @@ def _filled(line: str, width: int) -> str:
 
 
 _QUIET: Final = 2
-"""Squares around the code. Cameras take half of what the standard wants."""
+"""The width of the quiet zone around a QR code, in modules. The standard requires four; cameras accept two."""
 _INVERSE: Final = str.maketrans("█▀▄ ", " ▄▀█")
 
 
 def qr_code(text: str, background: str) -> list[str]:
     """Return the rows of the QR code for a text.
 
-    :param background: of the terminal: ``dark`` or ``light``, so that the light squares are light. ``ascii`` is for a
-        dark one without blocks, and takes four times the room.
+    :param background: the terminal's background, ``dark`` or ``light``. ``ascii`` is for a dark terminal that has no
+        block characters, and takes four times the space.
     """
     import segno
 
@@ -370,7 +371,7 @@ def qr_code(text: str, background: str) -> list[str]:
 
 
 class Paragraphs:
-    """Joins sentences as they come; of a text with several lines, such as cups, all but the last stand alone.
+    """Joins sentences into paragraphs. Of a text with several lines, such as revealed cups, only the last is joined.
 
     >>> gathered = Paragraphs()
     >>> [*gathered.take("Ada calls liar."), *gathered.take("Ada: 5. One counts.\\nOne five, one short.")]
@@ -383,7 +384,7 @@ class Paragraphs:
         self._sentences: list[str] = []
 
     def take(self, text: str) -> Iterator[str]:
-        """Add a text; yield the lines that are finished by it."""
+        """Add a text; yield the lines that are complete now."""
         *alone, last = text.split("\n")
         if alone:
             yield from self.end()
@@ -391,11 +392,11 @@ class Paragraphs:
         self._sentences.append(last)
 
     def begin(self, headline: str) -> Iterator[str]:
-        """Yield the paragraph under way, then an empty line and the headline of a round."""
+        """Yield the unfinished paragraph, if any, an empty line, and the headline of a round."""
         yield from (*self.end(), "", headline)
 
     def end(self) -> Iterator[str]:
-        """Yield the paragraph under way, if there is one."""
+        """Yield the unfinished paragraph, if any."""
         if self._sentences:
             yield " ".join(self._sentences)
             self._sentences.clear()

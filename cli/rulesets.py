@@ -1,4 +1,4 @@
-"""``--rules`` and ``--set``: the ruleset that a command is asked to play by."""
+"""The options ``--rules`` and ``--set``, which choose the ruleset of a command."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ SetOption = Annotated[
 
 FILE_SUFFIX: Final = ".toml"
 _LARGEST_NUMBER: Final = 2**63
-"""As in TOML; Python reads longer ones, but does not write them in any length."""
+"""The bound of integers, as in TOML. Python parses longer ones, but refuses to convert the longest to text."""
 
 
 def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
-    """Return a preset, or the one of a TOML file, with some options changed.
+    """Return the ruleset of a preset or a TOML file, with some options changed.
 
-    Such a file has a line for every option that differs from its ``base`` (``classic`` if it names none), as in
+    Each line of the file changes an option of the preset named by its ``base`` (``classic`` if absent), as in
     ``dice = 3`` or ``palifico = true``.
 
-    :raises typer.BadParameter: for an unknown name, an unreadable file, or an unknown or refused option.
+    :param changes: the arguments of ``--set``, each ``K=V``.
+    :raises typer.BadParameter: if the name is unknown, the file cannot be used, or an option is unknown or refused.
     """
     values = {}
     for change in changes or ():
@@ -54,14 +55,15 @@ def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
 
 
 def is_file_name(name: str) -> bool:
-    """Tell whether a name of rules is that of a file: its ending says so, in large letters or small ones."""
+    """Return whether the argument of ``--rules`` is a file name: it ends with ``.toml`` in any case."""
     return name.lower().endswith(FILE_SUFFIX)
 
 
 def rules_name(name: str, changes: list[str] | None) -> str:
-    """Return the name of the rules that :func:`chosen_ruleset` gives for the same: a file's name without its end.
+    """Return the name of the house rules that :func:`chosen_ruleset` returns for the same arguments.
 
-    It is empty for a preset, and if a table cannot tell it, as it is too long, or a preset's name.
+    It is the file's name without its suffix, followed by the changes. It is empty for a preset, and if a table cannot
+    announce the name because it is too long or is a preset's name.
     """
     if not is_file_name(name):
         return ""
@@ -71,9 +73,9 @@ def rules_name(name: str, changes: list[str] | None) -> str:
 
 
 def described(ruleset: Ruleset, name: str) -> str:
-    """Return what rules are, exactly: ``classic``, ``perudo with palifico=no``, ``friday (perudo with dice=3)``.
+    """Describe a ruleset completely: ``classic``, ``perudo with palifico=no``, ``friday (perudo with dice=3)``.
 
-    :param name: of house rules, any text; empty if they have none.
+    :param name: the name of the house rules, which may be any text; empty if they have none.
     """
     if ruleset.name:
         return ruleset.name
@@ -83,7 +85,7 @@ def described(ruleset: Ruleset, name: str) -> str:
 
 
 def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
-    """Return the preset that a ruleset differs from least, and the options that differ, as ``--set`` takes them."""
+    """Return the preset with the fewest different options, and the changes to it in the form that ``--set`` accepts."""
     options = set(ruleset.options())
     base = min(PRESETS, key=lambda name: len(options.difference(PRESETS[name].options())))
     changed = sorted(options.difference(PRESETS[base].options()))

@@ -1,4 +1,4 @@
-"""Settings common to all commands: where the state is kept, and whether colour is wanted."""
+"""The settings that all commands share: the home folder, colour, and passphrases from the environment."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ HOME_VARIABLE: Final = "P2PDICE_HOME"
 UNLOCK_VARIABLE: Final = "P2PDICE_PASSPHRASE"
 LOCK_VARIABLE: Final = "P2PDICE_NEW_PASSPHRASE"
 given_passphrases: Final[dict[str, str]] = {}
-"""What the environment gave this process, by variable."""
+"""The passphrases taken out of the environment, by variable."""
 
 
 @dataclass(slots=True)
 class Settings:
-    """The options that may stand before or after the command."""
+    """The options accepted both before and after a command's name."""
 
     home_option: Path | None = None
     is_color_forbidden: bool = field(default=False, init=False)
-    """By an option of this command."""
+    """Whether an option of this command forbids colours."""
     _is_home_closed: bool = field(default=False, init=False)
 
     @property
     def home(self) -> Path:
-        """The folder of identity, store, transcripts and log: ``--home``, else ``P2PDICE_HOME``, else the system's.
+        """The folder of identity, store, transcripts and log: ``--home``, else ``P2PDICE_HOME``, else the default.
 
-        :raises NoHomeError: if none is named, and the system has none for this account.
+        :raises NoHomeError: if no home is named, and the account has no default one.
         """
         if self.home_option is not None:
             return self.home_option
@@ -42,7 +42,7 @@ class Settings:
 
     @property
     def home_if_any(self) -> Path | None:
-        """The same; None if there is none. For what needs no home."""
+        """:attr:`home`, or None if there is no home."""
         from protocol.storage.home import NoHomeError
 
         try:
@@ -51,7 +51,10 @@ class Settings:
             return None
 
     def private_home(self) -> Path:
-        """Return the home, closed to other accounts of this machine; if it was open to them, say so once."""
+        """Return the home after closing it to other accounts of this machine; if it was open to them, print a warning.
+
+        Only the first call closes the home and warns.
+        """
         from protocol.storage.home import close_to_others
 
         home = self.home
@@ -63,7 +66,7 @@ class Settings:
         return home
 
     def private_home_if_any(self) -> Path | None:
-        """The same; None if there is none."""
+        """Return :meth:`private_home`, or None if there is no home."""
         return None if self.home_if_any is None else self.private_home()
 
     def forbid_color(self) -> None:
@@ -73,7 +76,7 @@ class Settings:
 
 
 def home_words(home: Path | None) -> tuple[str, ...]:
-    """Return the words after a command that make it use a home: none if it would use that one anyway, or has none."""
+    """Return the arguments that make a command use ``home``; none if it would use it anyway, or ``home`` is None."""
     usual = Settings().home_if_any
     if home is None or (usual is not None and home.absolute() == usual.absolute()):
         return ()
@@ -81,7 +84,7 @@ def home_words(home: Path | None) -> tuple[str, ...]:
 
 
 def take_passphrases() -> None:
-    """Take passphrases out of the environment: bots are processes of other people's programs, and inherit it."""
+    """Move passphrases out of the environment, which bots inherit: they are programs written by other people."""
     given_passphrases.clear()
     for variable in (UNLOCK_VARIABLE, LOCK_VARIABLE):
         if variable in os.environ:

@@ -1,1 +1,1 @@
-"""A module for each command; :mod:`cli.front` imports it when the command runs."""
+"""The commands. :mod:`cli.front` imports a command's module when the command runs."""

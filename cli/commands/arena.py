@@ -58,14 +58,14 @@ A BOT is one of:
 
 \b
 Each deal is played once for every rotation of the seats, with the same dice.
-Ctrl-C ends an arena. The same command with --resume goes on with it, even
-after a crash. Without --resume it begins another one, and keeps the first.
+Ctrl-C stops an arena. The same command with --resume continues it, even
+after a crash. Without --resume, a new arena begins, and the old one is kept.
 """
 MOST_GAMES: Final = 1_000_000
 ERROR: Final = 0.01
-"""The chance that anything is decided wrongly, unless told otherwise."""
+"""The default probability that any decision is wrong."""
 _SLICES: Final = 10
-"""How often progress is told in all, without a terminal."""
+"""How many lines of progress are printed in total without a terminal."""
 
 app = application()
 
@@ -90,7 +90,7 @@ def arena(
     games: Annotated[
         int,
         typer.Option(
-            "--games", min=1, max=MOST_GAMES, metavar="N", help="Games at each table, up to the next whole deal."
+            "--games", min=1, max=MOST_GAMES, metavar="N", help="Games at each table, rounded up to whole deals."
         ),
     ] = 400,
     seed: Annotated[
@@ -99,7 +99,7 @@ def arena(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", min=1, max=MOST_CORES, metavar="J", help="Processes that play.", show_default="one a core"
+            "--jobs", min=1, max=MOST_CORES, metavar="J", help="Number of processes.", show_default="one per core"
         ),
     ] = None,
     gauntlet: Annotated[
@@ -109,7 +109,7 @@ def arena(
         bool,
         typer.Option(
             "--until-decided",
-            help="Stop as soon as it is known, for every bot, whether it wins more or less than its fair share.",
+            help="Stop as soon as every bot is known to win more or less than its fair share.",
         ),
     ] = False,
     error: Annotated[
@@ -120,7 +120,7 @@ def arena(
             max=0.5,
             metavar="P",
             show_default=False,
-            help=f"With --until-decided: the chance that any answer is wrong (default: {ERROR}).",
+            help=f"With --until-decided: accept this chance that any answer is wrong (default: {ERROR}).",
         ),
     ] = None,
     move_ms: MoveOption = 2_000,
@@ -129,7 +129,7 @@ def arena(
         typer.Option("--out", metavar="FILE", help="Write the games to FILE, as NDJSON.", show_default="in the home"),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the games of FILE, or of the last such arena.")
+        bool, typer.Option("--resume", help="Continue the games in FILE, or the last arena with these arguments.")
     ] = False,
     cluster: Annotated[
         str,
@@ -144,7 +144,7 @@ def arena(
 ) -> None:
     """Let bots play each other in memory, and find out which is better.
 
-    Nothing is sent or signed. Every bot meets every other one, in all seats, with the same dice.
+    Nothing is sent or signed. Every bot meets every other bot, in all seats, with the same dice.
     """
     if len(bots) < 2:
         raise typer.BadParameter("an arena takes two bots or more.", param_hint="BOT")
@@ -155,7 +155,7 @@ def arena(
         )
     if out is not None and not out.parent.is_dir():
         raise typer.BadParameter(f"{shown_path(out.parent)} is not a folder.", param_hint="--out")
-    if out is not None and out.exists() and not out.is_file():  # a pipe would be waited for
+    if out is not None and out.exists() and not out.is_file():  # opening a pipe could block
         raise typer.BadParameter(f"{shown_path(out)} is not a regular file.", param_hint="--out")
     if error is not None and isnan(error):
         raise typer.BadParameter("it must be a probability, such as 0.01.", param_hint="--error")
@@ -169,7 +169,7 @@ def arena(
     settings = ctx.ensure_object(Settings)
     home = settings.private_home() if out is None else settings.private_home_if_any()
     if home is not None:
-        open_log(home)  # what programs print to standard error would break the bar
+        open_log(home)  # the standard error of programs goes to the log, where it cannot garble the progress bar
     _try_out(plan)
     path = out or kept(_made(Home(home or settings.home).arenas), plan, is_resumed=resume)
     decision = Decision(plan.tables, ERROR if error is None else error) if until_decided else None
@@ -225,16 +225,16 @@ def _plan(
 
 @contextmanager
 def _ended_like_ctrl_c() -> Iterator[None]:
-    """Let the other signals that ask a process to end do what Ctrl-C does: nothing is left behind then."""
+    """Make SIGTERM and SIGHUP act like Ctrl-C inside the block, so that nothing is left behind."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # once is enough
+        signal.signal(number, signal.SIG_IGN)  # ignore further signals during cleanup
         raise KeyboardInterrupt
 
     before = {}
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             before[number] = signal.signal(number, end)
     try:
         yield
@@ -244,13 +244,13 @@ def _ended_like_ctrl_c() -> Iterator[None]:
 
 
 def _try_out(plan: Plan) -> None:
-    """Make every player once and start every program once, so that a bad one is named before any game."""
+    """Create every player once and start every program once, so that a faulty one is reported before any game."""
     for entrant in {each.text: each for each in plan.entrants}.values():
         try:
             if entrant.kind == "program":
                 asyncio.run(introduced(split_command(entrant.text), plan.rulesets[0]))
             else:
-                with redirect_stdout(sys.stderr):  # what a module prints is no part of the standings
+                with redirect_stdout(sys.stderr):  # keep a module's output out of the standings
                     entrant.seat(Random(0), plan.move_ms)  # noqa: S311
         except (EntrantError, ProgramError) as error:
             raise Failure(sentence(escape(str(error))), code=ExitCode.USAGE) from None
@@ -262,7 +262,7 @@ def _made(folder: Path) -> Path:
 
 
 def _at_most(plan: Plan) -> int:
-    """Return how many games there are, if none are spared: whole deals."""
+    """Return the number of games in whole deals, if no early decision stops them."""
     return sum(-(-plan.games // len(table.seats)) * len(table.seats) for table in plan.tables)
 
 
@@ -277,7 +277,7 @@ def _told(decision: Decision, games: int) -> str:
 
 @contextmanager
 def _progress(games: int) -> Iterator[Callable[[ArenaProgress], None]]:
-    """Show how many games are played and the time that is left: a bar at a terminal, else a line now and then."""
+    """Show the games played and the time left: with a bar at a terminal, else with up to :data:`_SLICES` lines."""
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with _bar(games) as told:
             yield told

@@ -1,4 +1,4 @@
-"""``p2pdice bot``: programs as players; and ``p2pdice house-bot``, one bot as a process."""
+"""``p2pdice bot``, which seats programs as players, and ``p2pdice house-bot``, which runs one bot as a process."""
 
 from __future__ import annotations
 
@@ -75,21 +75,24 @@ GiveUpOption = Annotated[
         max=86_400,
         metavar="S",
         show_default=False,
-        help="With --matches: leave with exit code 7 if nothing is played for S seconds, as too few players are there"
-        f" (default: {GIVE_UP}).",
+        help="With --matches: leave with exit code 7 if nothing is played for S seconds because too few players are"
+        f" there (default: {GIVE_UP}).",
     ),
 ]
 
 
 class BotGroup(TyperGroup):
-    """``bot TABLE -- CMD`` and ``bot check -- CMD``: a first word that is no command is a table. CMD is kept apart."""
+    """Parses ``bot TABLE -- CMD`` and ``bot check -- CMD``: a first word that is not a subcommand is a table's name.
+
+    CMD is kept in the context's ``meta``, out of reach of option parsing.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--" in args:
             at = args.index("--")
             args, ctx.meta[_COMMAND] = args[:at], args[at + 1 :]
         elif len(args) > 1 and not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
-            _command(ctx)  # without --, the program's words would be complained about
+            _command(ctx)  # without --, the program's options would cause misleading errors
         if not args and _COMMAND not in ctx.meta:
             args = ["--help"]
         elif not args or args[0] not in {*self.commands, "-h", "--help"}:
@@ -119,13 +122,13 @@ def play(
 ) -> None:
     """Seat a program at a table; the word play may be left out: bot TABLE -- CMD.
 
-    Before it sits down, it is started once, to see whether it speaks the protocol. Its nickname is what it calls
-    itself, or the one that --name gives, with a mark that it is a bot. You see what happens, as at a table of your own.
-    When the program makes a fault (a late, malformed or illegal answer, or a crash), you are told, and a default move
-    is played for it. At the end its faults are counted.
+    The program is first started once, to check that it speaks the protocol. It plays under the name that it gives
+    itself, or that --name gives it, marked as a bot. You see the match as if you played yourself. When the program
+    makes a fault (a late, malformed or illegal answer, or a crash), you see a message, and a default move is played.
+    At the end its faults are counted.
 
-    With --matches it sits down again after each match. If no seat is free, it watches until there is one. If the host
-    leaves after a match, the evening is over, and the exit code is 0.
+    With --matches the program sits down again after each match. If no seat is free, it watches until there is one. If
+    the host leaves after a match, the evening is over, and the exit code is 0.
     """
     if give_up is not None and matches is None:
         raise typer.BadParameter("it needs --matches.", param_hint="--give-up")
@@ -147,7 +150,7 @@ def play(
 
 
 async def _introduced(command: list[str]) -> str:
-    return await introduced(command, PRESETS["classic"])  # the rules of the table are not known yet
+    return await introduced(command, PRESETS["classic"])  # the table's rules are not known yet
 
 
 @app.command(epilog=EPILOG)
@@ -159,8 +162,8 @@ def check(
 ) -> None:
     """Test whether a program speaks the bot protocol: bot check -- CMD.
 
-    It plays against house bots in memory, by every ruleset. Its faults are listed, and the exit code is 1 if there are
-    any. Its standard error goes to the log. A program that does not say hello is not tested any further.
+    The program plays against house bots in memory, with every ruleset. Its faults are listed, and the exit code is 1
+    if there are any. Its standard error goes to the log. A program that does not say hello is not tested further.
     """
     command = _command(ctx)
     settings = ctx.ensure_object(Settings)
@@ -227,24 +230,23 @@ house_bot_app = application()
 def house_bot(
     ctx: typer.Context,
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- CMD]", help="A program that plays, instead of the house.")
+        list[str] | None, typer.Argument(metavar="[-- CMD]", help="A program that plays instead of a house bot.")
     ] = None,
     name: NameOption = None,
     seats: Annotated[
-        int | None, typer.Option("--seats", min=2, max=10, metavar="N", help="Host the table, with N seats in all.")
+        int | None, typer.Option("--seats", min=2, max=10, metavar="N", help="Host the table, with N seats in total.")
     ] = None,
     rules: RulesOption = "classic",
     changes: SetOption = None,
     level: LevelOption = DEFAULT_LEVEL,
     seed: Annotated[str | None, typer.Option("--seed", help="Fixes the bot's choices, never its secrets.")] = None,
     interface: InterfaceOption = None,
-    move_ms: Annotated[int, typer.Option("--move-ms", metavar="MS", help="Milliseconds that a program gets.")] = 2_000,
+    move_ms: Annotated[int, typer.Option("--move-ms", metavar="MS", help="Milliseconds for each move.")] = 2_000,
 ) -> None:
-    """Seat a bot; what it sees goes to standard output as NDJSON.
+    """Seat a bot, and print the events that it sees as NDJSON.
 
-    The first line of its standard input names its table or match, and the player who seated it
-    (cli.bots.crew.Order). It leaves when its standard input ends, so it never outlives the process that
-    started it.
+    The first line of its standard input names its table or match and the player who seated it (cli.bots.crew.Order).
+    The bot leaves when its standard input ends, so that it never outlives the process that started it.
     """
     home = ctx.ensure_object(Settings).private_home()
     player_name = nickname(name)
@@ -264,12 +266,12 @@ def house_bot(
             else:
                 await node.host(TableSettings(order.table, ruleset, seats, rules_name=rules_name(rules, changes)))
 
-        # When a host was killed and resumes at once, its former bots may still be leaving.
+        # If a killed host resumes at once, its former bots may still be leaving.
         grace = 2 * KILL_AFTER if order.match else 0.0
         if command:
             await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace)
             return
-        bot = PlayerBot(player_name, house_player(level, Random(seed)))  # noqa: S311 - whims; secrets never come from here
+        bot = PlayerBot(player_name, house_player(level, Random(seed)))  # noqa: S311 - no secret comes from here
         await seat(home, player_name, interface, enter, bot, show, grace)
 
     async def play_while_wanted() -> None:
@@ -283,4 +285,4 @@ def house_bot(
 
 async def _until_end(lines: PipedInput) -> None:
     while await lines.read() is not None:
-        pass  # nothing that is said changes anything
+        pass  # further input has no meaning

@@ -1,4 +1,4 @@
-"""The options of commands that seat bots."""
+"""The options shared by the commands that seat bots."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import typer
 from cli.bots.bot import DEFAULT_LEVEL, Level
 
 GIVE_UP: Final = 600
-"""Seconds without play after which a bot leaves, unless told otherwise."""
+"""The default number of seconds without play after which a bot leaves or a league ends."""
 PROGRAMS: Final = "For hosts of programs"
-"""A panel of the help: what those need who seat programs, or run a table by a script."""
+"""The panel of the help with the options for seating programs and for running a table from a script."""
 
 MoveOption = Annotated[
     int,
-    typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that a program has for a move."),
+    typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds for each move of a program."),
 ]
-LevelOption = Annotated[Level, typer.Option("--level", help="How the bot plays: from random moves to its best.")]
+LevelOption = Annotated[Level, typer.Option("--level", help="How well the bot plays, from random moves to its best.")]
 LevelsOption = Annotated[
     list[Level] | None,
     typer.Option(
         "--level",
         show_default=DEFAULT_LEVEL.value,
-        help="How house bots play: from random moves to their best. If repeated, they take the levels in turn.",
+        help="How well house bots play, from random moves to their best. If repeated, they take the levels in turn.",
     ),
 ]
 
 
 def dealt(levels: Sequence[Level] | None, bots: int) -> tuple[Level, ...]:
-    """Return a level for each of ``bots`` bots.
+    """Return a level for each of ``bots`` bots, repeating ``levels`` in order if there are fewer.
 
-    :raises typer.BadParameter: for more levels than bots.
+    :raises typer.BadParameter: if there are more levels than bots.
     """
     if levels and len(levels) > bots:
         raise typer.BadParameter(

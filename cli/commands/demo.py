@@ -1,4 +1,4 @@
-"""``p2pdice demo`` and ``p2pdice learn``: the game at once, without anybody else."""
+"""``p2pdice demo`` and ``p2pdice learn``, which need no other people."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def demo(
         ),
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Print one line a round, as into a pipe; takes seconds.")
+        bool, typer.Option("--fast", help="Print one line per round, as in a pipe; takes seconds.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: the summary and every event.")] = False,
     ui: UiOption = None,
@@ -87,13 +87,13 @@ def demo(
 ) -> None:
     """Watch a whole match between house bots on this machine.
 
-    Each bot is a process of its own. They find each other by multicast, connect over TLS, and sign every step. Then
-    each bot's transcript is verified, and all of them must be the same to the last byte. At a terminal you see the
-    match at the table afterwards, with what is going on explained, in at most two minutes: Space skips a round, End
-    skips to the end. In a pipe each round is a line.
+    Each bot is a process of its own. The bots find each other by multicast, connect over TLS, and sign every step. Then
+    each bot's transcript is verified, and all must be identical to the last byte. At a terminal you see the match at
+    the table afterwards, with explanations, in at most two minutes: Space skips a round, End skips to the end. In a
+    pipe each round is a line.
     """
     is_shown = is_interactive() and not (fast or as_json)
-    chosen_ruleset(rules, changes)  # so that a mistake is reported once, and not by every child
+    chosen_ruleset(rules, changes)  # here, so that a mistake is reported once, not by every child process
     levels = dealt(level, players)
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
     folder = (out if out is not None else Path(mkdtemp(prefix="p2pdice-demo-"))).resolve()
@@ -153,13 +153,13 @@ def demo(
 _TOLD: Final = {
     EVENT_NAMES[each] for each in (MatchStarted, PeerLost, PeerBack, Suspended, Continued, Overdue, Misbehaved, Notice)
 }
-"""Events whose sentences are printed between the rounds."""
+"""The types of events whose sentences are printed between rounds."""
 
 
 def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
-    """Verify every transcript and compare them.
+    """Verify and compare the transcripts of all bots; return the verdict and their paths.
 
-    :raises Failure: if one is not fair, or they differ.
+    :raises Failure: if a transcript is not fair, or the transcripts differ.
     """
     paths = [each.transcript for each in exhibition.contestants if each.transcript is not None]
     contents = [read_transcript(path) for path in paths]
@@ -173,7 +173,7 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
 
 
 def _show(path: Path, settings: Settings, ui: Ui | None, pace: float | None) -> None:
-    """Show the match at the table."""
+    """Show the match in a transcript at the table."""
     _, _, replay = opened(str(path), settings, as_json=False)
     verdict = "\n".join(describe(FileVerdict(path, replay.verdict))[:2])
     run(show(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict)))
@@ -206,8 +206,8 @@ learn_app = application()
 def learn(ctx: typer.Context, name: NameOption = None, ui: UiOption = None, pace: PaceOption = None) -> None:
     """Learn the game in 60 seconds: one round against Coach.
 
-    You have three dice each, and Coach says what to do in five steps. Nothing counts, nothing is kept, and no network
-    is used. Escape skips the lesson.
+    You and Coach have three dice each, and Coach tells you what to do in five steps. Nothing counts, nothing is kept,
+    and no network is used. Escape skips the lesson.
     """
     if not is_interactive():
         raise Failure("A lesson needs a terminal.", hint="The rules in words: p2pdice rules classic")
@@ -216,21 +216,21 @@ def learn(ctx: typer.Context, name: NameOption = None, ui: UiOption = None, pace
 
 
 class RoundSummary:
-    """Takes the events of :mod:`cli.text.event_json`, one at a time."""
+    """Turns a stream of events in the form of :mod:`cli.text.event_json` into printed rounds and a summary."""
 
     def __init__(self) -> None:
         self.rounds = 0
         self.ending = ""
-        """The result of the match, as a sentence; empty before the end."""
+        """The result of the match as a sentence; empty before the end."""
         self.events: list[dict[str, Any]] = []
-        """The events of the game, as the engine writes them. After ``taken-back`` the last of them are void: the
-        match goes on from an earlier point."""
+        """The events of the game as the engine encodes them. A ``taken-back`` event voids the latest of them: the match
+        continues from an earlier point."""
         self.latest = ""
-        """The last event, as a sentence."""
+        """The last event as a sentence."""
         self._paragraphs = Paragraphs()
 
     def take(self, data: dict[str, Any]) -> list[str]:
-        """Note an event; return the lines that are finished with it."""
+        """Record an event; return the lines that are complete now."""
         told: str = data["sentence"]
         if data["type"] == EVENT_NAMES[TakenBack]:
             self.events.append({"type": "taken-back"})
@@ -239,7 +239,7 @@ class RoundSummary:
             return []
         event = data["event"]
         self.events.append(event)
-        if event["type"] == LeadPassed.type:  # the next round says who starts it
+        if event["type"] == LeadPassed.type:  # the next round's headline names who starts it
             return []
         self.latest = told.rpartition("\n")[2]
         match event["type"]:
@@ -252,7 +252,7 @@ class RoundSummary:
         return list(self._paragraphs.take(told))
 
     def outcome(self) -> dict[str, Any]:
-        """Return the pledges, stakes and results of the match, under the names that the referee gives them."""
+        """Return the match's pledges, stakes and results, under the keys that ``p2pdice referee`` uses."""
         found: dict[str, Any] = {}
         for event in self.events:
             match event["type"]:

@@ -1,4 +1,4 @@
-"""``p2pdice doctor``: what keeps this machine from playing on this network, and what to do about it."""
+"""``p2pdice doctor``: finds what keeps this machine from playing on this network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Examples:
 \b
 Each line begins with ok, with "note" (play is possible, but read on), or
 with FIX (nobody can play from here until that is fixed).
-Exit code 3: play is impossible, or the table that you named is out of reach.
+Exit code 3: play is impossible, or the table that you named is unreachable.
 """
 
 app = application()
@@ -37,20 +37,20 @@ app = application()
 def doctor(
     ctx: typer.Context,
     peer: Annotated[
-        str | None, typer.Argument(metavar="[HOST:PORT|JOIN-LINE]", help="See whether this table can be reached.")
+        str | None, typer.Argument(metavar="[HOST:PORT|JOIN-LINE]", help="Check whether this table can be reached.")
     ] = None,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", min=0.5, max=600, help="How long to listen for others.")
     ] = 3,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, metavar="P", help="See whether you can host on this port.")
+        int, typer.Option("--port", min=0, max=65535, metavar="P", help="Check whether you can host on this port.")
     ] = 0,
     interface: InterfaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find out what keeps you from playing on this network, and what to do about it.
 
-    Looks at the program, your key and files, disk, clock, network, multicast, port and firewall. Changes nothing.
+    It checks the program, your key and files, disk, clock, network, multicast, port and firewall. It changes nothing.
     """
     home = ctx.ensure_object(Settings).home_if_any
     peers = () if peer is None else _addresses(place_in(peer))

@@ -1,4 +1,4 @@
-"""``p2pdice history``: the matches that were played, and what they say about their players."""
+"""``p2pdice history``: the matches played, and statistics about their players."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ by luck      how often fair dice are at least this uneven (chi-square),
 """
 
 HOUSE: Final = "house"
-"""Stands for all house rules."""
+"""The argument of ``--rules`` that selects all house rules."""
 
 app = application()
 
@@ -101,8 +101,8 @@ def history(
 ) -> None:
     """Look back at the matches that you finished or watched.
 
-    Without a subcommand, it lists them, the newest first, as their transcripts say. With "stats" it verifies them, and
-    counts wins, bluffs, calls and dice.
+    Without a subcommand, it lists them, newest first, without verifying their transcripts. With "stats" it verifies
+    them, and counts wins, bluffs, calls and dice.
     """
     if ctx.invoked_subcommand is not None:
         if (player, rules, since, until, as_json) != (None, None, None, None, False):
@@ -138,8 +138,8 @@ def stats(
 ) -> None:
     """Count what each player won, bluffed and called, and the dice that each was dealt.
 
-    Each transcript is verified first. Matches without one, and those that are not fair and finished, are left out, and
-    named.
+    Each transcript is verified first. Matches that have no transcript, are unfinished or were not fair are left out,
+    and named.
     """
     meant, unread = _chosen(ctx, player, rules, since, until)
     chosen = [each for each in meant if each.transcript is not None]
@@ -174,7 +174,7 @@ def stats(
 
 
 def read_figures(path: Path, mapped: Mapped) -> MatchFigures | None:
-    """Verify a transcript; return the figures of its match if it is fair and finished, and can be read.
+    """Verify a transcript; return the figures of its match, or None if it is unreadable, unfinished or not fair.
 
     :param mapped: as for :func:`protocol.consensus.verifier.examine`.
     """
@@ -189,9 +189,9 @@ def read_figures(path: Path, mapped: Mapped) -> MatchFigures | None:
 def _chosen(
     ctx: typer.Context, player: str | None, rules: str | None, since: datetime | None, until: datetime | None
 ) -> tuple[list[ListedMatch], list[ListedMatch]]:
-    """Return the finished matches that somebody asks for, and those that may be meant or not; the newest first.
+    """Return the finished matches that fit the options, and those whose fit cannot be determined; newest first.
 
-    :raises typer.BadParameter: if there are no such rules.
+    :raises typer.BadParameter: if ``rules`` is neither a preset nor the name of house rules in a kept match.
     """
     home = home_of(ctx)
     finished = _finished(home)
@@ -206,7 +206,7 @@ def _chosen(
 
 
 def _seconds(day: datetime | None, otherwise: float) -> float:
-    """Return a time as seconds since 1970. On some machines, the ends of the calendar have none: no match was then."""
+    """Return a Unix time; infinity for a date at either end of the calendar that this system cannot convert."""
     if day is None:
         return otherwise
     try:
@@ -223,7 +223,7 @@ def _finished(home: Home) -> Sequence[ListedMatch]:
 
 
 def _moment(match: ListedMatch) -> float:
-    """Return when a match began; of one that was only watched, when its file was written."""
+    """Return when a match began; for a match known only from its transcript, when that file was written."""
     if match.begun is not None:
         return match.begun
     assert match.transcript is not None
@@ -231,7 +231,7 @@ def _moment(match: ListedMatch) -> float:
 
 
 def _is_meant(match: ListedMatch, player: str | None, rules: str | None) -> bool | None:
-    """Tell whether a match has such a player and such rules; None if it is old or damaged, so that nobody can tell."""
+    """Return whether a match fits ``player`` and ``rules``; None if its record is too old or damaged to tell."""
     if player is None and rules is None:
         return True
     genesis = match.genesis
@@ -250,5 +250,5 @@ def _is_meant(match: ListedMatch, player: str | None, rules: str | None) -> bool
 
 
 def _called(nickname: str) -> tuple[str, str]:
-    """Return what may be typed for a nickname: all of it, or what is in front of the mark of a bot."""
+    """Return the texts that select a nickname: the whole nickname, and the part before a bot's mark."""
     return nickname.casefold(), nickname.partition(" (")[0].casefold()

@@ -61,7 +61,7 @@ app = application()
 
 
 class Odds(StrEnum):
-    """Whether programs show the odds of bids at a table."""
+    """Whether the players' programs show the odds of bids at a table."""
 
     ON = "on"
     OFF = "off"
@@ -69,7 +69,7 @@ class Odds(StrEnum):
 
 
 class Chat(StrEnum):
-    """The people whose words are heard at a table."""
+    """The people who may chat at a table."""
 
     PLAYERS = "players"
     ALL = "all"
@@ -87,8 +87,8 @@ PatienceOption = Annotated[
         min=PATIENCE_BOUNDS[0],
         max=PATIENCE_BOUNDS[1],
         metavar="S",
-        help="Seconds to make a choice. After that, the others can go on without the player if they are more than half"
-        " of the table. Your own bots wait for you if nobody else plays.",
+        help="Seconds to make a choice. After that, the others can continue without the player if they are more than"
+        " half of the table. Your own bots wait for you if nobody else plays.",
     ),
 ]
 PrivateOption = Annotated[
@@ -152,7 +152,7 @@ def host(
         typer.Option(
             "--advertise",
             rich_help_panel=PROGRAMS,
-            help="Let others find a table that has only you and your bots, to watch it.",
+            help="Let others find and watch a table that has only you and your bots.",
         ),
     ] = False,
     port: PortOption = 0,
@@ -160,10 +160,10 @@ def host(
 ) -> None:
     """Open a table and play at it.
 
-    It shows a short code to tell a friend on the same network, and below it a long line that also works where multicast
-    is blocked. Three wrong tries close the code. Without --seats the table has two seats; with --bots it has one for
-    you and one for each bot. Against bots alone there is no hurry: you can leave and resume, and they come back with
-    you. Others do not see such a table unless you --advertise it.
+    It shows a short code for a friend on the same network, and below it a long join line that also works where
+    multicast is blocked. Three wrong tries close the code. Without --seats the table has two seats; with --bots it has
+    one for you and one for each bot. Against bots alone there is no hurry: you can leave and resume, and the bots come
+    back with you. Others do not see such a table unless you --advertise it.
     """
     commands = split_programs(programs)
     seated = bots + len(commands)
@@ -219,9 +219,9 @@ def host(
 
 
 def split_programs(programs: Sequence[str] | None) -> list[list[str]]:
-    """Return the words of each command line.
+    """Split each command line into words.
 
-    :raises typer.BadParameter: if one cannot be split.
+    :raises typer.BadParameter: if a command line cannot be split.
     """
     try:
         return [split_command(program) for program in programs or ()]
@@ -230,11 +230,11 @@ def split_programs(programs: Sequence[str] | None) -> list[list[str]]:
 
 
 def enough_seats(seats: int | None, bots: int, filled: int) -> int:
-    """Return how many seats a table has.
+    """Return the number of seats of a table.
 
-    :param seats: as wanted; None for as many as are filled, and at least two.
-    :param filled: by the bots, and by the host who plays.
-    :raises typer.BadParameter: if more are filled than wanted.
+    :param seats: the wanted number; None for as many as are filled, but at least two.
+    :param filled: the number of seats filled by bots and by a host who plays.
+    :raises typer.BadParameter: if more seats are filled than wanted.
     """
     if seats is not None and filled > seats:
         raise typer.BadParameter(f"With {bots} bots you need at least {filled} seats.", param_hint="--seats")
@@ -253,10 +253,10 @@ def table_settings(
     *,
     stakes: bool,
 ) -> TableSettings:
-    """Return the table that the options of a command ask for.
+    """Return the settings of the table that a command's options describe.
 
-    :param player: gives the table its name if it has none of its own.
-    :raises typer.BadParameter: if its name or its rules cannot be.
+    :param player: the nickname of the host, from which a table without ``name`` gets its name.
+    :raises typer.BadParameter: if the table's name or its rules are not allowed.
     """
     changes = [*(changes or ()), *(["stakes=yes"] if stakes else [])]
     return TableSettings(
@@ -271,9 +271,9 @@ def table_settings(
 
 
 def customs(odds: Odds | None, chat: Chat | None, *, is_alone: bool) -> Customs:
-    """Return the customs of a table: by the options, else by the settings.
+    """Return the customs of a table from the options, else from the player's settings.
 
-    :param is_alone: its owner plays against their own bots only, who do not mind odds.
+    :param is_alone: whether the host plays only against bots. Odds then default to on instead of ``each``.
     """
     settled = preferences(Settings())
     shown = odds or settled.odds
@@ -283,9 +283,9 @@ def customs(odds: Odds | None, chat: Chat | None, *, is_alone: bool) -> Customs:
 
 
 def table_name(name: str) -> str:
-    """Return a table's name if others can see it and type it.
+    """Return a table's name, normalized to NFC and stripped.
 
-    :raises typer.BadParameter: with the reason.
+    :raises typer.BadParameter: if others could not see or type the name, or it looks like another kind of target.
     """
     name = unicodedata.normalize("NFC", name).strip()
     if problem := table_name_flaw(name):
@@ -304,17 +304,17 @@ def table_name(name: str) -> str:
 async def recruits(
     levels: Sequence[Level], commands: Sequence[Sequence[str]], host: str, ruleset: Ruleset, has_guests: bool
 ) -> list[Recruit]:
-    """Return the bots to be seated, each with a nickname and a key of its own.
+    """Return the bots to seat, each with its own nickname and key.
 
-    :param levels: of the house bots, one for each.
-    :param commands: of programs. Each is started once, to learn its name and whether it speaks.
-    :param has_guests: other people can sit down; nicknames tell them whose the bots are.
-    :raises Failure: if a program cannot be started, or says no hello.
+    :param levels: the levels of the house bots, one per bot.
+    :param commands: the command lines of programs. Each is started once, to learn its name and test it.
+    :param has_guests: whether other people can sit down. Then nicknames show whose bots they are.
+    :raises Failure: if a program cannot be started, or does not say hello.
     """
     programs: list[str] = []
     if commands:
         async with waiting("Starting each bot once, to check that it speaks the protocol."):
-            # To the end, as asyncio cannot drop a process that is being started.
+            # All are awaited even if one fails, because asyncio cannot cancel the start of a process cleanly.
             answers = await asyncio.gather(*(introduced(each, ruleset) for each in commands), return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):

@@ -1,4 +1,4 @@
-"""``p2pdice identity``: the key that others know a player by."""
+"""``p2pdice identity``: the key by which others know a player."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def show(
 ) -> None:
     """Show your name, your key's fingerprint, and where the key is kept; create the key if there is none.
 
-    Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other. The words say
-    the same as the letters.
+    Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other. The words
+    stand for the same fingerprint as the letters.
     """
     home = ctx.ensure_object(Settings).private_home()
     player = nickname(name)
@@ -96,7 +96,7 @@ def show(
 
 
 def _unlocked(home: Home) -> tuple[Identity, bool]:
-    """Return the identity, and whether it was made now."""
+    """Return the identity of a home, unlocked, and whether it has just been created."""
     if (me := unlocked(home.path)) is not None:
         return me, False
     if home.identity.exists() or not home.store.exists():
@@ -109,8 +109,8 @@ def _unlocked(home: Home) -> tuple[Identity, bool]:
 def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
     """Make a new key. Nobody will know you by it.
 
-    The present key is kept in a file beside the new one, so that you can go back to it with restore. Matches that are
-    not over belong to the key with which they were begun.
+    The present key is kept in a file beside the new one, so that you can go back to it with restore. Unfinished matches
+    belong to the key that began them.
     """
     home = home_of(ctx)
     with closing(archive.open_store(home)) as store:
@@ -137,12 +137,12 @@ def backup(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="A new file.")],
 ) -> None:
-    """Write a backup to one file, also while you play.
+    """Write a backup to one file, even while you play.
 
-    It holds your key (still protected, if it has a passphrase), your purse, the people whom you have met or trust, and
-    your finished matches. Unfinished ones are left out on purpose: if you went on with one from an old copy, you might
-    contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in the folder
-    matches of your home.
+    It contains your key (still protected, if it has a passphrase), your purse, the people whom you have met or trust,
+    and your finished matches. Unfinished ones are left out on purpose: if you continued one from an old copy, you might
+    contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in the
+    "matches" folder of your home.
     """
     home = home_of(ctx)
     if not home.identity.exists():
@@ -175,9 +175,9 @@ def restore(
 ) -> None:
     """Restore the key of a backup, and its purse, people and matches if none are kept here.
 
-    A key that is here already is kept in a file beside it. FILE can also be a key file alone. You cannot return to
-    matches that were not over when the backup was made: they are not in it, and their seats are lost if the home in
-    which they were begun is lost.
+    If this home already has a key, that key is kept in a file beside the restored one. FILE can also be a key file
+    alone. You cannot return to matches that were unfinished when the backup was made: the backup does not contain them,
+    and their seats are lost if the home that began them is lost.
     """
     home = home_of(ctx)
     try:
@@ -212,9 +212,9 @@ def restore(
 
 
 def _without_passphrase(data: bytes, path: Path) -> Identity | None:
-    """Return the key of a key file; None if it needs a passphrase.
+    """Return the key in the content of a key file; None if it needs a passphrase.
 
-    :raises KeyFileError: if it holds no key.
+    :raises KeyFileError: if the content is not a key.
     """
     try:
         return read_key(data, None, path)
@@ -223,11 +223,12 @@ def _without_passphrase(data: bytes, path: Path) -> Identity | None:
 
 
 def _tell_of_the_key_here(path: Path, restored: bytes, its_key: Identity | None) -> bool:
-    """Say which key is here, and what becomes of it; tell whether it is known to be the one that is restored.
+    """Print which key this home has, and that it is kept; return whether it is certainly the restored key.
 
-    :param restored: the key file that is to take its place.
-    :param its_key: its key, if it has no passphrase.
-    :raises KeyFileError: if it is a link, or others can read it.
+    :param path: the key file of this home.
+    :param restored: the content of the key file that will replace it.
+    :param its_key: the restored key, if it needs no passphrase.
+    :raises KeyFileError: if the key file of this home is a link, or others can read it.
     """
     if (here := read_private(path)) == restored:
         say("The same key is here already.")
@@ -247,10 +248,10 @@ def _tell_of_the_key_here(path: Path, restored: bytes, its_key: Identity | None)
 
 
 def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | None, *, has_key_already: bool) -> None:
-    """Say what becomes of the matches, people and purses that are kept here already.
+    """Print which matches, people and purses of this home stay, and whether those of the backup are restored.
 
-    :param its_key: that of the backup, if it has no passphrase.
-    :param has_key_already: the key that is here is the same.
+    :param its_key: the key in the backup, if it needs no passphrase.
+    :param has_key_already: whether this home already has the same key.
     """
     if not home.store.exists():
         _tell_of_the_purse(found)
@@ -291,9 +292,9 @@ def passphrase(
 ) -> None:
     """Set, change or remove the passphrase of your key.
 
-    With a passphrase a copied key file is of no use to others, and you are asked for it whenever you play. Nobody can
-    recover it for you. It protects the key alone: anybody with a copy of the whole folder has the seeds of your
-    unfinished matches. Backups and copies that were made before stay as they are.
+    With a passphrase, a copied key file is useless to others, and you are asked for the passphrase whenever you play.
+    Nobody can recover it for you. It protects only the key: anybody with a copy of the whole folder has the seeds of
+    your unfinished matches. Earlier backups and copies stay as they are.
     """
     home = home_of(ctx)
     with closing(archive.open_store(home)) as store:

@@ -83,11 +83,12 @@ def join(
 ) -> None:
     """Sit down at somebody's table.
 
-    The host sees a short code and a long join line. Both admit you to private tables, and both make sure that you sit
-    at the table of the person who gave it to you. The long line also works where tables are not found by themselves.
+    The host sees a short code and a long join line. Either one admits you to a private table, and makes sure that you
+    sit at the table of the person who gave it to you. The long line also works where tables are not found by
+    themselves.
 
-    You can type this before the host does: at a terminal it waits until the table opens. Ctrl-C leaves. If its match
-    has begun already, you can watch it.
+    You can run this before the table is open: at a terminal, it waits until the table opens. Ctrl-C leaves. If the
+    match has already begun, you can watch it.
     """
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
@@ -112,7 +113,7 @@ def join(
                 continue
             if error.choices != LOOK_ON or not (is_interactive() and agrees(f"{stated(error.parts)} Watch it?")):
                 raise
-            is_code = isinstance(target, str) and looks_like_a_code(target)  # which is for players only
+            is_code = isinstance(target, str) and looks_like_a_code(target)  # a code admits only players
             seen = watch.choose(run(look_around(interface))).advertisement.id if is_code else _name(target)
             run(watch.look_on(settings, seen, player, interface, how, me))
             return
@@ -129,13 +130,14 @@ def seat_at(
     asks: bool = False,
     let_in: Sequence[PlayerInfo] = (),
 ) -> Enter:
-    """Return how a node sits down at a table.
+    """Return a coroutine function that seats a node at a table.
 
-    :param target: what was typed, or every sighting by the name of the table that was picked.
-    :param absent: if given, a table that is not there yet is waited for, after this was told the reason.
-    :param curtained: closed if the host's person is asked about this one, which takes a while and is said.
-    :param asks: no seat is taken without a pledge, if the rules have motes.
-    :param let_in: players with the names of others, with whom the person plays all the same.
+    :param target: the typed target, or all sightings with the name of the picked table.
+    :param absent: called with the reason if the table is not there yet, before the node waits for it. If it is None,
+        the node does not wait.
+    :param curtained: closed before a message is printed that the host is being asked about the player.
+    :param asks: whether the player can be asked for a pledge. Then none is taken by default if the rules have motes.
+    :param let_in: players with a trusted name but another key, with whom the player has agreed to play.
     """
 
     async def enter(node: Node) -> None:
@@ -159,9 +161,9 @@ def seat_at(
 
 
 def accept(players: Sequence[PlayerInfo]) -> None:
-    """Ask the person whether they play with those who have a trusted name and another key.
+    """Ask whether to play with people who have a trusted name but another key.
 
-    :raises Failure: if they do not, or nobody can be asked.
+    :raises Failure: if the answer is no, or nobody can be asked.
     """
     names = zip(display_names(players), players, strict=True)
     who = listing([f"{name} ({player.fingerprint})" for name, player in names])
@@ -181,7 +183,7 @@ def _name(target: str | tuple[Sighting, ...]) -> str:
 
 
 def _teller(target: str | tuple[Sighting, ...], curtained: ExitStack) -> Callable[[NodeError], None]:
-    """Return what tells a person that a table is not there yet, on the plain terminal."""
+    """Return a function that closes the curtain and prints that the table is not there yet."""
 
     def tell(error: NodeError) -> None:
         curtained.close()
@@ -194,7 +196,7 @@ def _teller(target: str | tuple[Sighting, ...], curtained: ExitStack) -> Callabl
 async def find_open(interface: str | None, *, is_patient: bool) -> Found:
     """Return the tables on this network.
 
-    :param is_patient: wait until one of them is open.
+    :param is_patient: whether to wait until at least one of them is open.
     """
     async with listening(interface) as discovery:
         async with waiting("Looking for tables on this network."):
@@ -217,7 +219,7 @@ def _open_ones(found: Iterable[Sighting]) -> list[ListedTable]:
 
 
 def search(target: str | tuple[Sighting, ...]) -> str:
-    """Return a sentence for the wait: a table is asked for a seat, or looked for if only its name is known."""
+    """Return the sentence to print while waiting for a seat, or for the search if there is no address."""
     if not isinstance(target, str):
         return f"Asking for a seat at {escape(target[0].advertisement.name)}."
     if looks_like_a_code(target):
@@ -228,9 +230,9 @@ def search(target: str | tuple[Sighting, ...]) -> str:
 
 
 def choose(found: Found) -> tuple[Sighting, ...]:
-    """Return all sightings of the name of the open table that the player picks. Anybody can use a name.
+    """Let the player pick an open table; return all sightings with its name, because several hosts can use one name.
 
-    :raises Failure: if there is none, or nobody can be asked which.
+    :raises Failure: if no table is open, or there are several and nobody can be asked.
     """
     open_ones = _open_ones(found.now)
     if not open_ones:

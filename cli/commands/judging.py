@@ -1,4 +1,4 @@
-"""Judging transcripts: read within bounds, on all cores if that is faster, with progress at a terminal."""
+"""Reading and judging transcripts: with a bound on size, on several cores if that is faster, and with progress."""
 
 from __future__ import annotations
 
@@ -31,41 +31,39 @@ if TYPE_CHECKING:
     from protocol.consensus.verifier import Mapped
 
 SHARE: Final = 1024 * 1024
-"""Bytes that are worth another process: to start one takes as long as to judge a few hundred thousand."""
+"""Bytes that justify another process: starting one takes as long as judging a few hundred thousand bytes."""
 PIECE: Final = 32
-"""Signatures that are worth another thread: it takes as long to hand them over as to check two or three."""
+"""Signatures that justify another thread: handing them over takes as long as checking two or three."""
 MOST_CORES: Final = 61 if sys.platform == "win32" else 256
-"""Windows can wait for no more processes at once; no machine is known on which more than that would help elsewhere."""
+"""The most processes to use. Windows cannot wait for more at once; elsewhere more would not help on known machines."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def read_transcript(path: Path) -> bytes:
-    """Return the bytes of a file, but at most one more than a transcript may have.
+    """Return the bytes of a file, up to one more than a transcript may have.
 
-    :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
-        to open one may wait.
+    :raises OSError: if the file cannot be read, or is a folder, a pipe or a device: opening or reading one of these
+        might block forever.
     """
     return read_outside(path, TRANSCRIPT + 1)
 
 
 def cores() -> int:
-    """Return how many cores this process may use, at most :data:`MOST_CORES`: a container may have fewer than its
-    machine.
-    """
+    """Return how many cores this process may use, at most :data:`MOST_CORES`. A container may have only some cores."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(usable or 1, MOST_CORES)
 
 
 @contextmanager
 def on_all_cores(work: Callable[[Path, Mapped], Result], paths: Sequence[Path]) -> Iterator[Callable[[Path], Result]]:
-    """Work on these files while the block lasts: side by side in processes if that is faster, else one after the other,
-    each on several cores.
+    """Process files on all cores inside the block: in parallel processes if that is faster, else one after the other
+    with several threads each.
 
-    :param work: a function of a module, as other processes import it. What it is given takes the place of ``map`` for
-        whatever lets other threads run meanwhile, as the check of a signature does.
-    :return: takes the place of ``work`` for them: it waits for the result, or raises what ``work`` raised.
+    :param work: a module-level function, so that other processes can import it. Its second argument replaces ``map``
+        for work that releases the GIL, such as checking signatures.
+    :return: a function that takes one of ``paths``, waits, and returns the result of ``work`` or raises its exception.
     """
     processes = min(len(paths), cores(), _size(paths) // SHARE)
     if processes < 2:
@@ -75,7 +73,7 @@ def on_all_cores(work: Callable[[Path, Mapped], Result], paths: Sequence[Path]) 
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    # Started anew, as on every system: a forked process would share the open files of this one.
+    # Spawned on every system, because a forked process would share the open files of this one.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin)
     try:
         under_way = {path: pool.submit(work, path, map) for path in dict.fromkeys(paths)}
@@ -86,11 +84,11 @@ def on_all_cores(work: Callable[[Path, Mapped], Result], paths: Sequence[Path]) 
 
 @contextmanager
 def _threads() -> Iterator[Mapped]:
-    """Give a ``map`` that works in as many threads as there are cores: this one, and others while the block lasts."""
+    """Yield a ``map`` that uses one thread per core: the calling thread, and a pool that ends with the block."""
     from concurrent.futures import ThreadPoolExecutor
 
     count = cores()
-    with ThreadPoolExecutor(max(1, count - 1)) as pool:  # which starts them when there is work
+    with ThreadPoolExecutor(max(1, count - 1)) as pool:  # threads start on demand
 
         def mapped(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
             size = max(PIECE, -(-len(items) // count))
@@ -103,7 +101,7 @@ def _threads() -> Iterator[Mapped]:
 
 
 def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is for all processes, and one of them tells of it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches all processes; only the parent reports it
 
 
 def _size(paths: Iterable[Path]) -> int:
@@ -115,9 +113,9 @@ def _size(paths: Iterable[Path]) -> int:
 
 
 class ProgressLine:
-    """Prints finished lines to ``stream`` and, on a terminal, a last line below them that changes.
+    """Prints permanent lines to ``stream`` and, on a terminal, a status line below them.
 
-    A context manager: at its end the last line is taken away.
+    It is a context manager, which removes the status line at its end.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -138,14 +136,14 @@ class ProgressLine:
         self._stack.close()
 
     def line(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line."""
         if self._status is not None:
             self._status.console.print(harmless(text))
         else:
             print(text, file=self._stream, flush=True)
 
     def now(self, text: str) -> None:
-        """Show the present state in the last line, if the stream is a terminal."""
+        """Replace the status line, if the stream is a terminal."""
         if self._status is not None:
             from rich.text import Text
 
@@ -154,7 +152,7 @@ class ProgressLine:
 
 @contextmanager
 def progress_over(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[str], None]]:
-    """Give a function that shows the present state at a terminal, if the files take more than a moment to judge."""
+    """Yield a function that shows a status line at a terminal, if the files are large enough to take a moment."""
     if as_json or not sys.stdout.isatty() or _size(paths) <= SHARE:
         yield lambda _: None
         return
@@ -163,16 +161,16 @@ def progress_over(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[st
 
 
 def named_transcript(name: str, settings: Settings) -> Path:
-    """Return the file that a word names: any file by its path, a file of the home also by its match.
+    """Return the path of a transcript, given its path or a match in the home.
 
-    :func:`protocol.storage.archive.transcript_named` tells the names of matches. If the path exists, the home is not
-    touched.
+    :func:`protocol.storage.archive.transcript_named` resolves the names of matches. If ``name`` is an existing path,
+    the home is not touched.
 
-    :raises FileNotFoundError: if the word can only be a path, and there is no such file.
+    :raises FileNotFoundError: if the name can only be a path, and there is no such file.
     :raises PermissionError: if the path leads through a folder that is closed to this account.
-    :raises Failure: if nothing in the home has this name, or more than one match has.
+    :raises Failure: if no match in the home has this name, or several have.
     """
-    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # it may be a match
+    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # the name may be that of a match
         try:
             os.lstat(name)
         except OSError as error:

@@ -76,7 +76,7 @@ def league(
             min=0,
             max=86_400,
             metavar="S",
-            help="Once enough players are there, wait S seconds for others.",
+            help="Once enough players are there, wait S seconds for more.",
         ),
     ] = WAIT,
     give_up: Annotated[
@@ -86,7 +86,7 @@ def league(
             min=1,
             max=86_400,
             metavar="S",
-            help="End the night if nothing is played for S seconds, as too few players are there.",
+            help="End the night if nothing is played for S seconds because too few players are there.",
         ),
     ] = GIVE_UP,
     rules: RulesOption = "classic",
@@ -109,7 +109,7 @@ def league(
             file_okay=False,
             show_default=False,
             rich_help_panel=PROGRAMS,
-            help="Put the transcripts into DIR, too.",
+            help="Also put the transcripts into DIR.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", rich_help_panel=PROGRAMS, help="Print events as NDJSON.")] = False,
@@ -123,7 +123,7 @@ def league(
     """
     commands = split_programs(programs)
     if not commands:
-        bots = max(bots, 1)  # the protocol has no host without a seat
+        bots = max(bots, 1)  # the protocol requires that the host has a seat
     seated = bots + len(commands)
     if seated > PLAYERS:
         raise typer.BadParameter(

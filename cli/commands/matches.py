@@ -1,4 +1,4 @@
-"""``p2pdice matches``: the matches that this home remembers, unfinished and finished."""
+"""``p2pdice matches``: lists, saves and forgets the matches of a home, both unfinished and finished."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the matches that are kept here.
 
     Unfinished matches come first, then finished ones, then those with only a transcript, because you watched or forgot
-    them. Within each group the newest comes first. A match that was proposed, and not seen to begin, is among the
-    unfinished ones. You can return to it until another match is proposed.
+    them. Within each group the newest comes first. A match that was proposed, but not seen to begin, counts as
+    unfinished. You can return to it until another match is proposed.
 
-    The list shows what transcripts say. p2pdice verify tells whether their players signed that.
+    The list is not verified. p2pdice verify checks whether a transcript was signed by its players.
     """
     home = home_of(ctx)
     if not home.has_store:
@@ -100,8 +100,8 @@ def save(
 ) -> None:
     """Write the transcript of a match, finished or not.
 
-    The transcript of an unfinished match holds everything that was signed so far: verify calls it incomplete, and says
-    where the match stopped and who is awaited. Without -o it is written beside those of finished matches.
+    The transcript of an unfinished match contains everything signed so far: verify calls it incomplete, and says where
+    the match stopped and who is awaited. Without -o, the file is written beside the transcripts of finished matches.
     """
     home = home_of(ctx)
     with read(home) as (store, stored_matches):
@@ -149,7 +149,7 @@ def forget(
 
 
 def _tell_of(match: ListedMatch, home: Home, *, is_staked: bool) -> None:
-    """Say what is lost with a match that is forgotten."""
+    """Print what the owner loses by forgetting a match."""
     say(match.line())
     if match.can_go_on:
         say("This match is unfinished. If you forget it, you cannot return: the others wait, or go on without you.")
@@ -164,10 +164,12 @@ def _tell_of(match: ListedMatch, home: Home, *, is_staked: bool) -> None:
 
 @contextmanager
 def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
-    """Hold the store of a home, and its matches: formed ones first, and the newest first in each group.
+    """Open the store of a home for writing; yield the store and its matches.
 
-    :param if_busy: what to type if another process uses the home.
-    :raises Failure: if the home has none, or another process uses it.
+    Matches that have formed come first, and in each group the newest come first.
+
+    :param if_busy: the hint if another process uses the home.
+    :raises Failure: if the home has no store, or another process uses it.
     """
     _check(home)
     try:
@@ -180,9 +182,9 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
 
 @contextmanager
 def read(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
-    """Read the store of a home as :func:`opened` does, also while another process uses it.
+    """Open the store of a home for reading, even while another process uses it; yield the same as :func:`opened`.
 
-    :raises Failure: if the home has none.
+    :raises Failure: if the home has no store.
     """
     _check(home)
     with archive.read_store(home) as store:

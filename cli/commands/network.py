@@ -1,4 +1,4 @@
-"""What the commands that play over the network share: options, typed targets, waits and questions."""
+"""The options, typed targets, waits and questions shared by the commands that play over the network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from protocol.node.node import Node
 
 NETWORK: Final = "Network"
-"""A panel of the help."""
+"""The panel of the help for network options."""
 
 PortOption = Annotated[
     int,
@@ -44,7 +44,7 @@ InterfaceOption = Annotated[
 
 
 class Pledge(StrEnum):
-    """A group of motes."""
+    """The group of motes to which a player is pledged."""
 
     REDEEMED = "redeemed"
     CURSED = "cursed"
@@ -55,20 +55,20 @@ PledgeOption = Annotated[
     typer.Option(
         "--pledge",
         show_default=False,
-        help="With motes: you earn a run ticket if the winning die is of this group (default: you are asked; redeemed"
-        " where nobody can be).",
+        help="With motes: you earn a run ticket if the winning die is of this group (default: you are asked, or"
+        " redeemed without a terminal).",
     ),
 ]
 
 MOMENT: Final = 0.8
-"""Seconds. Shorter waits print nothing."""
+"""Seconds. A shorter wait prints nothing."""
 
 
 @asynccontextmanager
 async def waiting(text: str) -> AsyncIterator[None]:
-    """Print ``text`` if the block takes longer than a moment and a person can read it.
+    """Print ``text`` if the block takes longer than :data:`MOMENT` and standard error is a terminal.
 
-    It is a line of its own on standard error: a screen reader reads it, and it never mixes with data.
+    The text is a separate line on standard error: screen readers read it, and it does not mix with data.
     """
     if not sys.stderr.isatty():
         yield
@@ -81,14 +81,14 @@ async def waiting(text: str) -> AsyncIterator[None]:
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # the terminal is gone: the block will notice
+    with suppress(OSError):  # the terminal is gone, which the block will notice itself
         complain(text)
 
 
 def place_in(typed: str) -> str:
-    """Return the target that was typed. It may be a whole command, pasted between quotes.
+    """Return the target in typed text, which may be a complete join or watch command pasted between quotes.
 
-    :raises Failure: if it is an address without a port.
+    :raises Failure: if the target is an address without a port.
 
     >>> place_in("p2pdice join 192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P"), place_in("Friday night")
     ('192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P', 'Friday night')
@@ -109,7 +109,7 @@ def place_in(typed: str) -> str:
 
 
 def shown(target: str) -> str:
-    """Return the target as it was typed, without a join line's token."""
+    """Return a typed target for display, without the secret part of a join line."""
     return escape(target.partition("/")[0])
 
 
@@ -120,7 +120,7 @@ MEANING: Final = (
 
 
 def ask_for_pledge() -> Pledge:
-    """Return the pledge that the person at the terminal chooses, after a sentence on its meaning.
+    """Explain pledges, and return the one that the person at the terminal chooses.
 
     :raises Failure: if the input ends.
     """
@@ -136,13 +136,16 @@ def ask_for_pledge() -> Pledge:
                 "No pledge was chosen.", hint="Choose one with --pledge redeemed or --pledge cursed."
             ) from None
         for number, each in enumerate(Pledge, 1):
-            if answer == str(number) or each.startswith(answer):  # Enter alone is the beginning of both: the first
+            if answer == str(number) or each.startswith(answer):  # an empty answer is a prefix of the first
                 return each
         say(f"Type 1 for {Pledge.REDEEMED}, 2 for {Pledge.CURSED}.")
 
 
 def refused(node: Node, target: str, error: NodeError) -> NodeError:
-    """Return the failure to join or watch what was typed; with the way back, if it can mean a match of one's own."""
+    """Return the error to raise after joining or watching has failed.
+
+    If the target could mean the player's own unfinished match, the error suggests returning to that match.
+    """
     match = node.unfinished_at(target)
     if match is None or isinstance(error, NamesakeError):
         return error

@@ -1,4 +1,4 @@
-"""``p2pdice people``: the people whom this home has met, and those whom its owner trusts."""
+"""``p2pdice people``: the people whom the owner of a home has met or trusts."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ somebody whom you have not met yet, give the whole fingerprint. If you give a
 name, you trust the key that you met under it.
 """
 SHOWN: Final = 8
-"""How many people are listed if a name means several."""
+"""How many people are listed if a name is ambiguous."""
 BEGINNING: Final = 8
-"""Letters of a fingerprint that mean a person: two groups of it. Anybody can make keys until the fingerprint begins
-with a short name, and a name that is misspelled must mean nobody."""
+"""The fewest letters of a fingerprint, two groups, that identify a person. Otherwise a misspelled name could match a
+fingerprint, or a key made so that its fingerprint begins with a short name."""
 
 app = application()
 
@@ -54,7 +54,7 @@ WhoArgument = Annotated[list[str], typer.Argument(metavar="NAME|FINGERPRINT", sh
 def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the people whom you have met, and mark those whom you trust.
 
-    Everybody is known by their key, as anybody can take any name. For each person you see the names used, the
+    People are known by their keys, because anybody can take any name. For each person you see the names used, the
     fingerprint, how many matches you have played together, when you last met, and whether you trust the key. Bots whose
     names mark them as bots are left out. If you forget a match, you also forget the people whom you met only there.
     """
@@ -79,7 +79,7 @@ def _line(person: Person) -> str:
 
 
 def _names(person: Person) -> tuple[str, ...]:
-    """Return the names of somebody, the one to call them by first."""
+    """Return a person's names, beginning with the one to display."""
     return tuple(dict.fromkeys(filter(None, (person.name, *(used.name for used in person.names)))))
 
 
@@ -109,7 +109,7 @@ def _known(home: Home) -> tuple[Person, ...]:
 def trust(ctx: typer.Context, who: WhoArgument) -> None:
     """Trust a key: you know whose it is, because you have compared fingerprints.
 
-    From then on, a table warns you if somebody else takes the name.
+    From then on, you are warned if somebody else at a table uses that name.
     """
     _set(ctx, " ".join(who), is_trusted=True)
 
@@ -122,7 +122,7 @@ def untrust(ctx: typer.Context, who: WhoArgument) -> None:
 
 def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
     home = home_of(ctx)
-    person, name = find(_known(home), who, home)  # before a store is made: a name that nobody has leaves nothing behind
+    person, name = find(_known(home), who, home)  # before a store is created: a failure leaves nothing behind
     if not (is_trusted or person.is_trusted):
         raise Failure(f"You do not trust {_called(person, name)}.")
     with closing(archive.open_store(home)) as store:
@@ -148,14 +148,14 @@ def _called(person: Person, name: str) -> str:
 
 
 def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
-    """Return the person that somebody means, and the name to call them by: if they were named, that name of theirs.
+    """Return the person whom a text identifies, and the name to display: the one that matched, if a name matched.
 
-    A text is a whole fingerprint, or else everybody's who has used it as a name or whose fingerprint begins with it:
-    anybody can take a name that looks like a fingerprint.
+    A text that is not a whole fingerprint matches both people who have used it as a name, and people whose fingerprint
+    begins with it, because anybody can take a name that looks like a fingerprint.
 
-    :param who: a name, the beginning of a fingerprint, or a whole fingerprint, also of somebody unknown.
-    :param home: where the people are known, for the hint.
-    :raises Failure: if it means nobody, or more than one.
+    :param who: a name, the beginning of a fingerprint, or a whole fingerprint, even an unknown one.
+    :param home: the home named in the hint.
+    :raises Failure: if the text matches nobody, or several people.
     """
     if not who.strip():
         raise typer.BadParameter("it is empty", param_hint="NAME|FINGERPRINT")
@@ -186,6 +186,6 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
 
 
 def _may_be_a_name(who: str) -> bool:
-    """Tell whether a text is short enough for a nickname, and no fingerprint without its dashes."""
+    """Return whether a text is short enough for a nickname, and does not look like a fingerprint without dashes."""
     is_compact = len(who) == FINGERPRINT_CHARACTERS and who.isalnum() and not who.isalpha()
     return len(who) <= NICKNAME_CHARACTERS and not is_compact

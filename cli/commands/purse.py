@@ -1,4 +1,4 @@
-"""``p2pdice purse``: the coins, run tickets and Twin Souls that are kept from match to match."""
+"""``p2pdice purse``: the coins, run tickets and Twin Souls that a player keeps between matches."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ Examples:
 MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
 RECORDS: Final = 12
-"""Matches that are listed."""
+"""How many matches are listed."""
 SHOWN_OF_A_LINE: Final = 20
-"""Letters of a wrong line that are shown."""
+"""How many characters of a refused line are shown."""
 NO_PURSE: Final = "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes."
 WORTH: Final = (
     "Anybody can make new keys, and each begins with 1,000 coins. So coins mean something only among people who know"
@@ -57,17 +57,17 @@ app = application()
 
 
 class _Account(NamedTuple):
-    """What there is to show of a purse."""
+    """A purse, and the facts about its current match that are shown with it."""
 
     own: OwnPurse
     names: dict[bytes, str]
-    """Of the matches that are kept here, by the first bytes of their ids."""
+    """The names of the matches kept here, by the first :data:`MATCH_BYTES` bytes of their ids."""
     can_resume: bool
-    """The match that the purse is busy with can be played on."""
+    """Whether the match that keeps the purse busy can be resumed."""
     is_void: bool
-    """The owner has signed that it is void."""
+    """Whether the owner has signed that this match is void."""
     sealed: tuple[int, int] | None
-    """What the owner has chosen to stake in it, as long as nobody else can see that."""
+    """The coins and run tickets that the owner has staked in this match, while nobody else can see them yet."""
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -77,17 +77,17 @@ def purse(
 ) -> None:
     """Show your coins, run tickets and Twin Souls, and the matches they came from.
 
-    Coins are bet in matches with stakes (host --stakes, and the rules motes). From the beginning of such a match your
-    purse is busy with it, until the match is over and more than half of its players have signed its end. Until then
-    you play for no other stakes.
+    You bet coins in matches with stakes (host --stakes, and the rules motes). Such a match keeps your purse busy from
+    its beginning until it is over and more than half of its players have signed its end. Until then you cannot play
+    for other stakes.
 
-    What are coins worth? Keys are free, and every new key begins with 1,000 coins. Nobody can keep a person from
-    playing against keys of their own, and from winning as many coins as they like. So coins mean something only among
-    people who know each other's keys (see p2pdice people).
+    What are coins worth? Keys are free, and every new key begins with 1,000 coins. Nobody can stop a person from
+    playing against their own keys, and winning as many coins as they like. So coins mean something only among people
+    who know each other's keys (see p2pdice people).
 
-    Everybody you play with remembers your purse. If you lose it, or go back to a backup, they hand back what you lack
-    when you next sit down with them. If you stake something before that, your purse contradicts itself, and you begin
-    another one without coins.
+    Everybody you play with remembers your purse. If you lose it, or go back to a backup, they hand back what is
+    missing when you next sit down with them. If you stake something before that, your purse contradicts itself, and you
+    begin another one without coins.
     """
     if not stands_alone(ctx, as_json, "purse", "--json"):
         return
@@ -102,7 +102,7 @@ def purse(
 
 
 def _read(home: Home) -> _Account | None:
-    """Return the purse of a home; None if there is none."""
+    """Return the purse of a home; None if the home has none."""
     if not home.has_store:
         return None
     with archive.read_store(home) as store:
@@ -121,7 +121,7 @@ def _read(home: Home) -> _Account | None:
 
 
 def _sealed(choices: Iterable[str]) -> tuple[int, int] | None:
-    moves = (parse_move(text) for text in choices if text.startswith("stake "))  # another choice is to concede
+    moves = (parse_move(text) for text in choices if text.startswith("stake "))  # the other kind is to concede
     return next(((each.bet, each.tickets) for each in moves if isinstance(each, Stake)), None)
 
 
@@ -189,9 +189,9 @@ def _json(account: _Account | None) -> dict[str, Any]:
 
 @app.command(epilog=EPILOG)
 def forfeit(ctx: typer.Context, is_sure: YesOption = False, as_json: JsonOption = False) -> None:
-    """Give up what you have staked in the match that your purse is busy with. It cannot be taken back.
+    """Give up what you have staked in the match that your purse is busy with. This cannot be undone.
 
-    If the match goes on after all, its end brings nothing into your purse, even if you win.
+    If the match continues after all, its end adds nothing to your purse, even if you win.
     """
     home = home_of(ctx)
     with _opened(home) as store:
@@ -223,12 +223,12 @@ def void(
 ) -> None:
     """Take back what is staked in a match that nobody will finish. All its players have to agree.
 
-    Each player runs this once, and sends the line that it prints to all the others, by whatever means. With the lines
-    of all the others, everybody runs it again, and has the coins and run tickets back. Your own bots sign with you, and
-    their lines are printed below yours. MATCH is best given by the first
-    digits of its id, as its name can differ from player to player.
+    Each player runs this once, and sends the printed line to all the others, by any means. Then everybody runs it again
+    with the lines of all the others, and gets the coins and run tickets back. Your own bots sign with you, and their
+    lines are printed below yours. For MATCH, use the first digits of the match's id, because its name can differ from
+    player to player.
 
-    Once you have signed, you cannot play on in that match. If the others finish it instead, they win your stake.
+    Once you have signed, you cannot continue that match. If the others finish it instead, they win your stake.
     """
     home = home_of(ctx)
     with _opened(home) as store:
@@ -280,7 +280,7 @@ def void(
 
 
 def _signed_by_bots(home: Home, store: Store, match: bytes) -> dict[str, str]:
-    """Return the lines of the bots that play with the owner, by name: nobody else could send them."""
+    """Sign for the owner's own bots; return their lines by the bot's name. Only this machine can sign for them."""
     lines = {}
     stored = store.match(match)
     for bot in at_home(home, stored).bots if stored is not None else ():
@@ -291,10 +291,10 @@ def _signed_by_bots(home: Home, store: Store, match: bytes) -> dict[str, str]:
 
 @app.command(epilog=EPILOG)
 def forget(ctx: typer.Context, who: WhoArgument, is_sure: YesOption = False) -> None:
-    """Forget the purse of somebody, as you knew it from matches with them.
+    """Forget somebody's purse, as you knew it from matches with them.
 
-    A purse is refused if it no longer shows any record that you know, as after five hundred matches with others. If
-    you believe its owner all the same, forget it: then you take it as a stranger's.
+    A purse is refused if it no longer shows any record that you know, for example after five hundred matches with
+    others. If you believe its owner all the same, forget it: then it is accepted like a stranger's.
     """
     home = home_of(ctx)
     with _opened(home) as store:
@@ -311,7 +311,10 @@ def forget(ctx: typer.Context, who: WhoArgument, is_sure: YesOption = False) -> 
 
 @contextmanager
 def _opened(home: Home) -> Iterator[Store]:
-    """Hold the store of a home. None is made, as no purse would be in it."""
+    """Open the store of a home. A missing store is not created, because it would have no purse.
+
+    :raises Failure: if the home has no store.
+    """
     if not home.has_store:
         raise Failure(NO_PURSE)
     with closing(archive.open_store(home)) as store:

@@ -1,4 +1,4 @@
-"""``p2pdice replay`` and ``p2pdice report``: look back at a match, at a table or on a page."""
+"""``p2pdice replay`` and ``p2pdice report``, which show a past match at a table or on a page."""
 
 from __future__ import annotations
 
@@ -79,17 +79,17 @@ def replay(
             "--as",
             metavar="NAME|SEAT",
             show_default=False,
-            help="See it with one player's eyes: the beginning of a name, or a seat, from 0.",
+            help="Show only what one player saw: the beginning of a name, or a seat number from 0.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each event.")] = False,
     ui: UiOption = None,
     pace: PaceOption = None,
 ) -> None:
     """Look back at a match: step, play and jump through its transcript.
 
     The transcript is verified first, as p2pdice verify does. You see all dice from the roll on, and with each bid how
-    likely it was for its bidder. In a pipe or a file you get the whole match.
+    likely it seemed to its bidder. In a pipe or a file, you get the whole match at once.
     """
     settings = ctx.ensure_object(Settings)
     path, _, replayed = opened(match, settings, as_json)
@@ -124,7 +124,7 @@ def report(
     One HTML file: the verdict, the players, each round with what was likely and what was true, pictures of the dice,
     and every signature. It carries the transcript, and fetches nothing. Mail it, or put it on a disk.
     """
-    from cli.report.page import page  # half of what replay imports, and not needed for it
+    from cli.report.page import page  # imported late: replay does not need it, and it would double the imports
 
     path, data, replayed = opened(match, ctx.ensure_object(Settings), as_json=False)
     target = out if out is not None else Path(f"{path.stem}.html")
@@ -140,9 +140,12 @@ def report(
 
 
 def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, Replay]:
-    """Verify a file, and return its path, its bytes, and the match in them.
+    """Verify a transcript, and return its path, its bytes, and the match in it.
 
-    :raises Failure: if it cannot be read or holds none.
+    :param name: a path, or a match in the home.
+    :param as_json: whether to print the verdict as JSON if there is no match to show.
+    :raises Failure: if the file cannot be read, or is a proof of misconduct without a match.
+    :raises typer.Exit: if the file was altered or another protocol version wrote it, after the verdict is printed.
     """
     try:
         path = named_transcript(name, settings)
@@ -169,9 +172,9 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
 
 
 def _seat(replayed: Replay, wanted: str) -> int:
-    """Return the seat whose view of the match the reader wants.
+    """Return the seat given by ``--as``.
 
-    :raises typer.BadParameter: if nobody is meant, or several.
+    :raises typer.BadParameter: if it fits no player, or several.
     """
     try:
         return find_seat(replayed.players, wanted)
@@ -180,7 +183,7 @@ def _seat(replayed: Replay, wanted: str) -> int:
 
 
 def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[str]:
-    """Yield the whole match in plain sentences, an empty line before each round."""
+    """Yield the verdict and the whole match in plain sentences, with an empty line before each round."""
     yield from verdict
     board = Board()
     for _, event in replayed.tell(seat):
@@ -194,7 +197,7 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
 
 
 def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
-    """Yield the whole match as NDJSON: the verdict, then the events."""
+    """Yield lines of JSON: the verdict, then all events of the match."""
     yield json.dumps({"type": VERDICT, **FileVerdict(path, replayed.verdict).to_json()})
     board = Board()
     for step, event in replayed.tell(seat):

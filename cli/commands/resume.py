@@ -52,8 +52,8 @@ def resume(
 ) -> None:
     """Return to a match after a crash, a nap or a quit.
 
-    The players find each other again in any order, and without the host. The bots that you seated come
-    back with you. If the others have gone on without you, you are out, and see the rest of the match.
+    The players find each other again in any order, and without the host. The bots that you seated come back with you.
+    If the others have gone on without you, you are out, and see the rest of the match.
     """
     settings = ctx.ensure_object(Settings)
     if list_only:
@@ -104,9 +104,9 @@ def resume(
 
 
 def _check(settings: Settings, match: str | None) -> None:
-    """See that there is such a match, before a key is made or a passphrase is asked for.
+    """Check that the match exists, before a key is created or a passphrase is asked for.
 
-    :raises NodeError: if there is none.
+    :raises NodeError: if there is no such match.
     """
     home = Home(settings.private_home())
     if not home.has_store:
@@ -116,7 +116,7 @@ def _check(settings: Settings, match: str | None) -> None:
 
 
 def _over(home: Home, stored: StoredMatch) -> Failure:
-    """Return the failure for a match that is over: who won, and how to look back at it."""
+    """Return the failure for a match that is already over, with its winner and the commands to look back at it."""
     match = listed(home, [stored], [stored])[0]
     words = (match.name, *home_words(home.path))
     choices = [(command_line("replay", *words), "See it again"), (command_line("verify", *words), "Verify it")]

@@ -1,4 +1,4 @@
-"""``p2pdice rules``, ``odds`` and ``referee``: the game itself, without a match."""
+"""``p2pdice rules``, ``odds`` and ``referee``, which use only the game's engine."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ Examples:
   p2pdice odds 2x1 --hand 3,3 --dice 8 --rules perudo --json
 """
 MOST_DICE: Final = 990
-"""Ten cups of 99."""
+"""The most dice that can be in play: ten cups of 99."""
 _COLUMN: Final = 9
 
 odds_app = application()
@@ -159,14 +159,14 @@ def _hand(text: str) -> Hand:
 
 
 def answered_bid(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
-    """Return the state in which seat 0, with ``mine`` dice, answers a bid."""
+    """Return the state in which seat 0, with ``mine`` of the ``in_play`` dice, answers the bid of seat 1."""
     made = PlacedBid(bid.quantity, bid.face, 1)
     dice = (mine, in_play - mine)
     return new_match(ruleset, 2)._replace(bids=(made,), turn=0, phase="bidding", awaits=Expect.MOVE, dice=dice)
 
 
 def chances_of(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[Bid, Fraction]]]:
-    """Return three chances: of the standing bid, of the same bid being exactly true, and of each listed raise."""
+    """Return the probabilities that the standing bid is true, that it is exactly true, and that each raise is true."""
     standing = state.bid
     assert standing is not None
     unknown, counting = sum(state.dice) - len(hand), state.counting
@@ -224,7 +224,7 @@ def _print_odds(state: State, hand: Hand) -> None:
 
 
 _SHOWN: Final = Fraction(1, 100)
-"""Rows of raises that are all less likely are left out."""
+"""A row of raises is left out if all of them are less likely than this."""
 
 
 REFEREE_EPILOG: Final = """\b
@@ -265,7 +265,7 @@ def referee(
 ) -> None:
     """Referee a match: one JSON object per line in, one new state out.
 
-    For a game with real dice, to check a bot's idea of the rules, or to make test vectors.
+    Use it for a game with real dice, to check a bot's idea of the rules, or to make test vectors.
     """
     ruleset = chosen_ruleset(rules, changes)
     if first >= players:

@@ -116,12 +116,12 @@ def unset(key: KeyArgument) -> None:
 @app.command()
 def path() -> None:
     """Print where the settings file is, or will be."""
-    # A script gets the very path; what a terminal shows of it is to be read.
+    # A script gets the exact bytes of the path; a terminal gets a readable form.
     if sys.stdout.isatty():
         say(shown_path(file_path()))
     else:
         output = unguarded(sys.stdout)
-        if sys.platform == "win32":  # whose file names are text: a pipe gets it in the system's code page
+        if sys.platform == "win32":  # file names are text on Windows: a pipe gets the system's code page
             output.write(f"{file_path()}\n")
         else:
             output.buffer.write(os.fsencode(f"{file_path()}\n"))

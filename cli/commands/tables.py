@@ -1,4 +1,4 @@
-"""``p2pdice tables``: the tables that are advertised on the network, and how a person picks one."""
+"""``p2pdice tables``, which lists the tables advertised on the network, and the dialogue for picking one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from protocol.net.mdns import Discovery
 
 LISTEN: Final = 2.0
-"""Seconds; tables on a LAN answer within a fraction of one."""
+"""Seconds to listen for tables. On a LAN they answer within a fraction of a second."""
 EPILOG: Final = """\b
 Examples:
   p2pdice tables
@@ -40,7 +40,7 @@ app = application()
 
 @app.command(epilog=EPILOG)
 def tables(
-    watch: Annotated[bool, typer.Option("--watch", help="Go on listening, and report every change.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep listening, and report every change.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object; with --watch one line for each change.")
     ] = False,
@@ -77,17 +77,18 @@ async def _watch(interface: str | None, as_json: bool) -> None:
 
 
 class Found(NamedTuple):
-    """The result of a look around."""
+    """The tables found on the network."""
 
     now: tuple[Sighting, ...]
+    """The tables advertised at the end of the search."""
     told: tuple[Sighting, ...]
-    """All records seen, including those changed or withdrawn since."""
+    """All records received, including those changed or withdrawn since."""
 
 
 async def look_around(interface: str | None) -> Found:
     """Return the tables that answer within :data:`LISTEN` seconds.
 
-    :raises Failure: if this machine cannot listen for them, or too much changes meanwhile.
+    :raises Failure: if this machine cannot listen for tables, or discovery fails meanwhile.
     """
     async with listening(interface) as discovery, waiting("Looking for tables on this network."):
         await asyncio.sleep(LISTEN)
@@ -96,9 +97,9 @@ async def look_around(interface: str | None) -> Found:
 
 @asynccontextmanager
 async def listening(interface: str | None) -> AsyncIterator[Discovery]:
-    """Listen for tables, without a node of one's own.
+    """Listen for tables inside the block, without a node.
 
-    :raises Failure: if this machine cannot.
+    :raises Failure: if this machine cannot listen for tables.
     """
     from protocol.net.mdns import Discovery, DiscoveryUnavailable
 
@@ -109,17 +110,17 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
     except DiscoveryUnavailable as error:
         hint = f"Ask the host for the join line, and type: {command_line('join', 'JOIN-LINE')}"
         if interface is not None:
-            hint = "Leave --interface away, or name another one."
+            hint = "Leave out --interface, or name another one."
         raise Failure(stated(error.parts), hint=hint, code=code_of(error)) from None
     finally:
         await discovery.close()
 
 
 def pick_one(found: Sequence[ListedTable], question: str, command: str) -> ListedTable:
-    """Return the one that the player picks. If nobody can be asked and there is only one, return it.
+    """Let the player pick a table. If nobody can be asked and there is only one, return that one.
 
-    :param found: at least one.
-    :param command: how to name one of them on the command line.
+    :param found: the tables to choose from, at least one.
+    :param command: the command that the error recommends for naming a table.
     :raises Failure: if there are several and nobody can be asked, or the input ends.
     :raises typer.Exit: if the player picks none.
     """
@@ -159,9 +160,9 @@ def _ask(question: str) -> str:
 
 
 def pick(answer: str, tables: Sequence[ListedTable]) -> ListedTable | None:
-    """Return the table with this number, name, or start of a name; the only one there is for an empty answer.
+    """Return the table with this number, name, or unique start of a name; None if there is no such table.
 
-    Capitals do not matter, unless several names differ only in them.
+    An empty answer picks the only table. Case is ignored, unless several names differ only in case.
     """
     text = answer.strip()
     if text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(tables):

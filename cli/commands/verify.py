@@ -1,4 +1,4 @@
-"""``p2pdice verify``: the offline judge."""
+"""``p2pdice verify``, the offline judge of transcripts and proofs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def verify(
     """Judge transcripts and proofs of misconduct, without any network.
 
     Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
-    matter where the file comes from. Names are what players call themselves; their fingerprints say who they are.
+    matter where the file comes from. Players choose their own names; their fingerprints say who they are.
 
     FILE is any transcript or proof. MATCH is one of yours: "last" for the one that ended last, its name in the list of
     p2pdice matches, or any unique beginning of its id.
@@ -117,10 +117,10 @@ LIMITS: Final = "No file can show whether its keys belong to different people, o
 
 
 def _fingerprints(given: Iterable[str]) -> frozenset[str]:
-    """Return the fingerprints that somebody typed.
+    """Return the fingerprints in the arguments of ``--trust``, each one or several separated by commas.
 
-    :raises typer.BadParameter: if one of them is not a fingerprint. Nor is an empty text: a script whose variable is
-        unset must not trust everybody.
+    :raises typer.BadParameter: if a text is not a fingerprint. Empty text is refused, too: a script with an unset
+        variable must not trust everybody.
     """
     try:
         return frozenset(parse_fingerprint(each) for text in given for each in text.split(","))
@@ -149,15 +149,15 @@ CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Acquaintance:
-    """A player whom the reader's home knows from other matches."""
+    """A player in the file whose key or name the reader's home knows from other matches."""
 
     name: str
-    """As in the file."""
+    """The name in the file."""
     person: Person
     mismatch: Mismatch
 
     def to_json(self) -> dict[str, Any]:
-        """Return this as ``--json`` prints it."""
+        """Return the object that ``--json`` prints."""
         namesakes = [{"name": each.name, "fingerprint": each.fingerprint} for each in self.mismatch.namesakes]
         return {
             "fingerprint": self.person.fingerprint,
@@ -169,9 +169,9 @@ class Acquaintance:
 
 
 def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tuple[Acquaintance, ...]]:
-    """Return a function that finds the players of a file whom the reader's home knows. Without a store it knows nobody.
+    """Return a function that finds the players of a file whom the reader's home knows; nobody if there is no store.
 
-    :param stack: keeps the store open.
+    :param stack: the context in which the store stays open.
     """
     path = settings.home_if_any
     if path is None or not (home := Home(path)).store.exists():
@@ -206,13 +206,13 @@ class FileVerdict:
     path: Path
     verdict: Verdict
     date: str | None = None
-    """When the file was last modified, in local time; it is not signed."""
+    """When the file was last modified, in local time (ISO 8601); no signature covers it."""
     strangers: tuple[str, ...] = ()
-    """Fingerprints of players that --trust does not name; empty without that option."""
+    """The fingerprints of players that --trust does not name; empty without that option."""
     people: tuple[Acquaintance, ...] = ()
-    """The players whom the reader's home knows, or whose names it knows."""
+    """The players whose keys or names the reader's home knows."""
     is_kept: bool = False
-    """It is one of the reader's own, and was named by its match."""
+    """Whether the file is in the reader's home and was named by its match."""
 
     @property
     def code(self) -> ExitCode:
@@ -222,11 +222,11 @@ class FileVerdict:
 
     @property
     def has_match(self) -> bool:
-        """Whether there is a match in the file that can be looked back at."""
+        """Whether the file contains a match that can be replayed."""
         return self.verdict.steps > 0 and self.code is not ExitCode.ALTERED
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as ``--json`` prints it."""
+        """Return the report as the object that ``--json`` prints."""
         return {
             "file": str(self.path),
             **self.verdict.to_json(),
@@ -237,7 +237,7 @@ class FileVerdict:
 
 
 def _named(name: str, settings: Settings) -> Path | Failure | OSError:
-    """Return the file that somebody names, or why there is none."""
+    """Return the path of the named transcript, or the error if there is none, for a later report."""
     try:
         return named_transcript(name, settings)
     except (Failure, OSError) as error:
@@ -245,10 +245,10 @@ def _named(name: str, settings: Settings) -> Path | Failure | OSError:
 
 
 def judge(path: Path, mapped: Mapped) -> tuple[Verdict, float]:
-    """Return the verdict on a file, and when it was last changed, in seconds since 1970.
+    """Return the verdict on a file, and its modification time as a Unix time.
 
     :param mapped: as for :func:`protocol.consensus.verifier.verify`.
-    :raises OSError: if it cannot be read.
+    :raises OSError: if the file cannot be read.
     """
     data = read_transcript(path)
     return verifier.verify(data, mapped), path.stat().st_mtime
@@ -261,9 +261,11 @@ def _judged(
     trusted: frozenset[str] | None,
     remember: Callable[[Verdict], tuple[Acquaintance, ...]],
 ) -> FileVerdict:
-    """Judge a file.
+    """Return the full report on a file.
 
-    :raises OSError: if it cannot be read.
+    :param name: the argument that named the file.
+    :param judged: returns the result of :func:`judge`.
+    :raises OSError: if the file cannot be read.
     """
     verdict, modified = judged(path)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
@@ -280,12 +282,12 @@ def _show(report: FileVerdict, as_json: bool) -> None:
 def _date(seconds: float) -> str | None:
     try:
         return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
-    except (OverflowError, OSError, ValueError):  # a disk can hold any number
+    except (OverflowError, OSError, ValueError):  # a damaged disk can return any timestamp
         return None
 
 
 def headline(verdict: Verdict) -> str:
-    """Return a verdict in a few words, with the culprit's name."""
+    """Return a verdict in a few words, with the name and fingerprint of a culprit."""
     culprit = f"{escape(verdict.culprit or '')} ({verdict.culprit_identity})"
     return {
         "fair": "FAIR.",
@@ -298,7 +300,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def describe(report: FileVerdict) -> list[str]:
-    """Return a report in lines: the verdict, why, who played, how much was checked."""
+    """Return the lines of a report: the verdict, its reason, the players, and how much was checked."""
     verdict = report.verdict
     lines = [sentence(escape(verdict.reason))]
     if verdict.match is not None:
@@ -330,7 +332,7 @@ def describe(report: FileVerdict) -> list[str]:
 
 
 def _headline(report: FileVerdict) -> str:
-    """Return the verdict and, if that is why the exit code is not 0, that players are not trusted."""
+    """Return the headline of the verdict, which mentions untrusted players if the match was otherwise fair."""
     verdict = headline(report.verdict)
     if report.verdict.verdict not in ("fair", "unproven") or not report.strangers:
         return verdict
@@ -339,7 +341,7 @@ def _headline(report: FileVerdict) -> str:
 
 
 def _purses(verdict: Verdict) -> Iterator[str]:
-    """Yield what the match did to the purses of its players, and what no file can show of them."""
+    """Yield how the match changed its players' purses, and a warning about the limits of that evidence."""
     if not verdict.purses:
         return
     yield "Stakes, each out of the purse that the player has signed for this match:"
@@ -357,7 +359,7 @@ def _purses(verdict: Verdict) -> Iterator[str]:
 
 
 def _players(report: FileVerdict) -> Iterator[str]:
-    """Yield a line for each player: name, fingerprint, whether they won, whether the reader trusts them."""
+    """Yield a line for each player: name, fingerprint, whether they won, and whether the reader trusts them."""
     verdict = report.verdict
     names = [escape(name) for name in verdict.players]
     trusted = {each.person.fingerprint for each in report.people if each.person.is_trusted}

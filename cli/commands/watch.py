@@ -1,4 +1,4 @@
-"""``p2pdice watch``: watch a match."""
+"""``p2pdice watch``, which shows and verifies a match as it is played."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Examples:
   p2pdice watch Friday --json         one JSON object for each event
 
 \b
-You need the join line to watch a private table. Players and watchers have
-separate homes: to watch on the machine that plays, give --home DIR.
+You need the join line to watch a private table. A player and a watcher need
+separate homes: to watch on a machine where you play, give --home DIR.
 """
 
 app = application()
@@ -47,7 +47,7 @@ app = application()
 def watch(
     ctx: typer.Context,
     table: Annotated[str | None, typer.Argument(metavar="[TABLE|MATCH]", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each event.")] = False,
     name: WatcherNameOption = None,
     interface: InterfaceOption = None,
     ui: UiOption = None,
@@ -61,13 +61,13 @@ def watch(
     the players; if that player leaves, it follows another. When the match is over, type "again" to sit down for the
     next one; --name and --bell apply from then on.
 
-    TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
+    TABLE is a name, HOST:PORT or a join line, as for join; MATCH is the beginning of a match's id.
     """
     settings = ctx.ensure_object(Settings)
     home = Home(settings.private_home())
     if home.store.exists():
         with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
-            pass  # so that nobody is refused only after they have chosen a match
+            pass  # fail now if the home is busy, not after the person has chosen a match
     target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface))).advertisement.id
     run(look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))
 
@@ -80,10 +80,10 @@ async def look_on(
     how: Showing | None,
     identity: Identity | None = None,
 ) -> None:
-    """Watch a match until its reader leaves.
+    """Watch a match until the person leaves, or sits down for the next one.
 
-    :param how: how to show it; None for one JSON object an event.
-    :param identity: that of the home, if it is unlocked already.
+    :param how: how to show the match; None for one line of JSON per event.
+    :param identity: the home's identity, if it is already unlocked.
     """
     home = settings.private_home()
     open_log(home)
@@ -107,9 +107,9 @@ async def look_on(
 
 
 def choose(found: Found) -> ListedTable:
-    """Return the running match, or the table that waits for players, that the reader picks.
+    """Let the person pick a running match, or a table that still waits for players.
 
-    :raises Failure: if there is none, or nobody can be asked which.
+    :raises Failure: if there is none, or there are several and nobody can be asked.
     """
     there = listed(found.now)
     if not there:

@@ -21,19 +21,19 @@ EXIT_CODES: Final = {
     ExitCode.FULL: "No seat is free.",
     ExitCode.REFUSED: "Refused.",
     ExitCode.TOO_FEW: "Too few players were there for too long.",
-    ExitCode.MISCONDUCT: "verify: somebody broke the rules, proven by their own signature.",
-    ExitCode.INCOMPLETE: "verify: nothing is wrong, but the match is not over.",
-    ExitCode.ALTERED: "verify: the file cannot be read or was altered, which blames nobody.",
-    ExitCode.UNPROVEN: "verify: fair, but with claims that nothing can prove.",
+    ExitCode.MISCONDUCT: "verify: a player's own signature proves that they broke the rules.",
+    ExitCode.INCOMPLETE: "verify: nothing is wrong so far, but the match is not over.",
+    ExitCode.ALTERED: "verify: the file is unreadable or was altered; no player is blamed.",
+    ExitCode.UNPROVEN: "verify: the match was fair, but the file contains claims that cannot be proven.",
     ExitCode.INTERRUPTED: "Interrupted.",
 }
 ENVIRONMENT: Final = {
-    "P2PDICE_PASSPHRASE": "The passphrase of your key, for scripts. Programs that are started do not get it.",
+    "P2PDICE_PASSPHRASE": "The passphrase of your key, for scripts. Programs that p2pdice starts do not inherit it.",
     "P2PDICE_NEW_PASSPHRASE": "For identity passphrase in a script: the new passphrase.",
-    "P2PDICE_HOME": "As --home: where identity, matches and log are kept.",
+    "P2PDICE_HOME": "Like --home: where identity, matches and log are kept.",
     "P2PDICE_CONFIG": "The file with the settings.",
     "P2PDICE_ASCII": "1 for terminals that cannot show pictures of dice.",
-    "NO_COLOR": "As --no-color.",
+    "NO_COLOR": "Like --no-color.",
 }
 
 

@@ -316,7 +316,7 @@ def test_a_qr_code_is_drawn_below_the_line_if_it_is_asked_for(sit: Sit) -> None:
 def test_without_the_interface_that_is_named_tables_are_looked_for_on_another(here: Run) -> None:
     done = here("tables", "--interface", "nowhere0")
     assert (
-        done.stderr == "Error: There is no network interface nowhere0.\nLeave --interface away, or name another one.\n"
+        done.stderr == "Error: There is no network interface nowhere0.\nLeave out --interface, or name another one.\n"
     )
 
 
