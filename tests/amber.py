@@ -1,4 +1,4 @@
-"""Amber: a made-up power that catches a player. :mod:`tests.test_new_power` plays it in place of another."""
+"""Amber, an invented power that catches a player. :mod:`tests.test_new_power` puts it in place of another power."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from p2pdice.events import Event, Names, PowerEvent
 from p2pdice.motes import Die, Group, Mote, PowerTarget
 from p2pdice.state import Lasting, Mischief, StackedEffect, State
 
-if TYPE_CHECKING:  # the house players stand on the rules, which take this module in
+if TYPE_CHECKING:  # house players import the rules, which import this module
     from p2pdice.moves import Power
     from p2pdice.views import View
 

@@ -16,19 +16,19 @@ from tests.network.company import Company, company
 from tests.network.namespaces import HAS_OWN_NETWORK, elsewhere, give_up, leave_the_network
 from tests.simulation.signatures import cached_checks
 
-# Nothing asserts how long something takes: a machine may be busy.
+# No deadlines: the machine may be busy.
 hypothesis.settings.register_profile("ordinary", deadline=None, max_examples=20)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("ordinary")
 
 TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
-"""Markers of tests that the README's command leaves to longer runs; ``--slow`` runs what ``--thorough`` does, too."""
+"""Markers of the tests that the README's command skips. ``--slow`` includes the tests of ``--thorough``."""
 LEFT = "left to --"
 FOLDER = Path(__file__).parent
 MEMORY = Path("/dev/shm")
-"""Where Linux keeps files in memory: hundreds of stores that are synced to a disk wait for it most of the time."""
+"""A folder that Linux keeps in memory. On a disk, tests would spend most of their time syncing hundreds of stores."""
 ENOUGH = 2**30
-"""Bytes. A whole run needs less than a tenth of it."""
+"""Free bytes required of that folder. A complete run needs less than a tenth of it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,19 +36,19 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.settings.load_profile("thorough")
     if config.getoption("dist", "no") == "no":  # this process runs tests itself
         config.stash[HAS_OWN_NETWORK] = leave_the_network()
-    # A shell that runs tests in the background has Ctrl-C ignored, and so would be what they start.
+    # A shell makes background jobs ignore Ctrl-C, and the processes that tests start would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Nobody's own settings are those of a test.
+    # Tests must not read the user's own settings.
     os.environ["P2PDICE_CONFIG"] = os.devnull
-    # With this set, as it is in some containers, each of the hundreds of processes would compile all modules anew.
+    # Some containers set this variable. Then each of hundreds of processes would compile all modules again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let two processes compile the tests, before each worker of a whole run would do so, all at the same time."""
+    """Compile the tests in two processes first. Otherwise all workers of a complete run would compile them at once."""
     is_alone = session.config.getoption("dist", "no") == "no"
     is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if is_alone or not is_whole or any(FOLDER.glob("cli/__pycache__/test_*-pytest-*.pyc")):
@@ -60,7 +60,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return how many processes run the tests: they wait for others two thirds of the time, if nobody else computes."""
+    """Return the number of test processes. On an idle machine, they spend two thirds of their time waiting."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(3 * cores, cores + 16)
 
@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("multicast") and not config.stash.get(HAS_OWN_NETWORK, False):
             item.add_marker(pytest.mark.xdist_group("multicast"))
-        elif "demo" in getattr(item, "fixturenames", ()):  # which is played once in each process that looks at it
+        elif "demo" in getattr(item, "fixturenames", ()):  # its match is played once in each process that uses it
             item.add_marker(pytest.mark.xdist_group("demo"))
         for tier in tiers[asked_for:]:
             if item.get_closest_marker(tier):
@@ -85,14 +85,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector thousands of tests: what is collected in the end is what a test has left behind."""
+    """Exclude the collected tests from garbage collection, which then only has to search what tests create."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000)  # a tenth of the time of simulated worlds went into looking for the little they leave
+    gc.set_threshold(20_000)  # frequent collections took a tenth of the time of simulated worlds and found little
 
 
 def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
-    """Count what is left to a longer run apart from what cannot run on this machine, in pytest's closing line."""
+    """Count tests left to longer runs separately from tests that cannot run on this machine, in pytest's summary."""
     if report.skipped and isinstance(report.longrepr, tuple) and LEFT in (reason := report.longrepr[2]):
         return reason.removeprefix("Skipped: "), "", "LEFT"
     return None
@@ -100,21 +100,21 @@ def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -
 
 @pytest.fixture(scope="module", autouse=True)
 def checked_once() -> Iterator[None]:
-    """Check each signature once in a file of tests: the nodes of a world and the judge are given the same ones."""
+    """Check each signature only once per test file, because the nodes of a world and the judge get the same ones."""
     with cached_checks():
         yield
 
 
 @pytest.fixture
 async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    """The players of one test: nodes that it opens in this process, and that are closed after it."""
+    """The players of one test, whose nodes run in this process and are closed after the test."""
     async with company(tmp_path) as gathered:
         yield gathered
 
 
 @pytest.fixture(scope="session", name="elsewhere")
 def other_machines(pytestconfig: pytest.Config) -> Callable[[int], str]:
-    """Give addresses, by number, that are other machines' to a node at loopback."""
+    """A function from numbers to addresses that a node on loopback treats as other machines."""
     if not pytestconfig.stash.get(HAS_OWN_NETWORK, False):
         give_up("addresses of other machines need a network of one's own, and that needs Linux, root and ip")
     return elsewhere

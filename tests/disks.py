@@ -1,6 +1,6 @@
-"""Disks and accounts that misbehave, as tests need them: a small disk, a full one, one that is read-only, another uid.
+"""Real disks and accounts that misbehave: a small, a full and a read-only disk, and a uid without a name.
 
-They are real. Where the account that runs the tests may not make them, the tests that need them say so.
+If the account that runs the tests may not create them, the tests that need them report that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 STRANGER: Final = 12_345
-"""A uid without a name, as in containers."""
+"""A uid without a name, such as containers use."""
 
 
 def _may_mount() -> bool:
@@ -43,16 +43,16 @@ AS_STRANGER: Final = (
     f"--reuid={STRANGER}",
     f"--regid={STRANGER}",
     "--clear-groups",
-    # It may read everything, as the interpreter may lie in a folder of root's, but write nothing.
+    # It may read everything, because the interpreter may be in a folder of root, but write nothing.
     "--inh-caps=+dac_read_search",
     "--ambient-caps=+dac_read_search",
 )
-"""Runs the command behind it as somebody without a name."""
+"""A command prefix that runs a command as :data:`STRANGER`."""
 
 
 @contextmanager
 def small_disk(place: Path, size: str = "4m") -> Iterator[Path]:
-    """Mount an empty disk at a new folder, for as long as the block lasts."""
+    """Mount an empty disk at a new folder for the duration of the block."""
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "none", str(place)], check=True)
     try:
@@ -62,12 +62,12 @@ def small_disk(place: Path, size: str = "4m") -> Iterator[Path]:
 
 
 def make_read_only(place: Path) -> None:
-    """Let nothing be written to a disk any more."""
+    """Remount a disk read-only."""
     subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
 
 
 def fill(place: Path) -> None:
-    """Leave no room on a disk."""
+    """Fill a disk completely."""
     with (place / "filler").open("wb", buffering=0) as file:
         for size in (1 << 16, 1 << 9, 1):
             try:

@@ -1,7 +1,7 @@
-"""When messages left the players who signed them, and when they came to the others.
+"""Records of when messages left the players who signed them, and when they reached other players.
 
-Each process writes it down for itself (:func:`write_down`); a test compares the files (:func:`times`). All processes
-of one machine read the same monotonic clock, also from different network namespaces.
+Each process records its own times (:func:`write_down`), and a test compares the files (:func:`times`). All processes of
+one machine share a monotonic clock, even across network namespaces.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ SENT, CAME, SHOWN = "sent", "came", "shown"
 
 
 class Arrivals(NamedTuple):
-    """What one process has written down: times of the monotonic clock in seconds, by message, in their order."""
+    """The records of one process: times of the monotonic clock in seconds by message, in their order."""
 
     identity: str
     sent: dict[str, float]
-    """OwnPurse messages, when each was first queued for a link."""
+    """When each of the process's own messages was first queued for a link."""
     came: dict[str, float]
-    """Messages that came, each when it came first: from its author, passed on by another, or in an answer to NEED."""
+    """When each message first arrived, whether from its author, relayed by another player, or in an answer to NEED."""
     over_link: dict[str, list[str]]
-    """The messages that came one by one, by the identity of the player over whose link they came."""
+    """The messages that arrived individually, by the identity of the player whose link carried them."""
 
 
 def write_down(node: Node, path: Path) -> None:
-    """Have a node write down each of its own messages before it is sent, and each message that it is given."""
+    """Make a node record each of its own messages before sending it, and each message that it receives."""
     mesh = node._mesh
     send, receive, hear = mesh.send, mesh.frame_received, mesh._owner.peer_frame
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -73,7 +73,7 @@ def write_down(node: Node, path: Path) -> None:
 
 
 def read(path: Path) -> Arrivals:
-    """Return what a process has written down so far."""
+    """Return the records of a process so far."""
     found = Arrivals("", {}, {}, {})
     for line in path.read_text(encoding="ascii").splitlines():
         event, moment, message, identity = line.split()
@@ -86,13 +86,13 @@ def read(path: Path) -> Arrivals:
 
 
 def times(sender: Arrivals, receiver: Arrivals) -> list[tuple[float, float]]:
-    """Return when each message of the sender's was sent, and when it came to the receiver; infinity if it did not."""
+    """Return when each of the sender's messages was sent and when the receiver got it; infinity if never."""
     return [(sent, receiver.came.get(message, math.inf)) for message, sent in sender.sent.items()]
 
 
 def is_in_order(sender: Arrivals, receiver: Arrivals) -> bool:
-    """Tell whether the sender's own messages came over the sender's link in the order in which they were sent."""
+    """Return whether the sender's own messages arrived over the sender's link in the order of sending."""
     came = [message for message in receiver.over_link.get(sender.identity, ()) if message in sender.sent]
     places = {message: place for place, message in enumerate(sender.sent)}
-    firsts = list(dict.fromkeys(came))  # votes are shown again
+    firsts = list(dict.fromkeys(came))  # votes are sent repeatedly
     return firsts == sorted(firsts, key=places.__getitem__)

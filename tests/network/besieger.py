@@ -1,8 +1,8 @@
 """Strangers who besiege a node, as one process: ``python -m tests.network.besieger ATTACK --port PORT --count N``.
 
-Prints ``{"event": "begun"}`` once all that it holds is there, or the first of what keeps coming, and goes on until its
-standard input is closed; then ``{"event": "left", "opened": …, "refused": …}`` tells how many connections it began and
-how many of them the node ended.
+It prints ``{"event": "begun"}`` once all connections of a held attack are open, or the first of a repeated attack, and
+continues until its standard input is closed. Then it prints ``{"event": "left", "opened": …, "refused": …}`` with the
+number of connections that it opened, and the number of these that the node closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from protocol.wire.messages import Kind, Message, sign
 
 HANDSHAKES_AT_ONCE = 32
 DRIP = 0.1
-"""Seconds between two bytes of who dribbles."""
+"""Seconds between two bytes of an attack that sends byte by byte."""
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -35,7 +35,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class Siege:
     """One attack on one node.
 
-    :param count: how many connections are held or kept coming, or tables advertised.
+    :param count: the number of simultaneous connections, or of advertised tables.
     """
 
     def __init__(self, host: str, port: int, count: int) -> None:
@@ -45,7 +45,7 @@ class Siege:
         self.opened = 0
         self.refused = 0
         self.begun = asyncio.Event()
-        # One identity for all: what a stranger's key is makes no difference, and making certificates takes time.
+        # All share one identity: a stranger's key makes no difference, and creating certificates takes time.
         self._context = client_context(Ed25519PrivateKey.generate())
         self._handshakes = asyncio.Semaphore(HANDSHAKES_AT_ONCE)
         self._held: list[asyncio.StreamWriter] = []
@@ -56,7 +56,7 @@ class Siege:
         return await asyncio.open_connection(self.host, self.port)
 
     async def secured(self) -> Connection:
-        """Open a connection and do TLS with it."""
+        """Open a connection and complete its TLS handshake."""
         async with self._handshakes:
             self.opened += 1
             return await asyncio.open_connection(self.host, self.port, ssl=self._context, server_hostname="")
@@ -68,7 +68,7 @@ class Siege:
         self.refused += 1
 
     async def many(self, connect: Callable[[], Awaitable[Connection]]) -> None:
-        """Make all connections and leave them."""
+        """Open all connections and leave them idle."""
 
         async def leave() -> None:
             try:
@@ -87,7 +87,7 @@ class Siege:
     async def again_and_again(
         self, connect: Callable[[], Awaitable[Connection]], act: Callable[[asyncio.StreamWriter], Awaitable[None]]
     ) -> None:
-        """Keep so many connections coming: each does its worst until it is ended, and is replaced."""
+        """Keep ``count`` connections open: each runs ``act`` until it ends, and is then replaced."""
 
         async def quietly(writer: asyncio.StreamWriter) -> None:
             with suppress(OSError):  # cut off
@@ -112,15 +112,15 @@ class Siege:
     # The attacks
 
     async def links(self) -> None:
-        """TCP connections that say nothing."""
+        """TCP connections that send nothing."""
         await self.many(self.plain)
 
     async def silent(self) -> None:
-        """Strangers who finish TLS and say nothing."""
+        """Strangers who complete the TLS handshake and send nothing."""
         await self.many(self.secured)
 
     async def storm(self) -> None:
-        """Strangers who do TLS and go, over and over."""
+        """Strangers who complete the TLS handshake and leave, over and over."""
 
         async def act(writer: asyncio.StreamWriter) -> None:
             writer.transport.abort()
@@ -128,7 +128,7 @@ class Siege:
         await self.again_and_again(self.secured, act)
 
     async def knock(self) -> None:
-        """Strangers who open a connection and go, over and over."""
+        """Strangers who open a connection and leave, over and over."""
 
         async def act(writer: asyncio.StreamWriter) -> None:
             writer.transport.abort()
@@ -136,7 +136,7 @@ class Siege:
         await self.again_and_again(self.plain, act)
 
     async def drip_handshake(self) -> None:
-        """Strangers whose ClientHello comes byte by byte."""
+        """Strangers who send their ClientHello byte by byte."""
         outgoing = ssl.MemoryBIO()
         with suppress(ssl.SSLWantReadError):
             self._context.wrap_bio(ssl.MemoryBIO(), outgoing).do_handshake()
@@ -144,19 +144,19 @@ class Siege:
         await self.again_and_again(self.plain, lambda writer: drip(writer, hello))
 
     async def drip_header(self) -> None:
-        """Strangers whose frame's length comes byte by byte."""
+        """Strangers who send the length of a frame byte by byte."""
         await self.again_and_again(self.secured, lambda writer: drip(writer, frame_header(bytes(1000))))
 
     async def drip_frame(self) -> None:
-        """Strangers whose frame comes byte by byte."""
+        """Strangers who send a frame byte by byte."""
         await self.again_and_again(self.secured, lambda writer: drip(writer, frame_header(bytes(1000)) + bytes(1000)))
 
     async def chatter(self) -> None:
-        """Strangers who say HELLO to a table and then much that is well-formed."""
+        """Strangers who send HELLO to a table, followed by many well-formed frames."""
         said = framed(encode_frame(Hello(1, TableAim(b"", "")))) + framed(*valid_frames()) * 100
 
         async def act(writer: asyncio.StreamWriter) -> None:
-            for _ in range(20):  # after that whoever has not been cut off waits for it
+            for _ in range(20):  # after that, a stranger who was not cut off waits for it
                 writer.write(said)
                 await writer.drain()
                 await asyncio.sleep(0.02)
@@ -164,7 +164,7 @@ class Siege:
         await self.again_and_again(self.secured, act)
 
     async def tables(self) -> None:
-        """False tables by multicast DNS, spoken on the interface of the host."""
+        """False tables advertised by multicast DNS on the interface of the host."""
         zeroconf = AsyncZeroconf(interfaces=[self.host])
         announcements = []
         for number in range(self.count):
@@ -184,12 +184,12 @@ class Siege:
         try:
             await asyncio.Event().wait()
         finally:
-            # Said goodbye to or not, false tables run out: nothing needs to be taken back.
+            # False tables expire by themselves, so they are not withdrawn.
             zeroconf.zeroconf.close()
 
 
 def valid_frames() -> list[bytes]:
-    """Return frames that are right in shape and of no use to anybody."""
+    """Return frames that are well-formed but useless."""
     stray = sign(Message(bytes(32), 0, bytes(32), 0, Kind.LOCK, bytes(32)), MatchKey(bytes(32)))
     return [
         b"",
@@ -204,7 +204,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 async def drip(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Say something byte by byte, and its last byte for ever after."""
+    """Send data byte by byte, and then its last byte forever."""
     for byte in itertools.chain(data[:-1], itertools.repeat(0)):
         if writer.is_closing():
             return

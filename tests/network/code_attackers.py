@@ -1,6 +1,6 @@
-"""Attackers of short codes: one who listens, one in the middle, one who guesses at a host and one who plays a host.
+"""Attackers of short codes: an eavesdropper, a man in the middle, a guessing guest, and a false host.
 
-They know everything that the protocol says, and see inside the TLS of their own links.
+They know the whole protocol, and see inside the TLS of their own links.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Conversation:
         self.link.close()
 
     async def hear(self) -> Frame | None:
-        """Return the next frame; None when the link is down."""
+        """Return the next frame; None once the link is down."""
         async with asyncio.timeout(PATIENCE):
             return await self.heard.get()
 
@@ -79,7 +79,7 @@ class Conversation:
 
 
 async def call(at: Address, number: int, identity: Identity | None = None) -> Conversation:
-    """Dial a host, and greet it as somebody who knows its code."""
+    """Dial a host, and greet it as a guest who knows its code would."""
     talk = Conversation()
     await dial(*at, credentials((identity or Identity.generate()).private_key), talk, limits=BOUNDS)
     talk.say(Hello(0, CodeAim(number)))
@@ -87,7 +87,7 @@ async def call(at: Address, number: int, identity: Identity | None = None) -> Co
 
 
 class Guesser:
-    """A guest with a guess: it goes as far as the host's element, and then shows its proof when it likes."""
+    """A guest with a guess, who receives the host's element, and sends its proof at a time of its choice."""
 
     def __init__(self, guess: ShortCode) -> None:
         self.guess = guess
@@ -118,7 +118,7 @@ class Guesser:
 
 
 class FalseHost:
-    """Somebody who answers for a number, and does not know the code.
+    """A host that answers for a code's number without knowing the code.
 
     :param guess: the code that it tries.
     """
@@ -132,7 +132,7 @@ class FalseHost:
         self.exchange: CodeExchange | None = None
         self._links: list[Link] = []
         self.reached = asyncio.Event()
-        """Set by the first link."""
+        """Set when the first link opens."""
 
     async def open(self) -> Address:
         self.listener: Listener = await listen((HOST,), 0, credentials(self.identity.private_key), self, BOUNDS)
@@ -168,10 +168,11 @@ class FalseHost:
 
 
 class Relay(FalseHost):
-    """A man in the middle: guests believe it to be the host, the host believes it to be a guest. It ends TLS on both
-    sides under its own key, and passes every frame on.
+    """A man in the middle, who acts as host towards guests and as a guest towards the host.
 
-    :param host: where the host is.
+    TLS ends at the relay on both sides, under its own key, and the relay forwards every frame.
+
+    :param host: the host's address.
     """
 
     def __init__(self, host: Address, number: int) -> None:
@@ -205,9 +206,9 @@ class Relay(FalseHost):
 def overhear(
     guest: bytes, host: bytes, table: bytes, elements: tuple[bytes, bytes], proof: bytes, codes: Iterable[ShortCode]
 ) -> ShortCode | None:
-    """Try every code against the proof of a guest, with all that somebody who only listens can work out.
+    """Try every code against a guest's proof, with everything that an eavesdropper can compute.
 
-    The shared element is taken for one that can be seen, or that follows from scalars nobody should use.
+    The shared element is guessed to be a visible one, or one that follows from weak scalars.
     """
     ours, theirs = map(Group.bytes_to_element, elements)
     for code in codes:
@@ -225,7 +226,7 @@ def overhear(
 
 
 def try_all(false: FalseHost, guest: bytes, codes: Iterable[ShortCode]) -> ShortCode | None:
-    """Try every code against the proof that a false host was shown: it knows its own scalar of that exchange."""
+    """Try every code against the proof that a false host has received, using its own scalar of that exchange."""
     assert false.exchange is not None
     side = false.exchange._side
     theirs = Group.bytes_to_element(false.elements[-1])

@@ -1,7 +1,7 @@
-"""A company of players: whole nodes in this process, each in a home of its own, played by house bots.
+"""A company of players: complete nodes in this process, each with its own home, played by house bots.
 
-Real sockets, real TLS and real stores; only the owner at the keyboard is a program. Everything waits for events, and
-whatever reaches the event loop's exception handler fails the test.
+Sockets, TLS and stores are real; only the owner at the keyboard is a program. All waits are for events, and anything
+that reaches the event loop's exception handler fails the test.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from tests.programs import PATIENCE
 CLASSIC = PRESETS["classic"].with_options({"dice": "3"})
 HOST = "127.0.0.1"
 WAITING = Patience()
-"""What players have with each other, if a test says nothing else."""
+"""The default patience of tables in tests."""
 IMPATIENT = Patience(5, 5)
-"""The least that a table may have."""
+"""The least patience that a table may have."""
 
 E = TypeVar("E")
 
 
 class Player:
-    """One node and the bot that plays it; notes everything the node tells."""
+    """A node and the bot that plays it, with a record of all events that the node emits."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -67,24 +67,24 @@ class Player:
         if not self._plays or self._turn is None:
             return
         turn, self._turn = self._turn, None
-        with contextlib.suppress(NodeError):  # that turn is over: the others went on without somebody meanwhile
+        with contextlib.suppress(NodeError):  # that turn is over: the others have continued without somebody
             make(self.node, decide(self.bot, turn.view), turn.token)
 
     def hold(self) -> None:
-        """Answer no turn from now on: the match stops when it comes to this player."""
+        """Answer no turn from now on, so that the match stops at this player's turn."""
         self._plays = False
 
     def go_on(self) -> None:
-        """Answer turns again, the open one included."""
+        """Answer turns again, including the open one."""
         self._plays = True
         self._answer()
 
     def told(self, kind: type[E]) -> list[E]:
-        """Return what the node has told of one kind."""
+        """Return all events of one kind that the node has emitted."""
         return [event for event in self.events if isinstance(event, kind)]
 
     async def until(self, kind: type[E], condition: Callable[[E], bool] = lambda _: True, after: int = 0) -> E:
-        """Wait for an event of a kind (the first ``after`` events are passed over)."""
+        """Wait for an event of a kind that fulfils the condition, ignoring the first ``after`` events."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 self._progress.clear()
@@ -94,13 +94,13 @@ class Player:
                 await self._progress.wait()
 
     async def until_true(self, condition: Callable[[], bool]) -> None:
-        """Wait for something that no event tells."""
+        """Wait until a condition holds that no event announces."""
         async with asyncio.timeout(PATIENCE):
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
     async def kill(self) -> Path:
-        """End the node as the kernel would end its process, and return its home: nothing is said, nothing is stored."""
+        """End the node as if its process were killed, without sending or storing anything; return its home."""
         node = self.node
         views.crash(node)
         for peer in tuple(node._mesh._peers.values()):
@@ -109,11 +109,11 @@ class Player:
         await node._locator.close()
         self._listening.cancel()
         await asyncio.sleep(0)
-        node._store.close()  # the lock goes with the process
+        node._store.close()  # the lock ends with the process
         return node.home.path
 
     async def leave(self) -> None:
-        """Close the node and hear it out."""
+        """Close the node, and take its last events."""
         async with asyncio.timeout(PATIENCE):
             await self.node.close()
             with contextlib.suppress(asyncio.CancelledError):
@@ -137,7 +137,7 @@ class Company:
         bounds: Limits | None = None,
         interface: str | None = HOST,
     ) -> Player:
-        """Open a node; every name has its own home unless one is given."""
+        """Open a node. Every name has its own home unless one is given."""
         node = await Node.open(
             home or self.folder / name, name, port=port, interface=interface, discovery=discovery, bounds=bounds
         )
@@ -153,9 +153,9 @@ class Company:
         ruleset: Ruleset = CLASSIC,
         **options: Any,
     ) -> tuple[list[Player], TableOpened]:
-        """Open a table and fill it; the first name hosts. With as many names as seats the match begins.
+        """Open a table hosted by the first name, and let the others join. The match begins if all seats are filled.
 
-        :param options: of all nodes, as :meth:`sit` takes them.
+        :param options: arguments of :meth:`sit` for all nodes.
         """
         first, *others = list(names)[:seats]
         host = await self.sit(first, **options)
@@ -175,7 +175,7 @@ class Company:
 
 
 def bend(player: views.HasNode, send: Callable[[bytes, Frame], bool | Frame]) -> None:
-    """Let a player's node send only what ``send`` says, told receiver and frame: the frame or not, or another one."""
+    """Filter a node's frames: for receiver and frame, ``send`` returns whether to send it, or a frame to replace it."""
     post = player.node._runtime.post_encoded
 
     def bent(identities: tuple[bytes, ...], frame: bytes, *, binds: bool = True) -> None:
@@ -189,7 +189,7 @@ def bend(player: views.HasNode, send: Callable[[bytes, Frame], bool | Frame]) ->
 
 @contextlib.asynccontextmanager
 async def company(folder: Path) -> AsyncIterator[Company]:
-    """Open a company; when the test is over close it and see that nothing was left behind."""
+    """Open a company; after the test, close it and check that nothing is left behind."""
     left_over: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: left_over.append(context))
     gathered = Company(folder)
@@ -198,12 +198,12 @@ async def company(folder: Path) -> AsyncIterator[Company]:
     finally:
         await gathered.leave()
         await sockets_closed()
-    gc.collect()  # a forgotten socket or task complains here
+    gc.collect()  # a forgotten socket or task is reported here
     assert left_over == []
 
 
 async def sockets_closed() -> None:
-    """Wait until the event loop watches none: a link that ends says goodbye and waits a moment for the answer."""
+    """Wait until the event loop watches no sockets. A closing link waits a moment for the answer to its goodbye."""
     selector = getattr(asyncio.get_running_loop(), "_selector", None)  # Windows' loop has none
     async with asyncio.timeout(PATIENCE):
         while selector is not None and len(selector.get_map()) > 1:  # noqa: ASYNC110
@@ -212,7 +212,7 @@ async def sockets_closed() -> None:
 
 
 async def agree(*players: Player) -> bytes:
-    """Wait for the end of the match and return the one fair transcript that all of them have."""
+    """Wait for the end of the match; check that all have the same fair transcript, and return it."""
     ends = [await player.until(MatchResult) for player in players]
     transcripts = {end.transcript.read_bytes() for end in ends}
     assert len(transcripts) == 1
@@ -225,7 +225,7 @@ async def agree(*players: Player) -> bytes:
 
 
 async def in_mid_match(player: Player, events: int = 4) -> None:
-    """Wait until so much has happened in the game, and let this player hold it there."""
+    """Wait until the game has had this many events, and let this player stop it there."""
     await player.until_true(lambda: len(player.told(Happened)) >= events)
     player.hold()
     await player.until_true(lambda: player._turn is not None)

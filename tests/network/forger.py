@@ -1,7 +1,7 @@
 """A forger of multicast DNS, as one process: ``python -m tests.network.forger KIND --interface ADDRESS --rate N``.
 
-Prints ``{"event": "begun"}`` with its first packet and floods until its standard input is closed; then
-``{"event": "left", "packets": …, "bytes": …}`` tells what was sent.
+It prints ``{"event": "begun"}`` with its first packet and floods until its standard input is closed. Then it prints
+the totals sent, as ``{"event": "left", "packets": …, "bytes": …}``.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ GROUP: Final = ("224.0.0.251", 5353)
 TYPE: Final = b"\x08_p2pdice\x04_tcp\x05local\x00"
 LOCAL: Final = b"\x05local\x00"
 FRAME: Final = 1400
-"""Bytes of a packet that fits into an Ethernet frame."""
+"""The size in bytes of a packet that fits into an Ethernet frame."""
 JUMBO: Final = 8900
-"""Bytes of a packet that multicast DNS allows at most; it travels in fragments."""
+"""The size in bytes of the largest packet of multicast DNS, which is sent in fragments."""
 HEAP: Final = 0.005
-"""Seconds between two heaps of packets, if there is a rate."""
+"""Seconds between two bursts of packets, if there is a rate."""
 A, PTR, TXT, AAAA, SRV, ANY = 1, 12, 16, 28, 33, 255
 FLUSH: Final = 0x8001
-"""Class IN with the bit that says: forget what others told of this."""
+"""Class IN with the cache-flush bit, which makes receivers drop earlier records."""
 
 FALSE: Final = ("10.77.0.66", 6666)
-"""Where a forged table is said to be."""
+"""The address that forged tables advertise."""
 
 
 def label(text: str) -> bytes:
@@ -49,12 +49,12 @@ def record(name: bytes, kind: int, data: bytes, *, flush: bool = True, ttl: int 
 
 
 def answer(*records: bytes) -> bytes:
-    """Build the packet that says these records."""
+    """Build a response packet with these records."""
     return struct.pack(">6H", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
 
 
 def question(*questions: bytes, flags: int = 0) -> bytes:
-    """Build the packet that asks these questions."""
+    """Build a query packet with these questions."""
     return struct.pack(">6H", 0, flags, len(questions), 0, 0, 0) + b"".join(questions)
 
 
@@ -73,7 +73,7 @@ def service(instance: bytes, target: bytes, port: int) -> bytes:
 
 
 def table(instance: bytes, target: bytes, name: str, address: str, port: int, identifier: str) -> bytes:
-    """Build the packet that says all of one table."""
+    """Build the packet with all records of one table."""
     return answer(
         pointer(instance),
         service(instance, target, port),
@@ -82,11 +82,11 @@ def table(instance: bytes, target: bytes, name: str, address: str, port: int, id
     )
 
 
-# The floods: each yields packets without end.
+# The floods: each yields packets indefinitely.
 
 
 def shared() -> Iterator[bytes]:
-    """Many services with one SRV target, and then ever new addresses of that target."""
+    """Many services with one SRV target, then an endless series of new addresses for that target."""
     target = label("shared") + LOCAL
     instances = [label(f"service {number}") + TYPE for number in range(200)]
     numbers = itertools.count()
@@ -103,7 +103,7 @@ def shared() -> Iterator[bytes]:
 
 
 def pointers() -> Iterator[bytes]:
-    """Services of ever new names, without details."""
+    """Services with always new names, without details."""
     numbers = itertools.count()
     for round_ in itertools.count():
         size = JUMBO if round_ % 2 else FRAME
@@ -112,7 +112,7 @@ def pointers() -> Iterator[bytes]:
 
 
 def services() -> Iterator[bytes]:
-    """Tables of ever new names, with all that belongs to a table."""
+    """Complete tables with always new names."""
     for number in itertools.count():
         name, host = label(f"{number:032x}") + TYPE, label(f"host-{number:x}") + LOCAL
         address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
@@ -120,7 +120,7 @@ def services() -> Iterator[bytes]:
 
 
 def junk() -> Iterator[bytes]:
-    """What is no packet, or none that keeps to its own counts; half of it with the name of the service in it."""
+    """Malformed packets, and packets that contradict their own counts, half of them with the name of the service."""
     chance = random.Random(5353)
     chain = b"".join(struct.pack(">H", 0xC000 | (12 + 2 * number)) for number in range(600))
     for round_ in itertools.count():
@@ -141,7 +141,7 @@ def junk() -> Iterator[bytes]:
 
 
 def queries() -> Iterator[bytes]:
-    """Questions that every node can answer: plain ones, for answers by unicast, cut off, and many in one packet."""
+    """Questions that every node can answer: plain, for unicast answers, truncated, and many in one packet."""
     asked = TYPE + struct.pack(">HH", PTR, 1)
     unicast = TYPE + struct.pack(">HH", ANY, 0x8001)
     again = b"\xc0\x0c" + struct.pack(">HH", PTR, 1)
@@ -159,7 +159,7 @@ def queries() -> Iterator[bytes]:
 
 
 def takeover() -> Iterator[bytes]:
-    """Other details for every instance that is heard of, with the bit that says to forget the true ones."""
+    """False details for every advertised instance, with the cache-flush bit, which drops the true ones."""
     heard: dict[str, None] = {}
     threading.Thread(target=overhear, args=(heard,), daemon=True).start()
     for number in itertools.count():
@@ -173,7 +173,7 @@ def takeover() -> Iterator[bytes]:
 
 
 def overhear(heard: dict[str, None]) -> None:
-    """Write down the names of all services that are advertised."""
+    """Record the names of all advertised services."""
     with contextlib.closing(receiver(OPTIONS.interface)) as ears:
         while True:
             packet = DNSIncoming(ears.recv(9000))
@@ -183,7 +183,7 @@ def overhear(heard: dict[str, None]) -> None:
 
 
 def receiver(interface: str) -> socket.socket:
-    """Open a socket that hears multicast DNS on the interface with this address."""
+    """Open a socket that receives multicast DNS on the interface with this address."""
     ears = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     ears.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
@@ -211,15 +211,15 @@ def say(event: str, **fields: object) -> None:
 
 
 def flood(kind: str, interface: str, rate: float, over: threading.Event) -> tuple[int, int]:
-    """Send until ``over`` is set; return how many packets and bytes that were.
+    """Send until ``over`` is set; return the number of packets and bytes sent.
 
-    :param rate: packets a second, 0 for as many as go.
+    :param rate: packets per second; 0 for as many as possible.
     """
     packets = size = 0
     begun = time.monotonic()
     with contextlib.closing(sender(interface)) as mouth:
         for packet in FORGERIES[kind]():
-            with contextlib.suppress(OSError):  # no room for it now
+            with contextlib.suppress(OSError):  # the send buffer is full
                 size += mouth.sendto(packet, GROUP)
                 packets += 1
             if packets == 1:

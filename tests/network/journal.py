@@ -1,4 +1,4 @@
-"""What the players of a test have ever signed: written down as it leaves them, and read from their stores."""
+"""Everything that the players of a test have signed, recorded as it leaves them, and read from their stores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUFFIX = ".journal"
 
 
 def write_down(node: Node, path: Path) -> None:
-    """Have each frame that a node sends to players written to a file before it is sent; each process has its own."""
+    """Write each frame that a node sends to players to a file before it is sent. Each process has its own file."""
     known: set[bytes] = set()
     file = os.open(path.with_suffix(f".{os.getpid()}{SUFFIX}"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     send = node._mesh.send
@@ -42,7 +42,7 @@ def _sent(path: Path) -> Iterator[Signed]:
         size = int.from_bytes(data[:4], "big")
         frame_data, data = data[4 : 4 + size], data[4 + size :]
         if len(frame_data) < size:
-            return  # killed while it wrote this down, so before it was sent
+            return  # killed while writing this, so before sending it
         frame = decode_frame(frame_data)
         if isinstance(frame, Carried):
             yield parse_signed(frame.data, frame.signature)
@@ -58,7 +58,7 @@ def stored(store: Path) -> tuple[Signed, ...]:
 
 
 def everything_signed(folder: Path) -> tuple[Signed, ...]:
-    """Return what the journals and the stores below a folder hold, each message once."""
+    """Return the messages in the journals and stores below a folder, each once."""
     found = {}
     for path in sorted(folder.rglob(f"*{SUFFIX}")):
         found.update({signed.id: signed for signed in _sent(path)})
@@ -68,7 +68,7 @@ def everything_signed(folder: Path) -> tuple[Signed, ...]:
 
 
 def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
-    """Return all pairs of messages that no honest player signs both of."""
+    """Return all pairs of messages that contradict each other: no honest player signs both."""
     by_place: dict[tuple[bytes, int, bytes, int], list[Signed]] = defaultdict(list)
     for signed in messages:
         message = signed.message
@@ -77,16 +77,16 @@ def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
 
 
 def history(transcript: bytes) -> tuple[bytes, ...]:
-    """Return the ids of everything in a transcript but LOCKs and votes.
+    """Return the ids of all messages in a transcript except LOCKs and votes.
 
-    A LOCK has no entries, and any majority of votes will do.
+    LOCKs have no entries, and transcripts may contain the votes of different majorities.
     """
     messages = open_transcript(transcript).messages
     return tuple(signed.id for signed in messages if signed.message.kind not in (*VOTES, Kind.LOCK))
 
 
 def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]]:
-    """Return who has voted that who is absent, by name, in the match of a transcript."""
+    """Return pairs of names (voter, absentee) for all votes of absence in the match of a transcript."""
     opened = open_transcript(transcript)
     history = History(opened.genesis)
     for signed in opened.messages:
@@ -95,7 +95,7 @@ def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]
     found: set[tuple[str, str]] = set()
     for vote in (read_vote(signed) for signed in messages if signed.message.kind in VOTES):
         if vote.value is None or isinstance(vote.value.entries, bytes):
-            continue  # nobody is missing at a LOCK
+            continue  # votes on a LOCK name no absentee
         place = history.chain[vote.value.step]
         assert vote.value.tip == place.tip
         absent = [author for author, entry in zip(place.owed, vote.value.entries, strict=True) if not entry]

@@ -1,10 +1,10 @@
-"""A player who plays by the rules and, once told, floods others: ``python -m tests.network.liar --victim B …``.
+"""A player who plays by the rules and, on a signal, floods others: ``python -m tests.network.liar --victim B …``.
 
-Takes everything that :mod:`tests.network.player` takes. From the moment at which the file of ``--begin`` is there it
-throws frames of one kind that are of no use to anybody. Either at the victim, or, with ``--apart``, at all others: then
-it keeps no link with the victim, so that the others pass its messages on. They are thrown ``--burst`` at once, each
-burst over a new link with ``--anew``, and ``--rate`` a second in the long run at each of these players.
-``{"event": "thrown", "frames": …}`` tells now and then how many that were so far.
+It accepts all options of :mod:`tests.network.player`. Once the file of ``--begin`` exists, it sends useless frames of
+one kind: to the victim or, with ``--apart``, to all others. With ``--apart`` it keeps no link with the victim, so that
+the others relay its messages. Frames are sent in bursts of ``--burst``, with ``--anew`` each burst over a new link, at
+an average of ``--rate`` frames per second to each target.
+From time to time it prints the number of frames sent so far, as ``{"event": "thrown", "frames": …}``.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import player
 
 ENOUGH_UNSENT: Final = 200_000
-"""Bytes; with more than that on the way nothing is thrown, or the liar's own node would give the link up."""
+"""Bytes. With more unsent data nothing is sent, because the liar's own node would give the link up."""
 PACE: Final = 0.01
-"""Seconds between two looks at what is due."""
+"""Seconds between two checks for due frames."""
 MISSED: Final = 0.1
-"""Seconds for which it is made up if it was late."""
+"""After a delay, at most the frames due in this many seconds are made up for."""
 RELINKED: Final = 2.0
-"""Seconds for which a new link is waited for."""
+"""Seconds to wait for a new link."""
 REPORT: Final = 0.2
-"""Seconds between two reports at least."""
+"""The least number of seconds between two reports."""
 STRANGE_TIP: Final = bytes(24)
-"""The first bytes of tips of histories that never were."""
+"""The first bytes of tips of nonexistent histories."""
 
 Messages = Iterator[Signed]
 
 
 def vote(match: Match, number: int, tip: bytes = b"", polka_round: int = -1) -> Signed:
-    """Return the liar's vote, of a round, that those who owe the open step have given nothing.
+    """Return the liar's vote that the players who owe the open step have sent nothing.
 
-    :param tip: that of the root, unless another one is given.
+    :param number: the voting round.
+    :param tip: the tip that the vote names; by default the root's.
     :param polka_round: the round of the polka that the vote names.
     """
     place = match.history.position
@@ -54,54 +55,54 @@ def vote(match: Match, number: int, tip: bytes = b"", polka_round: int = -1) -> 
 
 
 def say(match: Match, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:
-    """Return a message of the liar's."""
+    """Return a message signed by the liar."""
     return sign(Message(match.history.match, step, tip, match.me or 0, kind, body), match.signer.key)
 
 
 def strange(number: int) -> bytes:
-    """Return a tip of no history."""
+    """Return a tip of a nonexistent history."""
     return STRANGE_TIP + number.to_bytes(8, "big")
 
 
-# What is thrown: each yields messages without end, and looks at the match anew for each of them.
+# The floods of messages: each yields messages indefinitely, and reads the current state of the match for each.
 
 
 def votes(match: Match) -> Messages:
-    """Votes against those who owe the open step, of ever later rounds."""
+    """Votes in ever later rounds against the players who owe the open step."""
     for number in count(1):
         yield vote(match, number)
 
 
 def far_votes(match: Match) -> Messages:
-    """The same, of rounds that nobody comes to.
+    """Votes like those of :func:`votes`, in rounds that nobody reaches.
 
-    Each names a polka of the round before it, as else it would contradict what the liar's own node votes: who has voted
-    signs no LOCK, so the others soon vote that the LOCK is closed, and that node closes this with them.
+    Each names a polka of the previous round. Otherwise it would contradict the votes of the liar's own node: a voter
+    signs no LOCK, so the others soon vote that the LOCK is closed, and the liar's node votes with them.
     """
     for number in count(1_000_000):
         yield vote(match, number, polka_round=number - 1)
 
 
 def votes_elsewhere(match: Match) -> Messages:
-    """Votes of ever later rounds on roots that never were."""
+    """Votes in ever later rounds on nonexistent roots."""
     for number in count(1):
         yield vote(match, number, strange(number))
 
 
 def elsewhere(match: Match) -> Messages:
-    """Messages for the open step of histories that never were."""
+    """Messages for the open step of nonexistent histories."""
     for number in count(1):
         yield say(match, match.history.position.step, strange(number), Kind.LOCK, bytes(32))
 
 
 def future(match: Match) -> Messages:
-    """Messages for steps that nobody has come to."""
+    """Messages for steps that nobody has reached."""
     for number in count(1):
         yield say(match, match.history.position.step + 2 + number % 1000, strange(number), Kind.LOCK, bytes(32))
 
 
 def repeated(match: Match) -> Messages:
-    """One vote again and again, and the next one after a hundred."""
+    """Votes that are each repeated a hundred times."""
     for number in count(1):
         again = vote(match, number)
         for _ in range(100):
@@ -109,7 +110,7 @@ def repeated(match: Match) -> Messages:
 
 
 def mixed(match: Match) -> Messages:
-    """All of these in turn."""
+    """All kinds of messages in turn."""
     kinds = [kind(match) for kind in (votes, far_votes, votes_elsewhere, elsewhere, future, repeated)]
     while True:
         for kind in kinds:
@@ -119,11 +120,11 @@ def mixed(match: Match) -> Messages:
 MESSAGES: Final = (votes, far_votes, votes_elsewhere, elsewhere, future, repeated, mixed)
 
 
-# What only a link of one's own carries.
+# The floods of frames that only a direct link carries.
 
 
 def needs(match: Match) -> Iterator[bytes]:
-    """Requests for the whole match, for the end of it, and for nothing."""
+    """Requests for the whole match, for its end, and for nothing."""
     own = match.history.match
     for number in count():
         last = match.history.position.step
@@ -133,38 +134,38 @@ def needs(match: Match) -> Iterator[bytes]:
 
 
 def haves(match: Match) -> Iterator[bytes]:
-    """Ever other news of what one holds."""
+    """HAVE frames with always different contents."""
     for number in count():
         place, digest = match.history.position, number.to_bytes(32, "big")
         yield encode_frame(Have(match.history.match, place.step, place.tip, digest, digest))
 
 
 def cuts(match: Match) -> Iterator[bytes]:
-    """Ever other players whom one cannot reach."""
+    """Reports of always different unreachable players."""
     for number in count():
         yield encode_frame(Cut(match.history.match, tuple(range(number % match.history.roster_size))))
 
 
 def pages(match: Match) -> Iterator[bytes]:
-    """Pages that nobody has asked for."""
+    """Unrequested pages."""
     while True:
         messages = tuple(each.wire for each in history(match))
         yield encode_frame(Page(match.history.match, 0, (messages * 200)[:150]))
 
 
 def keepalives(match: Match) -> Iterator[bytes]:
-    """Frames that say nothing."""
+    """Keepalive frames."""
     return repeat(b"")
 
 
 def known(match: Match) -> Iterator[bytes]:
-    """What all have: the messages of the last steps, by all authors."""
+    """Messages that all players have: those of the last steps, by all authors."""
     while True:
         yield from (encode_frame(Carried(*each.wire)) for each in history(match)[-20:])
 
 
 def forged(match: Match) -> Iterator[bytes]:
-    """Messages in the name of another whose signature is wrong."""
+    """Messages in another player's name with invalid signatures."""
     while True:
         place, author = match.history.position, (match.me or 0) ^ 1
         message = Message(match.history.match, place.step, place.tip, author, Kind.RESIGN, ())
@@ -176,7 +177,7 @@ def history(match: Match) -> list[Signed]:
 
 
 def everything(match: Match) -> Iterator[bytes]:
-    """Some of each kind in turn."""
+    """Frames of all kinds in turn."""
     kinds = [carried(kind)(match) for kind in (far_votes, elsewhere, future)]
     kinds += [kind(match) for kind in (needs, haves, cuts, pages, keepalives, known, forged)]
     while True:
@@ -185,7 +186,7 @@ def everything(match: Match) -> Iterator[bytes]:
 
 
 def carried(kind: Callable[[Match], Messages]) -> Callable[[Match], Iterator[bytes]]:
-    """Return what yields the frames of messages."""
+    """Return a generator function for the frames that carry these messages."""
     return lambda match: (encode_frame(Carried(*each.wire)) for each in kind(match))
 
 
@@ -194,7 +195,7 @@ KINDS: Final = {kind.__name__: carried(kind) for kind in MESSAGES} | {kind.__nam
 
 
 class Liar:
-    """The liar's node, its victim, and those at whom it throws."""
+    """The liar's node, its victim, and the targets of its frames."""
 
     def __init__(self, node: Node, options: argparse.Namespace) -> None:
         assert node.match is not None
@@ -215,7 +216,7 @@ class Liar:
                 yield record.join.identity
 
     def part_with_the_victim(self) -> None:
-        """End the link with the victim, and have none from now on."""
+        """End the link with the victim, and open none from now on."""
         mesh, victim = self._node._mesh, self._victim
         welcome = mesh._owner.welcome
 
@@ -227,7 +228,7 @@ class Liar:
         mesh.disconnect(victim)
 
     async def attack(self) -> None:
-        """Throw until the match is over, or all bursts are thrown."""
+        """Send bursts until the match is over, or all bursts are sent."""
         rate, burst = self._options.rate, self._options.burst
         loop = asyncio.get_running_loop()
         due, last = float(burst), loop.time()
@@ -248,28 +249,28 @@ class Liar:
         self._report()
 
     def _report(self) -> None:
-        """Tell how much was thrown so far."""
+        """Print the number of frames sent so far."""
         player.say("thrown", frames=self._thrown)
 
     async def _link_anew(self) -> None:
-        """Replace the links with those who are thrown at: the rate of a new link has not been used up."""
+        """Replace the links with all targets, because a new link has its full rate limit."""
         mesh = self._node._mesh
         for identity in self._targets:
             mesh.disconnect(identity)
         await asyncio.sleep(PACE)
         with suppress(TimeoutError):
             async with asyncio.timeout(RELINKED):
-                while not all(map(mesh.is_linked, self._targets)):  # noqa: ASYNC110 - the others dial, too
+                while not all(map(mesh.is_linked, self._targets)):  # noqa: ASYNC110 - the others may dial as well
                     await asyncio.sleep(PACE)
 
     def _throw(self, burst: int) -> None:
-        """Send each of them the same messages."""
+        """Send the same frames to each target."""
         frames = list(islice(self._frames, burst))
         data = b"".join(frame_header(frame) + frame for frame in frames)
         for identity in self._targets:
             link = self._link(identity)
             if link is not None and link._connected().get_write_buffer_size() < ENOUGH_UNSENT:
-                if self._options.pieces:  # each byte in a TLS record of its own
+                if self._options.pieces:  # each byte in its own TLS record
                     for start in range(len(data)):
                         link._connected().write(data[start : start + 1])
                 else:
@@ -283,7 +284,7 @@ class Liar:
 
 
 async def lie(node: Node, options: argparse.Namespace) -> None:
-    """Play honestly until told, then attack."""
+    """Play honestly until the signal, then attack."""
     while not options.begin.exists() or node.match is None or not node.match.is_formed:  # noqa: ASYNC110
         await asyncio.sleep(PACE)
     liar = Liar(node, options)

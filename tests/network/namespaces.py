@@ -3,8 +3,8 @@
 Nothing outside these namespaces is touched or reached. Where they are forbidden the test is skipped with the reason;
 ``P2PDICE_REQUIRE_NETNS=1`` turns the skip into a failure.
 
-Each process that runs tests has a namespace of its own, too, where that can be: whoever else plays on this machine is
-not met there. ``P2PDICE_SHARED_NETWORK=1`` does without.
+If possible, each test process also has its own namespace, so that it meets no other players of this machine.
+``P2PDICE_SHARED_NETWORK=1`` disables that.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def _ip(*arguments: str) -> None:
 
 
 HAS_OWN_NETWORK: Final = pytest.StashKey[bool]()
-"""Whether :func:`leave_the_network` has done its work; kept with pytest's configuration."""
+"""The key in pytest's stash for whether :func:`leave_the_network` has succeeded."""
 ELSEWHERE: Final = "10.77.8.0/21"
-"""Addresses at which connections can begin and end in such a network, though no interface has them."""
+"""Addresses that can be used at both ends of connections in such a network, although no interface has them."""
 CLONE_NEWNET: Final = 0x40000000
-"""Of Linux' sched.h; the function is Python's own from 3.12 on only."""
+"""From Linux's sched.h. Python has it as ``os.CLONE_NEWNET`` only since 3.12."""
 
 
 def leave_the_network() -> bool:
-    """Give this thread, and what it starts from now on, a network of its own; tell whether that could be done.
+    """Move this thread and everything that it starts later to a new network; return whether that was possible.
 
-    It has loopback and one link on which nobody else is, and ends with its last process.
+    The network has loopback and one link without other machines, and ends with its last process.
     """
     if os.environ.get("P2PDICE_SHARED_NETWORK") == "1" or sys.platform != "linux" or shutil.which("ip") is None:
         return False
@@ -54,8 +54,7 @@ def leave_the_network() -> bool:
 
 
 def elsewhere(number: int) -> str:
-    """Return an address of the network that :func:`leave_the_network` has made. To a node at another one, it is another
-    machine's."""
+    """Return an address of the network made by :func:`leave_the_network`. Nodes treat each as another machine."""
     return str(ip_network(ELSEWHERE)[number])
 
 
@@ -86,37 +85,37 @@ class Lan:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
     def on(self, laptop: int) -> tuple[str, ...]:
-        """Return what goes before a command to run it on a laptop, counted from 1."""
+        """Return the command prefix that runs a command on a laptop, counted from 1."""
         return ("ip", "netns", "exec", self.laptops[laptop - 1])
 
     def move(self, laptop: int, host: int) -> None:
-        """Give a laptop the address ``10.77.0.host`` instead of the one that it has."""
+        """Change a laptop's address to ``10.77.0.host``."""
         inside = self.laptops[laptop - 1]
         _ip("-n", inside, "-4", "address", "flush", "dev", "eth0")
         _ip("-n", inside, "address", "add", f"10.77.0.{host}/24", "broadcast", "+", "dev", "eth0")
 
     def pull_out(self, laptop: int) -> None:
-        """Take the network card out of a laptop, and with it all its addresses but loopback."""
+        """Remove a laptop's network card, and so all its addresses except loopback."""
         _ip("-n", self.laptops[laptop - 1], "link", "set", "eth0", "down")
         _ip("-n", self.laptops[laptop - 1], "address", "flush", "dev", "eth0")
 
     def put_in(self, laptop: int, host: int) -> None:
-        """Put it back, with the address ``10.77.0.host``."""
+        """Put a laptop's network card back, with the address ``10.77.0.host``."""
         _ip("-n", self.laptops[laptop - 1], "link", "set", "eth0", "up")
         self.move(laptop, host)
 
     def leave_ipv4(self) -> None:
-        """Take the IPv4 addresses away from all; each keeps ``fe80::1``, ``fe80::2``, … on the same link."""
+        """Remove the IPv4 addresses of all laptops, which keep ``fe80::1``, ``fe80::2``, … on the same link."""
         for number, laptop in enumerate(self.laptops, 1):
             _ip("-n", laptop, "-4", "address", "flush", "dev", "eth0")
             _ip("-n", laptop, "address", "add", f"fe80::{number}/64", "dev", "eth0", "nodad")
 
     def add_address(self, laptop: int, address: str) -> None:
-        """Give a laptop an IPv6 address more, as ``fd00:77::1/64``."""
+        """Give a laptop an additional IPv6 address such as ``fd00:77::1/64``."""
         _ip("-n", self.laptops[laptop - 1], "address", "add", address, "dev", "eth0", "nodad")
 
     def add_bridges(self, laptop: int, count: int) -> None:
-        """Give a laptop as many bridges as containers may have, ``en1`` with the address ``10.1.0.1`` and so on."""
+        """Give a laptop many bridges, as containers do: ``en1`` with the address ``10.1.0.1``, and so on."""
         commands = [
             f"link add en{number} type bridge\naddress add 10.{number}.0.1/16 dev en{number}\nlink set en{number} up\n"
             for number in range(1, count + 1)
@@ -125,7 +124,7 @@ class Lan:
         subprocess.run(inside, input="".join(commands), check=True, capture_output=True, text=True)
 
     def set_kernel(self, laptop: int, **values: int) -> None:
-        """Set values of a laptop's kernel, such as ``ipv4__igmp_max_memberships``."""
+        """Set network parameters of a laptop's kernel, such as ``ipv4__igmp_max_memberships``."""
         for name, value in values.items():
             path = f"/proc/sys/net/{name.replace('__', '/')}"
             subprocess.run([*self.on(laptop), "sh", "-c", f"echo {value} > {path}"], check=True)
@@ -139,12 +138,12 @@ class Lan:
         _ip("-n", self.switch, "link", "set", f"port{laptop}", "up")
 
     def move_to_another_room(self, *laptops: int) -> None:
-        """Join these laptops by another bridge than the rest: each side reaches its own people only."""
+        """Move these laptops to another bridge, so that each side reaches only its own laptops."""
         for laptop in laptops:
             _ip("-n", self.switch, "link", "set", f"port{laptop}", "master", "br1")
 
     def bring_back(self, *laptops: int) -> None:
-        """Join these laptops to the first bridge again."""
+        """Move these laptops back to the first bridge."""
         for laptop in laptops:
             _ip("-n", self.switch, "link", "set", f"port{laptop}", "master", "br0")
 
@@ -156,7 +155,7 @@ class Lan:
 
 @contextlib.contextmanager
 def lan(laptops: int) -> Iterator[Lan]:
-    """Build a LAN for one test, or skip the test with the reason why that cannot be."""
+    """Build a LAN for one test, or skip the test with the reason why that is impossible."""
     if sys.platform != "linux" or shutil.which("ip") is None:
         give_up("network namespaces need Linux and its command ip")
     built = Lan(laptops)
@@ -171,7 +170,7 @@ def lan(laptops: int) -> Iterator[Lan]:
 
 
 def give_up(reason: str) -> NoReturn:
-    """Skip the test for want of namespaces, or fail where they are required."""
+    """Skip the test because namespaces are unavailable, or fail it if they are required."""
     if os.environ.get("P2PDICE_REQUIRE_NETNS") == "1":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -1,6 +1,6 @@
-"""Strangers who play on the same network: ``python -m tests.network.neighbours --tables N``, until its input ends.
+"""Strangers with tables on the same network: ``python -m tests.network.neighbours --tables N``, until its input ends.
 
-Each table is advertised by a discovery of its own, as by a node of its own. Prints ``{"event": "begun"}``.
+Each table is advertised separately, as by its own node. The program prints ``{"event": "begun"}`` once all are.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """One player as a process: ``python -m tests.network.player --home DIR --name NAME …``, played by a house bot.
 
-Prints one JSON object a line: ``{"event": "opened" | "joined" | "started" | "moved" | "over" | "failed", …}``, and what
-befalls others: ``out``, ``lost``, ``back``, ``suspended``, ``continued``, ``taken-back``, ``misbehaved``. After the end
-it stays, so that others can fetch what they lack, until its standard input is closed.
+It prints one JSON object per line: ``{"event": "opened" | "joined" | "started" | "moved" | "over" | "failed", …}``, and
+events about others: ``out``, ``lost``, ``back``, ``suspended``, ``continued``, ``taken-back``, ``misbehaved``. After
+the match it stays until its standard input is closed, so that others can fetch missing messages.
 
-With ``--journal FILE`` every signed message that leaves it is appended there before it leaves. With ``--arrivals FILE``
-the times of all messages are, as :mod:`tests.network.arrivals` reads them.
+With ``--journal FILE`` it appends every signed message to the file before sending it. With ``--arrivals FILE`` it
+appends the times of all messages, in the format of :mod:`tests.network.arrivals`.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ async def play(node: Node, options: argparse.Namespace) -> None:
         if isinstance(event, MatchStarted):
             say("started", match=event.match_id, resumed=event.resumed)
         elif isinstance(event, YourTurn):
-            while options.hold is not None and not options.hold.exists():  # noqa: ASYNC110 - another process makes it
+            while options.hold is not None and not options.hold.exists():  # noqa: ASYNC110 - another process creates it
                 await asyncio.sleep(0.05)
             await asyncio.sleep(options.delay)
-            with contextlib.suppress(NodeError):  # that turn is over: others went on without this player
+            with contextlib.suppress(NodeError):  # that turn is over: others continued without this player
                 make(node, decide(bot, event.view), event.token)
         elif isinstance(event, MatchResult):
             places = [[event.players[seat].name for seat in place] for place in event.places]
@@ -96,7 +96,7 @@ async def play(node: Node, options: argparse.Namespace) -> None:
 
 
 def tell(event: NodeEvent, node: Node) -> None:
-    """Say what needs no answer."""
+    """Print an event that needs no answer."""
     match event:
         case Happened(PlayerOut(seat=seat, reason=reason)):
             assert node.match is not None
@@ -122,7 +122,7 @@ def tell(event: NodeEvent, node: Node) -> None:
 
 
 async def run(options: argparse.Namespace, begun: Callable[[Node], None] = lambda node: None) -> None:
-    """Be one player from the first to the last; ``begun`` gets the node as soon as it has a seat."""
+    """Run one player to the end; ``begun`` is called with the node once it has a seat."""
     try:
         node = await Node.open(
             options.home,
@@ -147,7 +147,7 @@ async def run(options: argparse.Namespace, begun: Callable[[Node], None] = lambd
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return what a player understands."""
+    """Return the parser of a player's options."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--name", required=True)

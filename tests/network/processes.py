@@ -1,4 +1,4 @@
-"""Players as processes that tell what happens to them as JSON, one object a line."""
+"""Players as processes that report events as lines of JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.programs import Program
 
 
 class Process(Program):
-    """One running player; what it told can be waited for beside an event loop."""
+    """One running player, whose events can be awaited in an event loop."""
 
     def __init__(self, *arguments: str, home: Path, prefix: tuple[str, ...] = ()) -> None:
         self.lines: list[dict[str, Any]] = []
@@ -26,24 +26,24 @@ class Process(Program):
         super()._told(line)
 
     def told(self, event: str) -> list[dict[str, Any]]:
-        """Return what was said so far of one kind."""
+        """Return all events of one kind so far."""
         return [line for line in self.lines if line["event"] == event]
 
     def moments_of(self, event: str) -> list[float]:
-        """Return when that was said, by the monotonic clock in seconds."""
+        """Return when each event of one kind was printed, by the monotonic clock in seconds."""
         return [moment for line, moment in zip(self.lines, self.moments, strict=True) if line["event"] == event]
 
     async def until(self, event: str, times: int = 1) -> dict[str, Any]:
-        """Wait until an event was told so many times; return the last."""
+        """Wait until a kind of event has been reported this many times; return the last event."""
         told = await asyncio.to_thread(self.wait_for, lambda: self.told(event)[times - 1 : times], f"{times} × {event}")
         return told[0]
 
     async def kill(self) -> None:
-        """Kill -9, or what the system has for it."""
+        """Kill the process with SIGKILL, or its equivalent on this system."""
         await asyncio.to_thread(self.kill_9)
 
     async def dismiss(self) -> int:
-        """Tell the process that it may go; return its exit code."""
+        """Close the process's input, wait for its end, and return its exit code."""
         self.close_input()
         return await asyncio.to_thread(self.end)
 
@@ -63,7 +63,7 @@ class Processes:
         home: str = "",
         program: str = "tests.network.player",
     ) -> Process:
-        """Start a player in the home of that name; ``prefix`` goes before the command."""
+        """Start a player in the home of that name. ``prefix`` is put before the command."""
         at_home = ("--home", str(self.folder / (home or name)), "--name", name)
         return await self.run(program, *at_home, *options, prefix=prefix)
 
@@ -80,7 +80,7 @@ class Processes:
 
 @contextlib.asynccontextmanager
 async def processes(folder: Path) -> AsyncIterator[Processes]:
-    """Start processes; none of them outlives the test."""
+    """Start processes that end with the test."""
     started = Processes(folder)
     try:
         yield started
@@ -93,9 +93,9 @@ def contents(path: str) -> bytes:
 
 
 async def agree(*players: Process, verdict: str = "fair") -> bytes:
-    """Wait for the end of the match, let the processes go and return a transcript of the one history that all have.
+    """Wait for the end of the match, end the processes, check that all have one history, and return a transcript.
 
-    Each may have kept the votes of another majority, and a LOCK by its messages or by votes.
+    The transcripts may differ in the majority whose votes they contain, and in having a LOCK by messages or by votes.
     """
     ends = [await player.until("over") for player in players]
     transcripts = {contents(end["transcript"]) for end in ends}
@@ -112,7 +112,7 @@ async def agree(*players: Process, verdict: str = "fair") -> bytes:
 async def table(
     at: Processes, names: str, *options: str, patience: tuple[int, int] = (120, 15), home: str = "{}"
 ) -> dict[str, Process]:
-    """Let players sit down at a table of the first one's on this machine, until the match has started for all."""
+    """Let players sit down at a table of the first player on this machine; wait until the match has started for all."""
     everyone = ("--interface", "127.0.0.1", *options)
     patiently = ("--patience", *map(str, patience))
     first, others = names[0], names[1:]
@@ -128,5 +128,5 @@ async def table(
 
 
 async def resume(at: Processes, name: str, match: str, *options: str, home: str = "") -> Process:
-    """Start the process of a player anew, in the same home."""
+    """Start a player's process again in the same home."""
     return await at.start(name, "--resume", match, "--interface", "127.0.0.1", *options, home=home)

@@ -1,9 +1,8 @@
-"""A match in which some players lie, and what honest players lose by it: for the tests and ``benchmarks/relays.py``.
+"""The harm that lying players do to honest ones in a match, for the tests and ``benchmarks/relays.py``.
 
-Each player is a process on a laptop of its own. After some moves the last of them begin to throw messages that nobody
-can use: at all others but a victim with whom they keep no link, so that the others pass the messages on to it, or at
-the victim. The same match before the attack gives the delays to compare with: the paths and the other work of the
-machine are the same.
+Each player is a process on its own laptop. After some moves the last players begin to send useless messages: either to
+the victim, or to all others, who relay them to the victim, with whom the liars then keep no link. The delays before the
+attack in the same match are the baseline: the paths and the load of the machine are the same.
 """
 
 from __future__ import annotations
@@ -31,30 +30,30 @@ from tests.network.siege import Watch
 from tests.programs import PATIENCE
 
 LOOK: Final = 0.01
-"""Seconds between two looks at how long a process has waited."""
+"""Seconds between two samples of how long a process has waited for a core."""
 CALM: Final = 10
-"""Moves before the attack."""
+"""The number of moves before the attack."""
 NAMES: Final = "ABCDE"
 SILENCE: Final = 3.0
-"""Seconds without hearing anything after which these players give a link up."""
+"""Seconds without any frame after which these players give a link up."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What one liar does, as the options of :mod:`tests.network.liar`."""
+    """The attack of one liar, as options of :mod:`tests.network.liar`."""
 
     kind: str = "votes"
     rate: float = RATE - 2
-    """Messages a second at each of those who get them."""
+    """Messages per second to each target."""
     burst: int = 1
     is_apart: bool = True
-    """He keeps no link with the victim, and throws at all others."""
+    """Whether the liar keeps no link with the victim, and attacks all others instead."""
     is_anew: bool = False
-    """Each burst goes over a new link, whose rate has not been used up."""
+    """Whether each burst uses a new link, which has its full rate limit."""
     bursts: int = 0
-    """How many there are in all; 0: until the match is over."""
+    """The number of bursts; 0 continues until the match is over."""
     in_pieces: bool = False
-    """Each byte goes in a TLS record of its own."""
+    """Whether each byte is sent in its own TLS record."""
 
     def options(self) -> list[str]:
         numbers = {"kind": self.kind, "rate": self.rate, "burst": self.burst, "bursts": self.bursts}
@@ -65,42 +64,42 @@ class Attack:
 
 AT_THE_LIMIT: Final = Attack()
 NEW_LINKS: Final = Attack(rate=500, burst=BURST - 10, is_anew=True, bursts=14)
-"""After fourteen bursts his link stays, so that he can vote."""
+"""After fourteen bursts the liar's link stays, so that he can vote."""
 FULL_SPEED: Final = Attack(rate=2000, burst=50, bursts=20)
-"""A thousand messages, which take twenty seconds to be read. What he signs himself waits behind them."""
+"""A thousand messages, which take twenty seconds to read. The messages that the liar owes wait behind them."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a match under attack."""
+    """The measured results of a match under attack."""
 
     before: tuple[float, ...]
-    """Seconds that honest players' messages took to other honest players before the attack, without the time for which
-    the receiver waited for a core: on a laptop of its own it would not share the cores with all others."""
+    """Seconds that messages between honest players took before the attack, minus the time that the receiver waited for
+    a core, because on its own laptop it would not share the cores."""
     during: tuple[float, ...]
-    """And since."""
+    """The same since the beginning of the attack."""
     is_in_order: bool
-    """Every honest player got every other's messages in the order in which they were sent."""
+    """Whether every honest player received the messages of each other honest player in the order of sending."""
     put_out: tuple[str, ...]
-    """Honest players whom the votes of the others put out, as any honest player was told."""
+    """Honest players whom votes put out, according to any honest player."""
     lost: tuple[str, ...]
-    """Links of honest players that broke, as ``name-other``."""
+    """Broken links of honest players, as ``name-other``."""
     winners: tuple[str, ...]
-    """What each honest player was told, once for each different thing."""
+    """The different results reported to honest players."""
     memory: int
-    """Bytes that the attack cost the honest player whom it cost most."""
+    """The most bytes of memory that the attack cost any honest player."""
     stored: int
-    """Messages of the liars in the store of the honest player who has most of them."""
+    """The most messages of liars in the store of any honest player."""
     passed_on: int
-    """Messages of liars that the others passed on to the victim, repetitions counted."""
+    """The number of liars' messages relayed to the victim, including repetitions."""
     signed: int
-    """Messages of the honest player who has signed most."""
+    """The most messages signed by any honest player."""
     thrown: int
-    """Messages of the liars, once for each link that they were thrown at, as far as told before the end."""
+    """The number of messages sent by liars, counted for each link, as last reported before the end."""
 
     @property
     def later(self) -> float:
-        """Seconds by which the attack delayed the message that came last, compared with the slowest before it."""
+        """Seconds by which the slowest message since the attack took longer than the slowest before."""
         return max(self.during) - max(self.before)
 
     def __str__(self) -> str:
@@ -117,7 +116,7 @@ class StandstillError(AssertionError):
 
 
 async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: int = 1) -> Outcome:
-    """Play a match in which the last players lie and player B is the victim; stop when an honest player is out."""
+    """Play a match in which the last players lie and B is the victim; stop early if an honest player is put out."""
     begin = folder / "begin"
     honest, dishonest = NAMES[: seats - liars], NAMES[seats - liars : seats]
     lies = ["--victim", "B", "--begin", str(begin), *attack.options()]
@@ -179,7 +178,7 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
 
 
 class RunQueue:
-    """How long a process has waited for a core, as Linux counts it, looked at again and again."""
+    """Periodic samples of the time that a process has waited for a core, as Linux counts it."""
 
     def __init__(self, pid: int) -> None:
         self._moments: list[float] = []
@@ -190,7 +189,7 @@ class RunQueue:
         self._thread.start()
 
     def _look(self) -> None:
-        with suppress(OSError):  # the process is gone, or this kernel does not count
+        with suppress(OSError):  # the process is gone, or this kernel does not count the time
             while not self._ended.wait(LOOK):
                 waited = int(self._path.read_bytes().split()[1]) / 1e9
                 self._moments.append(time.monotonic())
@@ -201,11 +200,11 @@ class RunQueue:
         self._thread.join()
 
     def waited(self, since: float, until: float) -> float:
-        """Return how many seconds of the time between two moments it waited, as far as it was looked at."""
+        """Return the seconds that the process waited between two moments, as far as they were sampled."""
         return self._until(until) - self._until(since) if until < math.inf else 0.0
 
     def _until(self, moment: float) -> float:
-        """Return how long it had waited at a moment: between two looks in proportion."""
+        """Return how long the process had waited at a moment, interpolated between samples."""
         place = bisect(self._moments, moment)
         if not 0 < place < len(self._moments):
             return self._waits[max(0, place - 1)] if self._waits else 0.0
@@ -214,7 +213,7 @@ class RunQueue:
 
 
 async def over_or_out(players: dict[str, Process], honest: str) -> None:
-    """Wait until all honest players were told the end, or one of them was put out.
+    """Wait until all honest players report the end, or one of them is put out.
 
     :raises StandstillError: if neither happens.
     """
@@ -233,7 +232,7 @@ def evicted(players: dict[str, Process], honest: str) -> tuple[str, ...]:
 
 
 def passed_on(written: dict[str, Arrivals]) -> int:
-    """Return how many messages came to the victim over links with honest players who had not signed them."""
+    """Return how many messages the victim received over links with honest players who had not signed them."""
     honest = {message for each in written.values() for message in each.sent}
     links = [written["B"].over_link.get(each.identity, ()) for each in written.values()]
     return sum(message not in honest for link in links for message in link)
@@ -242,6 +241,6 @@ def passed_on(written: dict[str, Arrivals]) -> int:
 def of_liars(home: Path, first: int) -> int:
     """Return how many messages of liars are in a store.
 
-    :param first: the roster index of the first of them. They joined last, and are last in the roster.
+    :param first: the roster index of the first liar. Liars join last, and so are last in the roster.
     """
     return sum(signed.message.author >= first for signed in stored(home / STORE_FILE))

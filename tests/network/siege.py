@@ -1,7 +1,7 @@
-"""A match under siege, and what it costs the besieged: used by the tests and by ``benchmarks/siege.py``.
+"""The cost of a siege to a player in a match, measured for the tests and ``benchmarks/siege.py``.
 
-Player A hosts and is attacked; B, and where a third player floods also C, play along. All are processes. The attack
-begins with the match and lasts until its end.
+Player A hosts and is attacked. B plays along, and so does C if a player is to flood A. All are processes. The attack
+lasts from the beginning of the match to its end.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from tests.network.processes import Process, Processes, agree, processes
 
 LOOPBACK = "127.0.0.1"
 SAMPLING = 0.05
-"""Seconds between two looks at the besieged process."""
+"""Seconds between two samples of the besieged process."""
 
 
 @dataclass(frozen=True)
 class Siege:
-    """What is thrown at player A while the match runs."""
+    """The attacks on player A during the match."""
 
     attacks: tuple[tuple[str, int], ...] = ()
-    """Of :mod:`tests.network.besieger`, each with its count and from a process of its own, all at once."""
+    """Attacks of :mod:`tests.network.besieger` with their counts, each run simultaneously by its own process."""
     flood: str = ""
-    """What player C throws at A, a kind of :mod:`tests.network.liar`; empty for nothing."""
+    """The kind of flood of :mod:`tests.network.liar` that player C sends to A; empty for none."""
     frames: float = 0.0
-    """A second, by player C."""
+    """Frames per second that player C sends."""
     lan: bool = False
-    """Whether A is to treat processes of the same machine as those of others, whose rates are limited."""
+    """Whether A treats processes of the same machine like other machines, whose rates are limited."""
     dice: int = 5
-    """At the start, for each player."""
+    """The dice of each player at the start."""
     delay: float = 0.1
-    """Seconds that a player thinks about a move."""
+    """The seconds for which players think about a move."""
     discovery: bool = False
 
 
 LONG: Final[dict[str, Any]] = {"dice": 10, "delay": 0.1}
-"""A match that lasts as long as it takes to throw a thousand of everything."""
+"""A match long enough for a thousand repetitions of any attack."""
 SIEGES: Final = {
     "1,000 TCP connections that say nothing": Siege((("links", 1000),), **LONG),
     "1,000 strangers who finish TLS and say nothing": Siege((("silent", 1000),), **LONG),
@@ -66,28 +66,28 @@ SIEGES: Final = {
     "a player's flood of votes": Siege(flood="far_votes", frames=1000),
     "a player's flood of all of these": Siege(flood="everything", frames=1000),
 }
-"""The full ones, by what they are called in a table."""
+"""The full sieges, by their names in the printed table."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What was measured."""
+    """The measured cost of a siege."""
 
     moves: int
     seconds: float
-    """From the start to the end of the match."""
+    """The duration of the match in seconds."""
     longest_wait: float
-    """Seconds between two moves, the longest."""
+    """The longest time between two moves, in seconds."""
     memory: int
-    """Peak of resident bytes of the besieged process."""
+    """The peak resident memory of the besieged process in bytes."""
     descriptors: int
-    """Peak; handles on Windows."""
+    """The peak number of open file descriptors, or of handles on Windows."""
     cpu: float
-    """Seconds of CPU of the besieged process."""
+    """The CPU time of the besieged process in seconds."""
     thrown: int
-    """Connections or frames of the attackers, or tables."""
+    """The number of connections, frames or tables of the attackers."""
     refused: int
-    """Of these connections, those that the besieged ended."""
+    """The number of attackers' connections that the besieged node closed."""
 
     @property
     def moves_per_second(self) -> float:
@@ -95,7 +95,7 @@ class Cost:
 
 
 class Watch:
-    """Looks at a process again and again and keeps the peaks."""
+    """Samples a process periodically and keeps the peaks."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
@@ -123,9 +123,9 @@ class Watch:
 
 
 async def measure(folder: Path, siege: Siege, wire: Lan | None = None) -> Cost:
-    """Play one match under siege to its fair end, see that all transcripts are the same, and return what it cost.
+    """Play one match under siege to its fair end, check that all transcripts are the same, and return the cost.
 
-    :param wire: laptops to play on, players first, the stranger last; loopback if none is given.
+    :param wire: the laptops to play on, players first and the stranger last; None for loopback.
     """
     async with processes(folder) as at:
         return await _measure(at, siege, wire, folder / "besieged")

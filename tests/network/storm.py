@@ -1,7 +1,7 @@
-"""A match of three in the middle of a flood of forged multicast: used by the tests and by ``benchmarks/storm.py``.
+"""A match of three during a flood of forged multicast, measured for the tests and ``benchmarks/storm.py``.
 
-Each player is a process on a laptop of its own, the forger another one. The flood begins with the match; after so many
-seconds the match is left where it is.
+Each player is a process on its own laptop, and so is the forger. The flood begins with the match, which is abandoned
+after a fixed time.
 """
 
 from __future__ import annotations
@@ -20,46 +20,46 @@ from tests.network.processes import Process, Processes, processes
 
 PLAYERS: Final = "ABC"
 FORGER: Final = len(PLAYERS) + 1
-"""The laptop of the forger."""
+"""The number of the forger's laptop."""
 SAMPLING: Final = 0.1
-"""Seconds between two looks at the processes."""
+"""Seconds between two samples of the processes."""
 
 
 @dataclass(frozen=True)
 class Storm:
-    """What is thrown at the players."""
+    """The flood, and the match that it disturbs."""
 
     kind: str = ""
-    """Of :mod:`tests.network.forger`; nothing for none."""
+    """The kind of flood of :mod:`tests.network.forger`; empty for none."""
     rate: float = 0.0
-    """Packets a second; 0 for as many as go beside the players."""
+    """Packets per second; 0 for as many as the load of the players allows."""
     seconds: float = 60.0
     delay: float = 0.1
-    """Seconds that a player thinks about a move."""
+    """The seconds for which players think about a move."""
     dice: int = 10
-    """At the start, for each player: with ten of them the match lasts longer than a minute."""
+    """The dice of each player at the start. With ten, the match lasts longer than a minute."""
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What was measured."""
+    """The measured damage of a storm."""
 
     moves: int
     late_moves: int
-    """Those of the second half."""
+    """The number of moves in the second half."""
     seconds: float
     longest_wait: float
-    """Seconds between two moves, the longest, as any of the players saw it."""
+    """The longest time between two moves that any player saw, in seconds."""
     growth: int
-    """Bytes of memory that a node with all its processes took more than when the storm began, the most of any."""
+    """The largest growth of any node's memory during the storm, in bytes, including all its processes."""
     cpu: float
-    """Seconds of CPU of all nodes together."""
+    """The CPU time of all nodes in seconds."""
     packets: int
     bytes: int
 
     @property
     def pace(self) -> float:
-        """Moves a second."""
+        """Moves per second."""
         return self.moves / self.seconds
 
 
@@ -81,7 +81,7 @@ class Node:
 
 
 async def endure(folder: Path, storm: Storm) -> Damage:
-    """Play in a storm for its time, see that nobody was lost by it, and return what it cost."""
+    """Play during a storm, check that no player was lost by it, and return the damage."""
     with lan(FORGER) as wire:
         async with processes(folder) as at:
             go = folder / "go"
@@ -103,7 +103,7 @@ async def _endure(at: Processes, nodes: list[Node], storm: Storm, place: tuple[s
     forger = None
     if storm.kind:
         options = ("--interface", f"10.77.0.{FORGER}", "--rate", str(storm.rate))
-        # A forger brings a machine of their own in real life; here they take what the players' machines leave.
+        # In reality a forger has its own machine; here it gets only the CPU time that the players leave.
         forger = await at.run("tests.network.forger", storm.kind, *options, prefix=(*place, "nice", "-n", "19"))
         await forger.until("begun")
     begun = time.monotonic()

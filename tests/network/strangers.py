@@ -1,4 +1,4 @@
-"""Connections that begin at any address of the test's own network, and say whatever a test wants."""
+"""Connections from any address of the test's own network, which send whatever a test wants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.programs import PATIENCE
 
 
 class Stranger:
-    """A program that proves a key by TLS and keeps to no rule. Reads nothing before it is asked to."""
+    """A program that proves a key by TLS and follows no rules. It reads only when asked to."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -25,9 +25,9 @@ class Stranger:
     @classmethod
     @asynccontextmanager
     async def comes(cls, at: Address, source: str, identity: Identity | None = None) -> AsyncIterator[Stranger]:
-        """Connect from an address for the length of a block, after which the connection is cut.
+        """Connect from an address for the duration of the block, and then cut the connection.
 
-        :raises OSError: if the node does not go along.
+        :raises OSError: if the node refuses the connection.
         """
         context = client_context((identity or Identity.generate()).private_key)
         reader, writer = await asyncio.open_connection(*at, ssl=context, server_hostname="", local_addr=(source, 0))
@@ -59,9 +59,9 @@ class Stranger:
 
 
 class Trap:
-    """Addresses at which connections are accepted, and nothing is ever said.
+    """Addresses at which connections are accepted, but nothing is ever sent.
 
-    :param hangs_up: each connection is ended at once.
+    :param hangs_up: whether each connection is closed at once.
     """
 
     def __init__(self, *, hangs_up: bool = False) -> None:
@@ -74,7 +74,7 @@ class Trap:
     @classmethod
     @asynccontextmanager
     async def set_up(cls, *, hangs_up: bool = False) -> AsyncIterator[Trap]:
-        """Accept connections for the length of a block, after which all of them are cut."""
+        """Accept connections for the duration of the block, and then cut all of them."""
         trap = cls(hangs_up=hangs_up)
         server = await asyncio.start_server(trap._hold, "0.0.0.0", 0, backlog=1000)
         trap.port = server.sockets[0].getsockname()[1]
@@ -82,7 +82,7 @@ class Trap:
             yield trap
         finally:
             server.close()
-            trap._hangs_up = True  # what was accepted just now reaches _hold later
+            trap._hangs_up = True  # connections accepted just now reach _hold later
             for writer in trap.open:
                 writer.transport.abort()
             await asyncio.sleep(0.1)
@@ -98,7 +98,7 @@ class Trap:
         writer.close()
 
     async def until_dialled(self, times: int) -> None:
-        """Wait until so many connections have come."""
+        """Wait until this many connections have been accepted."""
         async with asyncio.timeout(PATIENCE):
             while self.dialled < times:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

@@ -54,20 +54,20 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def friday(seats: int, rules: str = "classic", dice: str = "2", *, private: bool = False) -> TableSettings:
-    """Return a table where a match is soon over."""
+    """Return settings for a table with short matches."""
     ruleset = PRESETS[rules] if rules == "motes" else PRESETS[rules].with_options({"dice": dice})
     return TableSettings("Friday", ruleset, seats, private=private)
 
 
 class Evening:
-    """Players and how many events each had told when the current match began."""
+    """Players over several matches, and how many events each had emitted when the current match began."""
 
     def __init__(self, people: Company) -> None:
         self.people = people
         self.began: dict[Player, int] = {}
         self.ids: list[str] = []
         self.keys: set[bytes] = set()
-        """Match keys of all players in all matches so far."""
+        """The match keys of all players in all matches so far."""
 
     async def open(self, host: Player, settings: TableSettings) -> TableOpened:
         self.began[host] = len(host.events)
@@ -87,12 +87,12 @@ class Evening:
     async def begin(
         self, settings: TableSettings, guests: Iterable[str] = (), *, is_watched: bool = False, **options: Any
     ) -> tuple[TableOpened, list[Player]]:
-        """Begin the first match: open a table, and fill it.
+        """Open a table and fill it, so that the first match begins.
 
-        :param guests: what they are called, if that matters.
-        :param is_watched: whether a spectator comes before the guests.
-        :param options: of the host's node.
-        :return: the table, and all who came: the host, the guests, the spectator.
+        :param guests: the guests' names, if they matter.
+        :param is_watched: whether a spectator arrives before the guests.
+        :param options: options of the host's node.
+        :returns: the table, and the host, the guests and the spectator.
         """
         host = await self.people.sit("A", **options)
         opened = await self.open(host, settings)
@@ -106,7 +106,7 @@ class Evening:
         return await player.until(kind, after=self.began.get(player, 0))
 
     async def end(self, *players: Player) -> None:
-        """Wait for the end of the match: all have one fair transcript, with the id and the keys of no earlier match."""
+        """Wait for the end of the match; check that all have one fair transcript, and that id and keys are new."""
         ends = [await self.told(player, MatchResult) for player in players]
         overs = [end for end in ends if isinstance(end, MatchResult)]
         assert len({end.match_id for end in overs}) == 1
@@ -154,7 +154,7 @@ async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules
 
     again = await evening.open(host, friday(3))
     assert (again.join_line, host.node.port, host.node.table_id) == (opened.join_line, port, table)
-    assert host.node._mesh._wanted == {}  # nobody is dialled for the match that is over
+    assert host.node._mesh._wanted == {}  # nobody is dialled for the finished match
     await evening.rejoin(c, b)
     await evening.end(host, b, c)
 
@@ -230,7 +230,7 @@ async def test_the_table_is_found_by_its_name_again(evening: Evening) -> None:
 async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.node.locator.GONE", 0.1)  # a host who is there is waited for longer than that
+    monkeypatch.setattr("protocol.node.locator.GONE", 0.1)  # a present host is awaited longer than that
     _, (host, *guests) = await evening.begin(friday(3))
     await evening.end(host, *guests)
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in guests]
@@ -249,7 +249,7 @@ async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
 
 
 async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(evening: Evening) -> None:
-    """Each dials while the link of the match before still stands: those are no strangers' links."""
+    """Each dials while the link of the previous match still stands; such links do not count as strangers'."""
     _, (host, *guests) = await evening.begin(friday(6, dice="1"), bounds=Limits(links_outside_roster=2))
     await evening.end(host, *guests)
     for _ in range(2):
@@ -406,7 +406,7 @@ async def test_a_player_restarted_in_a_match_returns_without_knowing_the_host(ev
 
 
 async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evening: Evening) -> None:
-    """The others have left that match behind, and still show its end to a player who comes back for it."""
+    """The others have moved on, but still show the end of that match to a player who returns for it."""
     opened, (host, late) = await evening.begin(friday(2, dice="5"))
     await in_mid_match(host)
     playing = late.node.match
@@ -419,7 +419,7 @@ async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evenin
     await host.until_true(lambda: match.is_ended)
     home = await late.kill()
     first = await host.until(MatchResult)
-    await host.until_true(lambda: not host.node._mesh.linked())  # else the seat is kept
+    await host.until_true(lambda: not host.node._mesh.linked())  # otherwise the seat is kept
     evening.began[host] = len(host.events)
     await evening.open(host, friday(2, dice="5"))
     newcomer = await evening.sit("C", opened.join_line)
@@ -466,7 +466,7 @@ async def test_a_player_hears_no_more_of_a_match_left_behind(evening: Evening) -
     await evening.open(host, friday(3))
     await evening.rejoin(guest)
     unsigned = Carried(receipt._replace(body=b"x" * 32).encoded(), bytes(64))
-    guest.node._runtime.post(host.node.identity.public, unsigned)  # which would be worth a line while it is played
+    guest.node._runtime.post(host.node.identity.public, unsigned)  # during the match this would print a line
     await evening.sit("C", opened.join_line)
     await evening.end(host, guest)
     assert host.told(Notice) == []
@@ -575,7 +575,7 @@ UNTIMELY = {
     Doing.PLAYING: {"host": "not over yet", "rejoin": "not over yet", "start": "only the host", "code": "only an open"},
     Doing.WATCHING: {"say": "spectators cannot speak", "start": "only the host", "code": "only an open table"},
 }
-"""What a node cannot do in each state, and how it says so."""
+"""The actions that a node refuses in each state, with its messages."""
 
 
 async def test_an_untimely_wish_is_refused_with_a_sentence_and_changes_nothing(evening: Evening) -> None:
@@ -677,7 +677,7 @@ async def test_a_guest_who_gave_up_waiting_opens_a_table_with_the_same_rules(eve
 
 
 async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Evening) -> None:
-    """Both would wait for each other's table else."""
+    """Otherwise both would wait for each other's table."""
     _, (host, guest) = await evening.begin(friday(2))
     await evening.told(host, MatchStarted)
     for player in (host, guest):
@@ -692,7 +692,7 @@ async def test_the_seats_of_own_programs_are_kept_for_them_however_late_they_are
     _, (host, bot, eve) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, bot, eve)
     host.node.party = Party(host.node.identity.public, frozenset({bot.node.identity.public}))
-    await bot.leave()  # as bots do after a match; it comes back as another process
+    await bot.leave()  # as bots do after a match; the bot returns as another process
     await host.until_true(lambda: not host.node._mesh.is_linked(bot.node.identity.public))
     opened = await evening.open(host, friday(2))
     coming = asyncio.create_task(evening.rejoin(eve))

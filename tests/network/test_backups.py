@@ -1,4 +1,4 @@
-"""A store that lost something: put back from a backup, or without its last commits. The others have what it lacks."""
+"""A store that lost data, because a backup was restored or the last commits are missing, is completed by others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def journalled(folder: Path) -> tuple[str, ...]:
 
 
 def copy_store(home: Path, copy: Path) -> None:
-    """Copy the database with its write-ahead log over whatever is there."""
+    """Copy the database with its write-ahead log, replacing any files at the destination."""
     copy.mkdir(exist_ok=True)
     for old in copy.glob(f"{STORE_FILE}*"):
         old.unlink()
@@ -32,7 +32,7 @@ def copy_store(home: Path, copy: Path) -> None:
 
 
 async def back_up(player: Process, home: Path, copy: Path) -> None:
-    """Copy a running player's store at one moment, as a snapshot of the disk does."""
+    """Copy a running player's store at one instant, as a snapshot of the disk does."""
     player.fall_asleep()
     copy_store(home, copy)
     player.wake_up()
@@ -48,7 +48,7 @@ def lose_the_last_messages(store: Path, count: int) -> int:
 
 
 async def play_on(at: Processes, players: dict[str, Process], names: str, match: str) -> None:
-    """Let the killed ones come back, the match end and nobody have contradicted themselves."""
+    """Restart the killed players, finish the match, and check that nobody has contradicted themselves."""
     for name in names:
         players[name] = await resume(at, name, match, *journalled(at.folder))
     await agree(*players.values())

@@ -1,4 +1,4 @@
-"""A node that falls behind catches up, however far."""
+"""A node that falls behind catches up, however far behind it is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HURRIED = Patience(30, 5)
 
 @pytest.mark.parametrize("behind", range(FUTURE_PER_AUTHOR - 2, FUTURE_PER_AUTHOR + 4))
 def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one(behind: int) -> None:
-    """An onlooker hears the end of what one player says, receipt included, before that of the other."""
+    """An onlooker receives all of one player's last messages, receipt included, before the other player's."""
     world = World(PRESETS["classic"], 2, seed=6)
     world.run()
     source = world.machines[0].match
@@ -61,7 +61,7 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
 
 
 def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> None:
-    """It may not close the step, and has no vote on it; what it hears from then on is for later steps."""
+    """The onlooker may not close the step or vote on it; messages that arrive from then on are for later steps."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     source = world.machines[0].match
@@ -85,11 +85,11 @@ def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> No
     assert onlooker.history.position.root_tip == source.history.position.root_tip
 
 
-# What others hold
+# Messages that others hold
 
 
 def deaf_now_and_then(world: World, share: float) -> None:
-    """Let messages be lost on their way while all links stand."""
+    """Lose a share of all messages while all links stand."""
     send = world.send
 
     def lossy(me: int, other: int, frame: Frame) -> None:
@@ -101,7 +101,7 @@ def deaf_now_and_then(world: World, share: float) -> None:
 
 @pytest.mark.parametrize(("players", "seed"), [(2, 0), (3, 1), (5, 2)])
 def test_every_message_that_one_linked_player_holds_reaches_all_others(players: int, seed: int) -> None:
-    """Every third message is lost, those to their only witness included: HAVE, NEED and PAGE bring them all."""
+    """Every third message is lost, even messages to their only witness; HAVE, NEED and PAGE recover them all."""
     world = World(CLASSIC.with_options({"dice": "2"}), players, seed, patience=Patience(120, 60))
     deaf_now_and_then(world, 1 / 3)
     world.run()
@@ -137,7 +137,7 @@ def test_a_peer_that_holds_the_same_is_asked_for_nothing() -> None:
 
 
 def in_a_round(world: World, steps: int) -> None:
-    """Play on until there are so many steps behind the root and everybody has seen them."""
+    """Play until there are this many steps after the root and everybody has seen them."""
     while True:
         assert world.step()
         positions = [machine.match.history.position for machine in world.machines]
@@ -148,7 +148,7 @@ def in_a_round(world: World, steps: int) -> None:
 
 
 def votes_of(world: World, liar: int, rounds: range) -> list[Signed]:
-    """Return votes that nothing has come for each of the steps behind the root, in many rounds."""
+    """Return votes in many rounds that nothing has arrived for the steps after the root."""
     history = world.machines[liar].match.history
     root = history.root
     votes = []
@@ -193,7 +193,7 @@ def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_a
 
 
 def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
-    """What its store has lost may have reached nobody else."""
+    """The messages that its store has lost may have reached only one other player."""
     world = World(CLASSIC, 4, seed=4, patience=Patience(5, 5))
     in_a_round(world, 2)
     left, restarted = 3, 0
@@ -221,7 +221,7 @@ def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
 
 
 def test_an_answer_goes_on_from_what_the_asker_has() -> None:
-    """A node that parted from this history before its last complete LOCK sees all of it, and who is to blame."""
+    """A node that left this history before its last complete LOCK receives all of it, and the proof of the culprit."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     match = world.machines[0].match
@@ -245,7 +245,7 @@ def test_an_answer_goes_on_from_what_the_asker_has() -> None:
 
 
 def test_the_pages_of_one_answer_are_of_one_list_whatever_comes_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that comes to stand before the cursor would shift what follows, and one would be left out."""
+    """A message inserted before the cursor would shift the rest, so that one message would be skipped."""
     monkeypatch.setattr(limits, "PAGE", 2 * limits.KIB)
     world = World(CLASSIC, 3, seed=1)
     in_a_round(world, 4)
@@ -299,7 +299,7 @@ def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
 
 @pytest.mark.parametrize(("is_ahead", "is_voting"), [(True, False), (False, False), (False, True)])
 def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is_ahead: bool, is_voting: bool) -> None:
-    """It says that it holds more, and every page that it is asked for says that more follows."""
+    """The liar claims to hold more, and each of its pages claims that more follows."""
     world = World(CLASSIC, 4, seed=2)
     in_a_round(world, 4)
     match, key = world.machines[0].match, MatchKey(world.seeds[3])

@@ -1,4 +1,4 @@
-"""People whose clocks show any year play with each other. libfaketime, where it is, gives a process another clock."""
+"""People whose clocks show different years can play together. The clocks are set by libfaketime, if it is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACES: Final = ("/usr/lib/*/faketime", "/usr/lib/faketime", "/usr/lib64/faketim
 
 
 def at_year(year: int | None) -> tuple[str, ...]:
-    """Return what goes before a command to start it on the third of January of a year, or now."""
+    """Return the command prefix that starts a command on 3 January of a year; empty for the real time."""
     if year is None:
         return ()
     found = [each for place in PLACES for each in Path("/").glob(f"{place[1:]}/libfaketime.so.1")]
@@ -26,7 +26,7 @@ def at_year(year: int | None) -> tuple[str, ...]:
         "env",
         f"LD_PRELOAD={found[0]}",
         f"FAKETIME=@{year}-01-03 12:00:00",
-        # Loops and timeouts go by the monotonic clock, which no person can set.
+        # Loops and timeouts use the monotonic clock, which people cannot set.
         "FAKETIME_DONT_FAKE_MONOTONIC=1",
     )
 

@@ -1,6 +1,6 @@
-"""Short codes between real nodes: whom they lead where, and who attacks them in vain.
+"""Short codes between real nodes lead guests to the right table, and withstand attacks.
 
-Every attack is also carried out on an exchange or a host that is weaker in one point, where it must succeed.
+Every attack is also run against an exchange or a host with one deliberate weakness, where it must succeed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MULTICAST = pytest.mark.multicast
 CODE = ShortCode(417, "tiger", "olive")
 OTHERS = [CODE._replace(second=word) for word in ("able", "violin", "silver", "dice", "rabbit")]
 CANDIDATES = [CODE._replace(second=word) for word in word_list()[1220:1226:2]] + [CODE]
-"""A dictionary of the attackers, which has the code in it: they have time for all four million."""
+"""The attackers' dictionary, which contains the code. Real attackers have time to try all four million codes."""
 
 
 async def seat(
@@ -88,12 +88,12 @@ def sightings(*addresses: Address) -> tuple[Sighting, ...]:
 
 
 async def heard(*addresses: Address) -> Hearing:
-    """Say where the number is told, all at once."""
+    """Return a hearing in which these addresses answer for the number, all at once."""
     yield sightings(*addresses)
 
 
 async def guest_who_hears_of(people: Company, name: str, *addresses: Address) -> Player:
-    """Open a node that is told these addresses, in this order, for every number."""
+    """Open a node for which these addresses answer, in this order, for every number."""
     guest = await people.sit(name)
     guest.node._locator.numbered = lambda *_: heard(*addresses)  # type: ignore[method-assign]
     return guest
@@ -106,7 +106,7 @@ async def refused(guest: Player, code: ShortCode | str = CODE) -> NodeError:
     return caught.value
 
 
-# Those who know the code
+# Guests who know the code
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -170,7 +170,7 @@ async def test_a_code_leads_to_its_host_also_while_the_match_is_played(people: C
             pass
     (told,) = playing
     assert told.advertisement.name == ("Friday" if not private else f"match {told.advertisement.id[:8]}")
-    for typed in (code, code._replace(second="dice")):  # no word is tried, so nobody learns whether it is right
+    for typed in (code, code._replace(second="dice")):  # the words are not tried, so nothing about them leaks
         error = await refused(late, typed)
         assert (error.code, error.reason) == ("refused", "the match at this table has begun")
         assert error.choices == LOOK_ON
@@ -209,7 +209,7 @@ async def test_three_wrong_tries_close_the_code_and_a_new_one_opens_the_table_ag
     host.node.renew_code()
     made = await host.until(CodeMade)
     await guest.node.join(made.code)
-    other = await people.sit("Cleo")  # the join line is good all the time
+    other = await people.sit("Cleo")  # the join line still works
     await other.node.join(opened.join_line)
 
 
@@ -247,11 +247,11 @@ async def test_the_code_is_in_no_log(people: Company, caplog: pytest.LogCaptureF
     assert not any(word in caplog.text for word in ("tiger", "olive"))
 
 
-# One who listens
+# Eavesdroppers
 
 
 class HashOnly(CodeExchange):
-    """A weak exchange: the proof is a hash of the code."""
+    """A weak exchange, whose proof is a hash of the code."""
 
     def take(self, element: bytes) -> None:
         super().take(element)
@@ -259,7 +259,7 @@ class HashOnly(CodeExchange):
 
 
 class Poor(CodeExchange):
-    """A weak exchange: its randomness is known."""
+    """A weak exchange, whose randomness is known."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options, randomness=bytes)
@@ -269,7 +269,7 @@ class Poor(CodeExchange):
 def test_an_eavesdropper_who_sees_every_byte_cannot_check_a_guess(
     kind: type[CodeExchange], found: ShortCode | None
 ) -> None:
-    """Even inside TLS, which nobody sees into."""
+    """Not even an eavesdropper who sees inside TLS, which real ones cannot."""
     guest, host, table = b"g" * 32, b"h" * 32, b"\0" * 16
     first = kind(CODE, guest, host, table, is_host=False)
     second = CodeExchange(CODE, guest, host, table, is_host=True)
@@ -289,11 +289,11 @@ def test_no_byte_of_an_exchange_is_a_word_of_its_code(is_host: bool) -> None:
     assert again.element != exchange.element
 
 
-# One in the middle
+# Men in the middle
 
 
 def without_keys(code: ShortCode, guest: bytes, host: bytes, table: bytes, *, is_host: bool) -> CodeExchange:
-    """Begin a weak exchange: it does not say between whom it is."""
+    """Begin a weak exchange, which does not bind the identities of its two sides."""
     return CodeExchange(code, b"", b"", table, is_host=is_host)
 
 
@@ -318,13 +318,13 @@ async def test_a_man_in_the_middle_who_passes_everything_on_gets_neither_the_tok
         await refused(guest)
     tokens = [frame.token for frame in eve.passed if isinstance(frame, CodeProof) and frame.token]
     assert len(tokens) == is_weak
-    assert wrong_tries(host) == (not is_weak)  # it costs one try
+    assert wrong_tries(host) == (not is_weak)  # the attempt costs one try
     eve.close()
 
 
 @MULTICAST
 async def test_a_man_in_the_middle_with_forged_multicast_loses_the_guest_to_the_host(people: Company) -> None:
-    """Eve tells her own address for the number of Ada's table, in real multicast, and passes everything on."""
+    """Eve answers for the number of Ada's table with her own address, in real multicast, and relays everything."""
     await multicast()
     host = await people.sit("Ada", discovery=True)
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=True))
@@ -348,7 +348,7 @@ async def test_a_man_in_the_middle_with_forged_multicast_loses_the_guest_to_the_
 async def test_a_false_host_can_check_one_guess_for_each_code_that_is_typed(
     people: Company, monkeypatch: pytest.MonkeyPatch, is_weak: bool
 ) -> None:
-    """Also later, with all that it was shown. The weak exchange has the code in its key only, not in its elements."""
+    """Not even later, with everything that it received. The weak exchange uses the code only in its key."""
     if is_weak:
         for side in (SPAKE2_A, SPAKE2_B):
             for part in ("my_blinding", "my_unblinding"):
@@ -358,7 +358,7 @@ async def test_a_false_host_can_check_one_guess_for_each_code_that_is_typed(
     await refused(guest)
     assert len(eve.proofs) == 1
     assert try_all(eve, guest.node.identity.public, CANDIDATES) == (CODE if is_weak else None)
-    eve.guess = CODE  # the guess that is right
+    eve.guess = CODE  # the right guess
     await refused(guest)
     assert try_all(eve, guest.node.identity.public, CANDIDATES) == CODE
     eve.close()
@@ -377,7 +377,7 @@ async def test_a_guest_lets_few_false_hosts_guess(people: Company, monkeypatch: 
 
 
 class Taker(FalseHost):
-    """A false host that takes the proof, and hangs up."""
+    """A false host that receives the proof and hangs up."""
 
     def frame_received(self, link: Link, data: bytes) -> None:
         frame = decode_frame(data)
@@ -389,7 +389,7 @@ class Taker(FalseHost):
 
 
 async def test_a_false_host_that_takes_the_proof_and_says_nothing_has_had_its_guess(people: Company) -> None:
-    """It knows by the proof alone whether it was right, so it counts as one of the few that a guest tries."""
+    """The proof alone shows whether its guess was right, so it counts as one of the few hosts that a guest tries."""
     crowd = [Taker(guess) for guess in OTHERS]
     guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
     error = await refused(guest)
@@ -405,9 +405,9 @@ def inquiry(handshake: float) -> Inquiry:
 
 
 def silent_at(stage: type[Frame] | None) -> type[FalseHost]:
-    """Return a false host that answers until it is sent a frame of this kind, and says nothing from then on.
+    """Return a false host that falls silent when it receives a frame of this kind.
 
-    :param stage: None for one that answers as far as a false host can.
+    :param stage: the kind of frame; None for a host that answers as far as a false host can.
     """
 
     class Silent(FalseHost):
@@ -422,7 +422,7 @@ def silent_at(stage: type[Frame] | None) -> type[FalseHost]:
 async def test_a_forger_who_is_heard_first_does_not_cost_the_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch, stage: type[Frame] | None
 ) -> None:
-    """Whatever it answers: others are heard, and tried, meanwhile. Links would be given up only after a minute."""
+    """Whatever the forger answers, others are tried meanwhile. Silent links would be given up only after a minute."""
     monkeypatch.setattr("protocol.node.locator.NEXT_HOST", 0.01)
     monkeypatch.setattr("protocol.node.locator.SETTLING", PATIENCE)
     host, _ = await seat(people)
@@ -444,7 +444,7 @@ async def test_a_forger_who_is_heard_first_does_not_cost_the_seat(
 
 
 async def test_a_guest_who_hears_of_nobody_else_gives_up(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes on listening for a moment only, as most people who get no seat have mistyped the words."""
+    """It keeps listening only for a moment, because most people who get no seat have mistyped the words."""
     monkeypatch.setattr("protocol.node.locator.SETTLING", 0.01)
     host, _ = await seat(people)
 
@@ -458,7 +458,7 @@ async def test_a_guest_who_hears_of_nobody_else_gives_up(people: Company, monkey
 
 
 async def test_a_guest_does_not_wait_for_one_silent_host_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All together get so many seconds. A forger with many keys would hold up the guest for as long as they like."""
+    """All hosts share one time limit. Otherwise a forger with many keys could delay the guest indefinitely."""
     monkeypatch.setattr(limits, "CODE_SEARCH", 0.1)
     crowd = [silent_at(Hello)(guess) for guess in OTHERS[:3]]
     at = await asyncio.gather(*(each.open() for each in crowd))
@@ -471,7 +471,7 @@ async def test_a_guest_does_not_wait_for_one_silent_host_after_the_other(monkeyp
 
 
 async def test_a_number_at_more_addresses_than_can_be_tried_is_tried_where_it_was_heard_first(people: Company) -> None:
-    """A forger would make the guest dial without end."""
+    """Otherwise a forger could make the guest dial indefinitely."""
     host, _ = await seat(people)
     others = [(HOST, port) for port in range(1, limits.ADDRESSES_PER_NAME + 1)]
     found = await inquiry(handshake=5).find_by_code(CODE, heard(where(host), *others))
@@ -481,11 +481,11 @@ async def test_a_number_at_more_addresses_than_can_be_tried_is_tried_where_it_wa
     assert wrong_tries(host) == 0
 
 
-# One who guesses
+# Guessers
 
 
 async def guess(host: Player, guesses: list[ShortCode]) -> bool:
-    """Try guesses one after the other, each under another key. Tell whether one was right and let the guesser in."""
+    """Try guesses one after the other, each with a new key; return whether one of them was right and admitted."""
     for each in guesses:
         guesser = Guesser(each)
         answer = await guesser.begin(where(host), host.node.identity.public)
@@ -516,7 +516,7 @@ async def test_a_guesser_has_three_tries_in_all(
     attack: Callable[[Player, list[ShortCode]], Any],
     tries: int,
 ) -> None:
-    """The guess that is right comes fourth."""
+    """The right guess is the fourth."""
     monkeypatch.setattr(limits, "CODE_TRIES", tries)
     host, _ = await seat(people, private=True)
     assert await attack(host, [*OTHERS[:3], CODE]) is (tries > 3)
@@ -535,7 +535,7 @@ async def test_a_link_that_was_welcomed_before_the_code_closed_is_good_for_no_gu
 
 
 async def test_a_guesser_who_breaks_off_has_learned_nothing_and_burns_no_try(people: Company) -> None:
-    """Nothing that the host says before a proof depends on the code in a way that can be checked."""
+    """Nothing that the host sends before a proof lets a guesser check a code."""
     host, _ = await seat(people)
     for wrong in OTHERS[:2]:
         guesser = Guesser(wrong)
@@ -553,7 +553,7 @@ async def test_one_link_is_good_for_one_guess(people: Company) -> None:
     host, _ = await seat(people)
     guesser = Guesser(OTHERS[0])
     await guesser.begin(where(host), host.node.identity.public)
-    guesser.talk.say(CodeElement(guesser.exchange.element))  # a second exchange over the same link is not begun
+    guesser.talk.say(CodeElement(guesser.exchange.element))  # no second exchange begins on the same link
     guesser.show()
     guesser.show()
     assert isinstance(await guesser.talk.hear(), Refuse)
@@ -572,7 +572,7 @@ async def test_an_element_that_is_none_is_refused(people: Company, element: byte
 
 
 async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> None:
-    """Without the code and without the token of a private table, it is of no use to ask for a seat over it."""
+    """Without the code or the token of a private table, a request for a seat over this link is refused."""
     host, _ = await seat(people, private=True)
     stranger = await people.sit("Eve")
     await stranger.node._active.listen(0)
@@ -580,7 +580,7 @@ async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> Non
     welcome = await talk.hear_a(Welcome)
     record = views.proposals(stranger).sign_on(welcome.aim[0])  # type: ignore[arg-type]
     talk.say(JoinTable(record.wire))
-    talk.say(CodeElement(b"\5" * 32))  # answered in order: the seat would have been given before
+    talk.say(CodeElement(b"\5" * 32))  # answered in order, so the seat would have been given first
     await talk.hear_a(Refuse)
     talk.close()
     assert all(not event.joined for event in host.told(LobbyChanged))

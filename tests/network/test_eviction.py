@@ -1,4 +1,4 @@
-"""Players who are gone for good, or cheat: the others end the match, and files tell anybody what can be known."""
+"""If players are gone for good or cheat, the others finish the match, and the files show what happened."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.programs import MODULE, run
 
 
 def names(over: MatchResult) -> list[str]:
-    """Return who ended where, the winner first."""
+    """Return the players' names by place, the winner first."""
     return [over.players[seat].name for place in over.places for seat in place]
 
 
 async def one_transcript(*players: Player) -> Path:
-    """Wait for the end and return one player's transcript of the history that all of them have."""
+    """Wait for the end, check that all have the same history, and return one player's transcript."""
     ends = [await player.until(MatchResult) for player in players]
     assert len({history(end.transcript.read_bytes()) for end in ends}) == 1
     assert len({end.places for end in ends}) == 1
@@ -36,7 +36,7 @@ async def one_transcript(*players: Player) -> Path:
 
 
 async def verify_command(people: Company, *arguments: str) -> tuple[int, str]:
-    """Run ``p2pdice verify`` as a process, while the nodes go on; return its exit code and what it printed."""
+    """Run ``p2pdice verify`` as a process while the nodes continue; return its exit code and its output."""
     done = await asyncio.to_thread(run, *MODULE, "verify", *arguments, home=people.folder / "verifier")
     return done.returncode, " ".join(done.stdout.split())
 
@@ -67,7 +67,7 @@ async def test_the_others_end_a_match_without_a_player_who_is_gone_for_good(peop
 
 
 async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Company) -> None:
-    players, _ = await people.table(3, patience=Patience(10, 5))  # the one who holds must not be put out as well
+    players, _ = await people.table(3, patience=Patience(10, 5))  # the holder must not be put out as well
     late, *others = players
     await in_mid_match(late)
     home = await late.kill()
@@ -84,7 +84,7 @@ async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Comp
 
 
 def are_out(player: Player) -> set[str]:
-    """Return who is out of the match, as one player sees it."""
+    """Return the names of the players who are out of the match in one player's view."""
     match = player.node.match
     assert match is not None
     state = match.history.position.state
@@ -93,7 +93,7 @@ def are_out(player: Player) -> set[str]:
 
 
 async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> None:
-    """However long it lasts: who is left waits, and the match goes on when the other is back."""
+    """However long it takes, the remaining player waits, and the match continues when the other is back."""
     players, _ = await people.table(2, patience=IMPATIENT)
     dying, other = players
     await in_mid_match(dying)
@@ -110,7 +110,7 @@ async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> 
 
 
 def two_moves(match: Match) -> tuple[Signed, Signed]:
-    """Return a move that this node made, and another one that it could have made instead, as signed."""
+    """Return a signed move that this node made, and a signed alternative for the same turn."""
     chain = match.history.chain
     for before, after in pairwise(chain):
         said = after.entries.get(match.me) if match.me is not None else None
@@ -153,7 +153,7 @@ async def test_two_contradicting_moves_are_a_proof_that_convinces_anybody(people
 
 
 def has_moved(match: Match | None) -> bool:
-    """Tell whether a node has made a move that is history."""
+    """Return whether a node has made a move that is part of the history."""
     return match is not None and any(
         signed.message.kind is Kind.MOVE
         for position in match.history.chain[1:]

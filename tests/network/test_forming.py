@@ -1,4 +1,4 @@
-"""How a match is formed among nodes when one lies, is silent or leaves: those who are there play, and nobody is out."""
+"""Forming a match when a node lies, is silent or leaves: the remaining people play, and nobody is put out."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Scene = Callable[[Room], Awaitable[None]]
 
 
 def in_room(scene: Scene) -> Callable[[Path], None]:
-    """Make a test of what happens in a room."""
+    """Make a test out of a scene in a room."""
 
     def test(tmp_path: Path) -> None:
         in_a_room(tmp_path, 1, scene)
@@ -57,7 +57,7 @@ def in_room(scene: Scene) -> Callable[[Path], None]:
 
 
 async def open_table(room: Room, seats: int, *names: str) -> tuple[Person, list[Person], str]:
-    """Return a host, guests who sit there, and the join line."""
+    """Return a host, the guests who sit at its table, and the join line."""
     host = await room.sit("Host")
     await host.node.host(TableSettings("Friday", RULES, seats))
     target = line(room, host.key, host.node.identity.fingerprint)
@@ -86,14 +86,14 @@ def is_bound(person: Person) -> bool:
 
 
 async def all_play(*people: Person) -> None:
-    """Wait until these people play one match, and see that nobody else does."""
+    """Wait until these people play one match, and check that nobody else does."""
     await until(lambda: all(person.plays for person in people))
     assert len({match for person in people for match in person.plays}) == 1
     assert set(session(people[0]).authors) | {people[0].key} == {person.key for person in people}
 
 
 async def held_up(room: Room, what: Kind) -> tuple[Person, Person, Person]:
-    """Return a host whose match is proposed, and two guests: Ada, and Eve who withholds what she should sign."""
+    """Return a host who has proposed a match, and two guests: Ada, and Eve, who withholds messages of one kind."""
     host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
     bend(eve, withholds(what))
     host.node.start_match()
@@ -333,7 +333,7 @@ async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_witho
 
 
 class Liar:
-    """A host that proposes and shows whatever a test says."""
+    """A host that proposes and shows whatever a test wants."""
 
     def __init__(self, room: Room) -> None:
         self.room = room
@@ -366,7 +366,7 @@ class Liar:
         return people
 
     def propose(self, *people: Person, number: int = 0, ghosts: int = 0, former: Proposal | None = None) -> Proposal:
-        """Propose a match to people, with invented players who have addresses."""
+        """Propose a match to people, together with invented players with addresses."""
         proposal = Proposal(self, people, number, ghosts)
         resign = former.resign().wire if former is not None else ()
         for person in people:
@@ -375,7 +375,7 @@ class Liar:
 
 
 class Proposal:
-    """One match that the liar has proposed."""
+    """A match that the liar has proposed."""
 
     def __init__(self, liar: Liar, people: Iterable[Person], number: int, ghosts: int) -> None:
         self.liar = liar
@@ -402,11 +402,11 @@ class Proposal:
         return sign(message, MatchKey(self.seeds[key]))
 
     def resign(self) -> Signed:
-        """Return the RESIGN of the host for the latest step."""
+        """Return the host's RESIGN for the latest step."""
         return self._sign(self.liar.who.key, Kind.RESIGN, (), self.history.position.step)
 
     async def step(self, what: Kind) -> list[Signed]:
-        """Return all messages of a step, when the guests have sent theirs."""
+        """Wait until the guests have sent their messages of a step; return all messages of the step."""
         number, body = (0, self.history.chain[0].lock) if what is Kind.LOCK else (1, (bytes(32),))
         own = [self._sign(key, what, body, number) for key in self.seeds]
 
@@ -429,7 +429,7 @@ class Proposal:
         self.liar.who.say(person.key, *(Carried(*each.wire) for each in messages))
 
     async def bind(self, *people: Person) -> None:
-        """Let people sign COMMIT."""
+        """Make people sign COMMIT."""
         locks = await self.step(Kind.LOCK)
         for person in people:
             self.show(person, *locks)
@@ -442,7 +442,7 @@ class Proposal:
 
 
 async def bound(room: Room, *names: str) -> tuple[Liar, Proposal, list[Person]]:
-    """Return a liar, a match that it has proposed, and guests who have signed COMMIT in it."""
+    """Return a liar, a match that it has proposed, and guests who have signed COMMIT in that match."""
     liar = Liar(room)
     people = await liar.seat(*names)
     proposal = liar.propose(*people)
@@ -456,7 +456,7 @@ async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_wi
     second = liar.propose(ada, number=1)
     await until(lambda: ada.told(TableClosed))
     assert views.proposals(ada).find(second.history.match) is None
-    assert is_bound(ada)  # it has left the table, and the first match may still be formed
+    assert is_bound(ada)  # she has left the table, but the first match may still form
     await asyncio.sleep(limits.BOUND)
     assert not is_bound(ada)
     assert len(ada.told(TableClosed)) == 1
@@ -473,7 +473,7 @@ async def test_the_host_s_resign_for_the_last_proposal_lets_a_guest_go_to_the_ne
 
 @in_room
 async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_its_own_table(room: Room) -> None:
-    """The one shown the RESIGN signs LOCK and resigns; the other sees who lied, and all know the same."""
+    """The guest who gets the RESIGN signs LOCK and resigns; the other sees who lied, and all agree on it."""
     liar, proposal, (ada, ben, coy) = await bound(room, "Ada", "Ben", "Coy")
     commits = await proposal.step(Kind.COMMIT)
     proposal.show(ada, proposal.resign())
@@ -491,7 +491,7 @@ async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_it
 
 @in_room
 async def test_a_match_that_was_formed_without_a_guest_is_never_played_by_it(room: Room) -> None:
-    """It plays elsewhere by then; it must not play two."""
+    """The guest plays elsewhere by then, and must not play two matches."""
     _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     commits = await proposal.step(Kind.COMMIT)
     proposal.show(ada, proposal.resign())
@@ -516,7 +516,7 @@ async def test_who_sees_a_match_formed_shows_it_to_a_guest_who_was_cut_off_and_h
     await until(lambda: ben.plays)
     await until(lambda: ada.told(TableClosed))
     assert not proposal.known_to(ada).match.is_formed
-    room.listening.pop((room.host(ben.key), PORT))  # so that it is the other one that dials
+    room.listening.pop((room.host(ben.key), PORT))  # so that the other side dials
     room.mend(ada.key, ben.key)
     await until(lambda: proposal.known_to(ada).match.is_formed)
     assert ada.plays == []
@@ -530,14 +530,14 @@ async def test_a_guest_that_was_restarted_resigns_from_what_was_formed_without_i
     proposal.show(ben, *commits)
     await until(lambda: ben.plays)
     await ada.begin()
-    await ada.node.host(TableSettings("Next", RULES, 2))  # its owner has turned to another table
+    await ada.node.host(TableSettings("Next", RULES, 2))  # its owner has moved to another table
     await until(lambda: proposal.known_to(ada).match.is_formed)
     assert ada.plays == []
 
 
 @in_room
 async def test_proposals_with_invented_players_make_a_guest_dial_nobody_before_it_is_bound(room: Room) -> None:
-    """Sixteen proposals made a guest dial a thousand addresses."""
+    """Sixteen proposals once made a guest dial a thousand addresses."""
     liar = Liar(room)
     (ada,) = await liar.seat("Ada")
     room.dialled.clear()

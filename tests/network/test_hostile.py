@@ -1,7 +1,7 @@
-"""Hostile peers beside a running match: each costs no more than its own link, and the match ends fairly.
+"""Hostile peers during a match: each costs no more than its own link, and the match ends fairly.
 
-Strangers are plain sockets or TLS with a certificate of their own; hostile players are real nodes whose links carry,
-between what is due, whatever a test puts into them.
+Strangers are plain sockets, or TLS connections with their own certificates. Hostile players are real nodes whose links
+also carry whatever a test puts into them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def hello(aim: TableAim | MatchAim | None = None) -> bytes:
 
 
 class Stranger:
-    """A connection that proves an identity, if any, and then says what a test wants."""
+    """A connection that may prove an identity, and then sends what a test wants."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -78,7 +78,7 @@ class Stranger:
             await self._writer.drain()
 
     async def is_cut_off(self) -> bool:
-        """Wait until the other side ends the connection, cleanly or not."""
+        """Return whether the other side ends the connection, cleanly or not."""
         async with asyncio.timeout(PATIENCE):
             with suppress(OSError):
                 while await self._reader.read(65536):
@@ -208,7 +208,7 @@ async def test_many_strangers_at_once_keep_no_player_out(people: Company) -> Non
 
 
 def foreign(node: Node) -> list[bytes]:
-    """Return frames that are right in shape and useless in a match."""
+    """Return frames that are well-formed but useless in a match."""
     match = node.match
     assert match is not None
     own, position = match.history.match, match.history.position
@@ -232,7 +232,7 @@ def foreign(node: Node) -> list[bytes]:
 
 
 def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(32)) -> Signed:
-    """Return a message that a player signs with the right key for no good step."""
+    """Return a message with a player's valid signature for a wrong step."""
     match = node.match
     assert match is not None
     assert match.me is not None
@@ -240,7 +240,7 @@ def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(
 
 
 async def hostile_table(people: Company) -> tuple[list[Player], Player]:
-    """Return two honest players and one whose links are misused, in mid-match."""
+    """Return two honest players and one whose links a test misuses, in mid-match."""
     players, _ = await people.table(3, bounds=SHORT)
     await in_mid_match(players[0], 3)
     return players, players[2]
@@ -255,7 +255,7 @@ def throw(hostile: Player, frames: list[bytes]) -> None:
 
 
 async def has_arrived(hostile: Player, honest: Player) -> None:
-    """Wait until what was thrown has been read: its link is gone, or something sent later is answered."""
+    """Wait until all sent frames have been read: the link is gone, or a later frame is answered."""
     peer = hostile.node.identity.public
     own = honest.node.identity.public
     match = hostile.node.match
@@ -383,7 +383,7 @@ async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_on
     for honest in players[:2]:
         blamed = await honest.until(Misbehaved)
         assert blamed.player.name == hostile.name
-    with suppress(NodeError):  # the turn is over if nobody had signed behind a roll of the cheat's: it is made anew
+    with suppress(NodeError):  # the turn ends if a roll of the cheat is repeated for lack of signatures
         players[0].go_on()
     ends = [await player.until(MatchResult) for player in players]
     for end in ends[:2]:

@@ -1,4 +1,4 @@
-"""Machines with more interfaces than a socket can be a member of a group on, and with some that take no multicast."""
+"""Machines with more interfaces than one socket can join a group on, and with interfaces without multicast."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.network.namespaces import Lan, lan
 from tests.programs import MODULE, Program
 
 BRIDGES = 60
-"""Three times as many as Linux lets one socket hear multicast on."""
+"""Three times the number of interfaces on which Linux lets one socket receive multicast."""
 GROUP = "FB0000E0"
-"""224.0.0.251 as /proc/net/igmp writes it."""
+"""224.0.0.251 as written in /proc/net/igmp."""
 
 
 def test_two_laptops_hear_each_other_though_one_has_sixty_interfaces_more(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_multicast_is_heard_on_every_interface_of_a_machine(tmp_path: Path) -> N
 
 
 def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
-    """They have IPv4 only, and no socket may hear multicast there. By loopback and eth0 it comes with IPv6."""
+    """These have only IPv4, on which no socket may receive multicast. Loopback and eth0 receive it over IPv6."""
     with lan(1) as wire:
         wire.add_bridges(1, 2)
         wire.set_kernel(

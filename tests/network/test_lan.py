@@ -1,4 +1,4 @@
-"""Whole matches between laptops on a LAN of their own: found by multicast, played over TCP, cables pulled."""
+"""Whole matches between laptops on their own LAN, found by multicast and played over TCP while cables are pulled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.tiers import thoroughly
 
 
 async def started(at: Processes, wire: Lan, delay: float, patience: tuple[int, int] = (120, 15)) -> list[Process]:
-    """Host on the first laptop, join by the table's name from all others."""
+    """Host on the first laptop, and join by the table's name from all others."""
     options = ("--discovery", "--delay", str(delay), "--journal", str(at.folder / "sent"))
     table = ("--host", str(len(wire.laptops)), "--dice", "3", "--patience", *map(str, patience))
     players = [await at.start("A", *table, *options, prefix=wire.on(1))]
@@ -29,7 +29,7 @@ async def started(at: Processes, wire: Lan, delay: float, patience: tuple[int, i
 
 
 async def comes_back(at: Processes, wire: Lan, laptop: int, match: str, *options: str) -> Process:
-    """Start a player's program anew on their laptop."""
+    """Restart a player's program on its laptop."""
     return await at.start(
         "ABCDE"[laptop - 1],
         *("--resume", match, "--discovery", "--journal", str(at.folder / "sent"), *options),
@@ -53,7 +53,7 @@ async def test_two_laptops_find_each_other_by_multicast_and_play_a_whole_match(t
 
 @pytest.mark.parametrize("seconds", [2.5, *thoroughly([18.0])])
 async def test_a_cable_that_is_pulled_and_put_back_costs_nothing(tmp_path: Path, seconds: float) -> None:
-    """The short time passes by retransmission; in the long one the links are found dead and made anew."""
+    """Retransmission bridges the short time; in the long one, the links are found dead and replaced."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.05, patience=(120, 60))
@@ -82,7 +82,7 @@ async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path, laptop: int
 
 @pytest.mark.thorough
 async def test_all_are_killed_and_find_each_other_at_other_ports_by_multicast(tmp_path: Path) -> None:
-    """Nothing that any of them knows of the others' addresses is true any more."""
+    """All addresses that they know of each other are outdated."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.05)
@@ -140,7 +140,7 @@ async def test_in_a_long_partition_the_majority_goes_on_and_the_minority_waits_u
 
 @pytest.mark.thorough
 async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
-    """Neither is a majority, so nobody is put out although both sides wait longer than anybody's patience."""
+    """Neither half is a majority, so nobody is put out, although both wait longer than anybody's patience."""
     with lan(4) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.1, patience=(5, 5))
@@ -174,7 +174,7 @@ async def test_two_players_who_never_reach_each_other_play_through_the_others(tm
 
 @pytest.mark.thorough
 async def test_two_players_who_lose_their_link_in_mid_match_play_on_through_the_third(tmp_path: Path) -> None:
-    """Longer than it takes to find a link dead: that nobody can be heard directly must cost nobody their seat."""
+    """The loss lasts longer than it takes to find a link dead, but relayed messages keep both players' seats."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.3, patience=(60, 30))
@@ -189,7 +189,7 @@ async def test_two_players_who_lose_their_link_in_mid_match_play_on_through_the_
 @pytest.mark.thorough
 @pytest.mark.parametrize("moved", [[1], [2], [1, 2]], ids=["the host", "a guest", "both"])
 async def test_a_laptop_that_gets_another_address_in_mid_match_plays_on(tmp_path: Path, moved: list[int]) -> None:
-    """It dials the others itself, and who has moved too is found where multicast says."""
+    """It dials the others itself, and others who have moved are found by multicast."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.1)
@@ -217,7 +217,7 @@ async def test_a_table_whose_laptop_gets_another_address_is_joined_by_the_new_li
 
 @pytest.mark.parametrize("prefix", ["", *thoroughly(["fd00:77::"])], ids=["link-local", "unique-local"])
 async def test_on_a_lan_with_ipv6_only_the_join_line_works_as_it_was_printed(tmp_path: Path, prefix: str) -> None:
-    """A link-local address stands there without a zone: who types it tries every one. Guests reach each other, too."""
+    """Its link-local address has no zone, so every zone is tried. Guests reach each other as well."""
     with lan(3) as wire:
         wire.leave_ipv4()
         for laptop in (1, 2, 3):

@@ -1,7 +1,7 @@
-"""A player with a seat who sends what they like, among real nodes: nobody waits longer, stores more or loses a seat.
+"""A player with a seat who sends anything to real nodes makes nobody wait longer, store more or lose a seat.
 
-The liar is a whole node that has stopped playing; a test signs with its keys and throws what it has signed at others.
-docs/threat-model.md lists which attack is shown where.
+The liar is a complete node that has stopped playing. A test signs messages with its keys and sends them to others.
+docs/threat-model.md lists the test of each attack.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def place_of(player: Player) -> Position:
 
 
 def signed(player: Player, place: Position, kind: Kind, body: Value) -> Signed:
-    """Return a message for a step, or a vote on its root, as a player signs it, whatever their program would."""
+    """Return any message for a step, or vote on its root, signed with a player's keys."""
     match = match_of(player)
     assert match.me is not None
     step, tip = (place.root, place.root_tip) if kind in VOTES else (place.step, place.tip)
@@ -48,7 +48,7 @@ def signed(player: Player, place: Position, kind: Kind, body: Value) -> Signed:
 
 
 def throw(liar: Player, messages: Iterable[Signed], *receivers: Player) -> None:
-    """Send messages from one player's node to others', beside whatever that node sends by itself."""
+    """Send messages from one player's node to others, in addition to what that node sends by itself."""
     frames = [encode_frame(Carried(*each.wire)) for each in messages]
     for receiver in receivers:
         for frame in frames:
@@ -57,7 +57,7 @@ def throw(liar: Player, messages: Iterable[Signed], *receivers: Player) -> None:
 
 
 def hold_when(player: Player, condition: Callable[[State], bool]) -> None:
-    """Let a player answer turns up to the first one in a state for which the condition holds."""
+    """Let a player answer turns only until the condition holds for the state."""
     player.bot = Creeper(random.Random(1))
     answer = player._answer
 
@@ -70,7 +70,7 @@ def hold_when(player: Player, condition: Callable[[State], bool]) -> None:
 
 
 async def stopped(people: Company, seats: int, condition: Callable[[State], bool], **options: Any) -> list[Player]:
-    """Return the players of a match that stands still on a turn, all at the same step; who is on turn is the last."""
+    """Return the players of a match that is stopped at a turn, all at the same step; the last player has the turn."""
     ruleset = CLASSIC.with_options(options.pop("ruleset", {}))
     players, _ = await people.table(seats, patience=options.pop("patience", IMPATIENT), ruleset=ruleset)
     for player in players:
@@ -100,19 +100,19 @@ def steps(player: Player) -> list[Position]:
 
 
 def vote(liar: Player, place: Position, number: int, kind: Kind = Kind.ABSENT) -> Signed:
-    """Return a vote that nobody has given a step anything."""
+    """Return a vote that nobody has sent anything for a step."""
     value = (place.step, place.tip, (b"",) * len(place.owed))
     return signed(liar, place, kind, (number, value, -1) if kind is Kind.ABSENT else (number, value))
 
 
 def decided(player: Player, since: int) -> list[int]:
-    """Return the rounds in which steps were decided by votes, from a step on."""
+    """Return the voting rounds in which steps from ``since`` on were decided by votes."""
     chain = match_of(player).history.chain[since:]
     return [read_vote(place.certificate[-1]).round for place in chain if place.certificate]
 
 
 def are_out(player: Player) -> set[str]:
-    """Return who has left the match, as one player sees it."""
+    """Return the names of the players who have left the match in one player's view."""
     return {match_of(player).info[author].name for author in place_of(player).left}
 
 
@@ -127,7 +127,7 @@ async def test_a_silent_voter_for_another_step_in_every_round_is_out_after_one_p
 
 
 async def test_a_minute_of_votes_at_the_full_rate_fills_no_store(people: Company) -> None:
-    """None contradicts another: a proof would let the others go on behind the root that these votes are about."""
+    """No votes contradict each other: a proof of misconduct would let the others continue past the root in question."""
     *honest, liar = await stopped(people, 4, after_bids(6), patience=Patience(3600, 3600))
     besieged = match_of(honest[0]).replica
 
@@ -148,8 +148,10 @@ async def test_a_minute_of_votes_at_the_full_rate_fills_no_store(people: Company
 
 
 async def is_heard(liar: Player, vote: Signed, player: Player) -> None:
-    """Wait until a vote has come, and with it all that its author sent before. A link that is dialled anew loses what
-    it was to carry, so the vote is sent again now and then."""
+    """Wait until a vote has arrived, and so everything that its author sent before.
+
+    The vote is repeated from time to time, because a replaced link loses its unsent frames.
+    """
     ballot = match_of(player).replica.ballot
 
     def is_here() -> bool:
@@ -164,7 +166,7 @@ async def is_heard(liar: Player, vote: Signed, player: Player) -> None:
 
 
 async def test_a_reveal_that_is_contradicted_after_six_bids_leaves_the_round_standing(people: Company) -> None:
-    """It was undone, which rescued a bluffing friend of the cheat's. The cheat is out from the open step on."""
+    """The round was once undone, which rescued a bluffing accomplice. Now the cheat is out from the open step on."""
     *honest, liar = await stopped(people, 4, after_bids(6), patience=WAITING)
     place, me = place_of(liar), match_of(liar).me
     chain = match_of(liar).history.chain
@@ -186,7 +188,7 @@ async def test_a_reveal_that_is_contradicted_after_six_bids_leaves_the_round_sta
 
 @pytest.mark.parametrize("seats", [4, *thoroughly([10])])
 async def test_finalists_go_on_at_once_though_all_earlier_players_are_gone(people: Company, seats: int) -> None:
-    """They waited for ever, as those who are gone were more than half of the base."""
+    """They once waited forever, because the absent players were more than half of the base."""
     *others, last = await stopped(
         people, seats, lambda state: len(state.live) == 2, patience=WAITING, ruleset={"dice": "1"}
     )
@@ -216,13 +218,13 @@ async def test_a_restarted_player_signs_again_although_two_of_six_flood_and_show
     await back.node.resume()
     await back.until_true(lambda: back.node._mesh.is_linked(one.node.identity.public))
     throw(one, [vote(one, each, number) for number, each in enumerate(steps(one), 100)], back)
-    await back.until_true(lambda: other.name in are_out(back))  # by the votes of all four who are honest
+    await back.until_true(lambda: other.name in are_out(back))  # by the votes of all four honest players
 
 
 async def test_what_a_player_passes_on_costs_nothing_up_to_the_budget_of_each_author_of_the_match(
     people: Company,
 ) -> None:
-    """Of authors who are none there was no end, and each had a budget."""
+    """Invented authors once had a budget each, and there was no limit to their number."""
     receiver, other, sender = await stopped(people, 3, after_bids(2), patience=WAITING)
     excused = 0
 
