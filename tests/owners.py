@@ -1,7 +1,7 @@
-"""Owners of nodes under test: what a program at the keyboard answers, and how the answer reaches the node.
+"""Owners of nodes under test: the moves of a program at the keyboard, and how they reach the node.
 
-Every test that plays a match asks here, whether its nodes are processes, whole nodes beside the test, or simulated.
-How an owner plays is the choice of a :class:`p2pdice.players.Player`.
+All tests that play matches use this module, whether their nodes are processes, run in the test, or are simulated.
+A :class:`p2pdice.players.Player` decides how an owner plays.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from protocol.node.node import Node
 
 
 def decide(player: Player, view: View) -> Move:
-    """Return what a player answers to a turn: a stake out of what they have, or a move."""
+    """Return a player's answer to a turn: a stake that they can afford, or a move."""
     if view.state.awaits is Expect.STAKES:
         return player.stake(view.funds, view.tickets)
     return player.choose(view)
 
 
 def make(node: Node, move: Move, token: int) -> None:
-    """Make a move in the turn of that token.
+    """Make a move in the turn with this token.
 
     :raises NodeError: if that turn is over.
     """
@@ -32,7 +32,7 @@ def make(node: Node, move: Move, token: int) -> None:
 
 
 class Creeper(OddsPlayer):
-    """Raises by as little as possible until half of all dice are bid, so that a match lasts."""
+    """Raises by as little as possible until half of all dice are bid, so that a match takes long."""
 
     def choose(self, view: View) -> Move:
         # Ones may count double, which skips half of the bids.

@@ -1,10 +1,9 @@
-"""Programs under test as processes: started, watched, typed at, stopped, killed; and none of them outlives its test.
+"""Programs under test as processes, which a test starts, watches, types at, stops and kills. None outlives its test.
 
-:func:`run` runs what ends by itself, :func:`run_here` a command that needs no process of its own. A :class:`Program`
-runs beside its test, and may be anything. On it are built players who type at the line mode (:mod:`tests.cli.seat`),
-people before a terminal (:mod:`tests.cli.screen`), and nodes that tell what happens as JSON
-(:mod:`tests.network.processes`). Nodes in the process of the test itself are another thing:
-:mod:`tests.network.company`.
+:func:`run` runs a program that ends by itself, and :func:`run_here` a command in the test's own process. A
+:class:`Program` runs concurrently with its test. Players who type in line mode (:mod:`tests.cli.seat`), people at a
+terminal (:mod:`tests.cli.screen`), and nodes that report events as JSON (:mod:`tests.network.processes`) are based on
+it. :mod:`tests.network.company` has nodes in the test's own process.
 """
 
 from __future__ import annotations
@@ -31,34 +30,34 @@ from tests.zygote import Popen
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PATIENCE: Final = 120.0
-"""Seconds for whatever is waited for. Only a failing test takes so long, however busy the machine is."""
+"""The time limit in seconds for any wait. Only a failing test takes that long, however busy the machine is."""
 MODULE: Final = ("-m", "p2pdice")
-"""How the front door is started."""
+"""Python's arguments for starting p2pdice."""
 _SHOWN: Final = 60
-"""Lines of output and of the log that a failure shows."""
+"""How many lines of output and of the log a failure shows."""
 
 T = TypeVar("T")
 Done = subprocess.CompletedProcess[str]
 
 
 def descendants(text: str, of: int | None = None) -> list[psutil.Process]:
-    """Return the processes below that of the test, or below another, whose command line has this text in it.
+    """Return the descendants of the test's process, or of another, whose command lines contain this text.
 
-    Any of them may end meanwhile: one that has ended, even if nobody has asked for its exit code, is none of them.
+    Processes that have ended are left out, even if they have not been reaped.
     """
     found = []
     for process in psutil.Process(of).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # a zombie, too
+        with suppress(psutil.NoSuchProcess):  # zombies included
             if text in " ".join(process.cmdline()):
                 found.append(process)
     return found
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the environment of a process under test: a home of its own, 80 columns, nothing that changes output."""
+    """Return the environment of a process under test: its own home, 80 columns, and nothing that changes output."""
     kept = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS", "FORCE_COLOR"}}
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    # Settings are those of a file that is not there, never the user's own.
+    # The settings file does not exist, so that the user's own is never read.
     own = {"P2PDICE_HOME": str(home), "P2PDICE_CONFIG": str(home / "config.toml")}
     return kept | own | {"COLUMNS": "80", "PYTHONPATH": path, "PYTHONUTF8": "1"}
 
@@ -71,10 +70,10 @@ def run(
     prefix: tuple[str, ...] = (),
     variables: Mapping[str, str | None] = {},
 ) -> Done:
-    """Run Python with these arguments to its end, with ``given`` on standard input.
+    """Run Python with these arguments until it ends, with ``given`` as standard input.
 
-    :param folder: where it runs, if not in the current folder.
-    :param prefix: goes before the command, to run it as somebody else.
+    :param folder: the folder in which it runs; None for the current one.
+    :param prefix: a command prefix, to run the command as somebody else.
     :param variables: of its environment, beside those of every test; None takes one away.
     """
     command = [*prefix, sys.executable, *arguments]
@@ -96,7 +95,7 @@ def run(
 
 
 class _TerminalText(io.TextIOWrapper):
-    """A stream that passes for a terminal's."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -105,9 +104,9 @@ class _TerminalText(io.TextIOWrapper):
 def run_here(
     *arguments: str, home: Path, given: str = "", variables: Mapping[str, str] = {}, as_terminal: bool = False
 ) -> Done:
-    """Run a command in the process of the test itself, for its output and exit code: a process takes far longer.
+    """Run a command in the test's own process, which is much faster; return its output and exit code.
 
-    :param as_terminal: let all three streams pass for those of a terminal.
+    :param as_terminal: whether all three streams claim to be terminals.
     """
     form: type[io.TextIOWrapper] = _TerminalText if as_terminal else io.TextIOWrapper
     stdin, stdout, stderr = (form(io.BytesIO(data), "utf-8") for data in (given.encode(), b"", b""))
@@ -122,16 +121,16 @@ def run_here(
 
 
 class Program:
-    """One process of Python; its lines are gathered as they come.
+    """A Python process whose lines of output are collected as they arrive.
 
-    :param arguments: of Python, such as ``-m p2pdice tables``.
-    :param home: its home, whose log is shown when a test fails.
-    :param prefix: goes before the command, to run it elsewhere.
-    :param variables: of its environment, beside those of every test.
+    :param arguments: the arguments of Python, such as ``-m p2pdice tables``.
+    :param home: the process's home, whose log is shown if the test fails.
+    :param prefix: a command prefix, to run the process elsewhere.
+    :param variables: environment variables in addition to those of every test.
     """
 
     is_merged: ClassVar = False
-    """Whether complaints stand among the output, as before a terminal."""
+    """Whether standard error is merged with standard output, as at a terminal."""
 
     def __init__(
         self,
@@ -142,17 +141,17 @@ class Program:
     ) -> None:
         self.home = home
         self.output: list[str] = []
-        """Lines of standard output so far, without their ends."""
+        """The lines of standard output so far, without their line breaks."""
         self.errors: list[str] = []
-        """Lines of standard error, unless they are merged with the output."""
+        """The lines of standard error, unless merged with standard output."""
         self.moments: list[float] = []
-        """When each line of output came, by the monotonic clock in seconds."""
+        """When each line of output arrived, by the monotonic clock in seconds."""
         self._changed = threading.Condition()
         self._command = " ".join(arguments)
         self.process = self._start([*prefix, sys.executable, *arguments], environment(home) | dict(variables))
         self._readers = [threading.Thread(target=self._read, args=each, daemon=True) for each in self._sources()]
         self._open = len(self._readers)
-        """How many of its streams have not ended."""
+        """The number of streams that have not ended."""
         for reader in self._readers:
             reader.start()
 
@@ -164,7 +163,7 @@ class Program:
     ) -> None:
         self.close()
 
-    # What kinds of programs do differently
+    # Overridden by kinds of programs
 
     def _start(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[Any]:
         return Popen(
@@ -181,7 +180,7 @@ class Program:
         )
 
     def _sources(self) -> list[tuple[Callable[[Any], None], Iterable[Any]]]:
-        """Return what is to be read, each with what takes in a piece of it."""
+        """Return the sources to read, each with the function that takes its pieces."""
         streams = ((self._told, self.process.stdout), (self._complained, self.process.stderr))
         return [(take, stream) for take, stream in streams if stream is not None]
 
@@ -208,9 +207,9 @@ class Program:
             self._changed.notify_all()
 
     def wait_for(self, condition: Callable[[], T], what: str) -> T:
-        """Wait until a condition holds that depends on the output; return what it said.
+        """Wait until a condition on the output is true; return its value.
 
-        :raises AssertionError: if the output ends before that, or it takes too long. The text shows all there is.
+        :raises AssertionError: if the output ends first, or the wait takes too long. The message shows the output.
         """
         deadline = time.monotonic() + PATIENCE
         with self._changed:
@@ -218,11 +217,11 @@ class Program:
                 if not self._open or time.monotonic() > deadline:
                     raise self.failure(f"{what} never came")
                 if not self._changed.wait(1.0) and self.process.poll() is not None:
-                    raise self.failure(f"{what} never came")  # a stream is still open, for what it has started
+                    raise self.failure(f"{what} never came")  # a child process still keeps a stream open
             return found
 
     def failure(self, what: str) -> AssertionError:
-        """Return an error with all that there is to know about this process."""
+        """Return an error that shows the output, the log and the state of this process."""
         code = self.process.poll()
         state = "still runs" if code is None else f"has ended with {code}"
         parts = [f"{what}. {self._command} {state}. It said:", *self.shown().splitlines()[-_SHOWN:]]
@@ -242,26 +241,26 @@ class Program:
         self.process.stdin.flush()
 
     def close_input(self) -> None:
-        """End what it reads, as closing a pipe or Ctrl-D does."""
+        """End the process's input, as closing a pipe or Ctrl-D does."""
         assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # what was typed last was not read any more
+        with suppress(BrokenPipeError):  # the process has ended without reading the last input
             self.process.stdin.close()
 
     def fall_asleep(self) -> None:
-        """Stop the process where it is, as closing a laptop's lid does. Not on Windows."""
+        """Suspend the process, as closing a laptop's lid does. This does not work on Windows."""
         os.kill(self.process.pid, signal.SIGSTOP)
 
     def wake_up(self) -> None:
-        """Let the process go on."""
+        """Resume the suspended process."""
         os.kill(self.process.pid, signal.SIGCONT)
 
     def kill_9(self) -> None:
-        """Kill this one process as nobody can prevent, and wait until it is gone; what it has started lives on."""
+        """Kill only this process with SIGKILL, not its children, and wait until it is gone."""
         self.process.kill()
         self.process.wait(PATIENCE)
 
     def end(self, patience: float = PATIENCE) -> int:
-        """Wait for the end of the process and of its output; return the exit code."""
+        """Wait until the process and its output have ended; return the exit code."""
         try:
             code = self.process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -271,11 +270,11 @@ class Program:
         return code
 
     def close(self) -> None:
-        """Kill it with all that it has started, and leave nothing behind."""
+        """Kill the process and its descendants, and free all resources."""
         if sys.platform == "win32":
             self.process.kill()
         else:
-            with suppress(OSError):  # nobody is left of them
+            with suppress(OSError):  # all of them have ended
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
         for reader in self._readers:
@@ -292,7 +291,7 @@ class Program:
 def side_by_side(*acts: tuple[Program, Callable[[], None]]) -> None:
     """Do something with each of several programs at the same time.
 
-    :raises AssertionError: as soon as one of these fails. The text shows what all of the programs said.
+    :raises AssertionError: as soon as one action fails. The message shows the output of all programs.
     """
     with ThreadPoolExecutor(len(acts)) as pool:
         doing = [pool.submit(act) for _, act in acts]
@@ -301,15 +300,15 @@ def side_by_side(*acts: tuple[Program, Callable[[], None]]) -> None:
         if failed:
             told = [str(program.failure("So far")) for program, _ in acts]
             for program, _ in acts:
-                program.process.kill()  # nobody waits any longer
+                program.process.kill()  # ends all other waits
             raise AssertionError("\n\n".join([str(failed[0]), "Side by side with:", *told])) from failed[0]
 
 
-# Processes that somebody else has started
+# Processes started by others
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process; one that has ended and waits to be reaped is none."""
+    """Return whether a process is running. A zombie does not count."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -327,4 +326,4 @@ def wait_until_gone(*pids: int) -> None:
     deadline = time.monotonic() + PATIENCE
     while any(map(is_running, pids)):
         assert time.monotonic() < deadline, f"of the processes {pids} some are running still"
-        time.sleep(0.02)  # no event tells of a stranger's child
+        time.sleep(0.02)  # no event announces the end of another process's child

@@ -1,4 +1,4 @@
-"""The floors and wings: who may import whom, and that docs/architecture.md shows them as they are."""
+"""The rules of imports between packages and modules, and the truth of docs/architecture.md."""
 
 import ast
 import asyncio
@@ -34,7 +34,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def answers(section: str) -> dict[str, str]:
-    """Return the answers of a section of the page by question."""
+    """Return the answers in a section of the page by question."""
     return dict(re.findall(r"^\*\*… (.*?)\*\*(.*?)(?=^\*\*…|\Z)", section, re.MULTILINE | re.DOTALL))
 
 
@@ -49,22 +49,22 @@ def test_every_import_contract_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Imports for types and those inside functions count, too."""
+    """Imports for type checking and imports inside functions count as well."""
     graph = grimp.build_graph("p2pdice", "protocol", "cli", cache_dir=None)
     imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
-    imports["p2pdice.__main__"] = set()  # starts the front door
-    TopologicalSorter(imports).prepare()  # raises CycleError, which names one circle
+    imports["p2pdice.__main__"] = set()  # starts the command line
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names one cycle
 
 
 def test_the_cores_reach_no_file_terminal_or_module_without_an_import() -> None:
-    """What needs no import, no contract sees."""
+    """Import contracts cannot see the use of builtins."""
     (cores,) = (each["source_modules"] for each in CONTRACTS if "of their own" in each["name"])
     forbidden = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
     assert forbidden <= {*dir(builtins)}
     for name in cores:
         path = ROOT / name.replace(".", "/")
         files = {*path.rglob("*.py")} or {path.with_suffix(".py")}
-        files.discard(ROOT / "p2pdice" / "solved" / "__main__.py")  # a tool: it prints how good its tables are
+        files.discard(ROOT / "p2pdice" / "solved" / "__main__.py")  # a tool that prints the quality of its tables
         for file in files:
             code = ast.parse(file.read_text(encoding="utf-8"))
             used = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
@@ -72,7 +72,7 @@ def test_the_cores_reach_no_file_terminal_or_module_without_an_import() -> None:
 
 
 def test_the_game_makes_no_generator_of_random_numbers() -> None:
-    """House players draw from the one that they are given, so the contract lets them name its class."""
+    """House players use the generator that they are given, so the contract lets them import its class."""
     for file in (ROOT / "p2pdice").rglob("*.py"):
         nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
         imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -119,20 +119,20 @@ def test_the_drawing_of_a_package_has_the_layers_of_its_contract(package: str) -
 
 
 def code_of(name: str) -> CodeType:
-    """Return the code that runs when a function is called, or a tuple is made."""
+    """Return the code that runs when a function is called, or a named tuple is created."""
     named = resolve_name(name)
     return named.__code__ if isinstance(named, FunctionType) else named.__new__.__code__
 
 
 def walk(title: str) -> dict[CodeType, str]:
-    """Return the functions in a walk of the page, by their code."""
+    """Return the functions listed in a walk of the page, by their code."""
     text = PAGE.partition(f"## {title}\n")[2].partition("```text\n")[2].partition("```")[0]
     return {code_of(name): name for name in re.findall(r"^[A-Z]* +((?:protocol|cli)\.[\w.]+)", text, re.MULTILINE)}
 
 
 @asynccontextmanager
 async def screen_of(player: Player, home: Path) -> AsyncIterator[tuple[PlayerTable, PipeInput]]:
-    """Give a player a full screen without a terminal, and keys to press. It shows what was told so far."""
+    """Give a player a full screen without a terminal, which shows all events so far, and an input for keys."""
     table = PlayerTable(player.node, Settings(home), face=Paper(is_interactive=True))
     for event in player.events:
         table.take(event)
@@ -145,11 +145,11 @@ async def screen_of(player: Player, home: Path) -> AsyncIterator[tuple[PlayerTab
 async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
     people: Company, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two nodes are in this process: first Ada's does everything up to the socket, then Ben's what is after it."""
+    """Two nodes share this process: first Ada's does everything up to the socket, then Ben's does the rest."""
     monkeypatch.setattr("cli.table.screen.output_of", lambda _: DummyOutput())
     (ada, ben), _ = await people.table(2)
     await in_mid_match(ada)
-    await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))  # else his table begins with those
+    await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))  # otherwise his table begins there
     ben.hold()
     ben._listening.cancel()  # his table listens instead
     bid, frame, called = walk("The walk of a bid"), walk("The walk of a frame"), list[str]()
@@ -184,13 +184,13 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
 
 
 def rooms(calls: list[CodeType]) -> tuple[int, int]:
-    """Return in how many files how many functions were called, without expressions that Python makes a function of."""
+    """Return the number of files and of functions in these calls, not counting lambdas and comprehensions."""
     named = {code for code in calls if "<" not in code.co_name}
     return len({code.co_filename for code in named}), len(named)
 
 
 async def test_both_walks_pass_few_rooms(people: Company, tmp_path: Path) -> None:
-    """A typed bid until it is signed, and its frame until it is told; two nodes in one process do other things, too."""
+    """The walks are a typed bid until it is signed, and its frame until the event; other calls do not count."""
     (ada, ben), _ = await people.table(2)
     await in_mid_match(ada)
     await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))
@@ -235,7 +235,7 @@ def test_a_newcomer_finds_things_in_three_files_at_most() -> None:
 
 
 def test_no_module_speaks_of_one_mote_but_its_own() -> None:
-    """In its code, docstrings apart. Dark and light are also backgrounds of terminals; a theme speaks of colours."""
+    """This concerns code without docstrings. Dark and light are also terminal backgrounds, and themes have colours."""
     mote = re.compile(r"\b(grey|neutral|blue|red)\b", re.IGNORECASE)
     for file in (path for folder in ("cli", "p2pdice", "protocol") for path in (ROOT / folder).rglob("*.py")):
         nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
@@ -259,7 +259,7 @@ def test_a_power_takes_its_notation_its_rules_its_worth_and_its_test() -> None:
 
 
 def test_what_sets_a_kind_of_message_apart_is_in_one_module() -> None:
-    """Other modules speak of the votes, the LOCK that makes a history final, and what ends a match for one or all."""
+    """Other modules may name votes, the LOCK that makes a history final, and messages that end a match."""
     own = {"COMMIT", "REVEAL", "MOVE", "OPEN", "STAKE"}
     found = {
         (file.relative_to(ROOT).as_posix(), name)
@@ -268,8 +268,8 @@ def test_what_sets_a_kind_of_message_apart_is_in_one_module() -> None:
         if name in own and file.name != "kinds.py"
     }
     assert found == {
-        ("protocol/match/match.py", "COMMIT"),  # that of the first roll forms the match
-        ("protocol/consensus/ends.py", "STAKE"),  # a purse shows it to others than the players
+        ("protocol/match/match.py", "COMMIT"),  # the COMMIT of the first roll forms the match
+        ("protocol/consensus/ends.py", "STAKE"),  # a purse shows it to people other than the players
         ("protocol/node/purse.py", "STAKE"),
     }
 

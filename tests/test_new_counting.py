@@ -1,4 +1,4 @@
-"""A new way to count is one class: ones that count against are played, weighed, told and drawn as the class says."""
+"""A new way of counting takes one class: ones that count against a bid work in play, odds, narration and pictures."""
 
 import pickle
 from fractions import Fraction
@@ -27,7 +27,7 @@ SEATING = Seating(("Ada", "Ben", "Cleo"), 0)
 
 @pytest.fixture(autouse=True)
 def against(monkeypatch: pytest.MonkeyPatch) -> Against:
-    """The class is entered where the others are; the option is read from there."""
+    """Register the class beside the others, from where the option is read."""
     counting = Against()
     monkeypatch.setitem(COUNTINGS, counting.name, counting)
     wild = OPTIONS["wild"]._replace(choices=tuple(COUNTINGS))
@@ -54,7 +54,7 @@ def test_the_engine_counts_as_it_says(against: Against) -> None:
     ("bid", "is_void"), [("1x5", True), ("2x5", True), ("4x5", True), ("5x5", False)], ids=["low", "2", "4", "high"]
 )
 def test_a_cup_that_stays_shut_may_hold_ones_that_count_against(bid: str, is_void: bool) -> None:
-    """Two fives are seen, and two dice are not: none to four may count."""
+    """Two fives are visible and two dice are hidden, so none to four may count."""
     _, events = show(play(rolled(ruleset(), (2, 2)), bid, "liar"), "55", "?")
     assert any(isinstance(event, RoundVoid) for event in events) == is_void
     assert any(isinstance(event, DieLost) for event in events) != is_void

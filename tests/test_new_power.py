@@ -1,7 +1,7 @@
-"""A new power is three records: amber takes the place of Red in each, and everything else works as it stands.
+"""A new power takes three records: amber replaces Red in each, and everything else works unchanged.
 
-The records are read when modules are imported. So all claims on amber are made in a process of their own, in which the
-sources are changed as a newcomer changes them. Tests that hold for every power are run there, too.
+The records are read when modules are imported. So all claims about amber are tested in a separate process, where the
+sources are changed as a contributor would change them. Tests that hold for every power run there as well.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ RECORDS: Final = {
     )""",
     "p2pdice.players.tactics": '"amber": MoteWorth(worth=2, in_dice=0.2, appeal=amber.appeal)',
 }
-"""The record of amber in each module that has one of each mote."""
+"""Amber's record for each module that has a record of each mote."""
 
 
 ROOT: Final = Path(__file__).parents[1]
 
 
 class Edited(SourceFileLoader):
-    """Loads a module as if somebody had put amber in the place of another mote in its source."""
+    """Loads a module as if amber replaced another mote in its source."""
 
     def __init__(self, fullname: str, path: str, old: str) -> None:
         super().__init__(fullname, path)
@@ -75,7 +75,7 @@ class Edited(SourceFileLoader):
 
 
 class Finder:
-    """Finds the modules with records, to be loaded with amber in place of ``old``."""
+    """Finds the modules with records, and loads them with amber in place of ``old``."""
 
     def __init__(self, old: str) -> None:
         self.old = old
@@ -88,7 +88,7 @@ class Finder:
 
 
 class ClaimsOnAmber:
-    """They hold where amber is in the registry."""
+    """The claims that hold in a process with amber."""
 
     def test_it_is_played_told_and_written_down_in_whole_matches(self) -> None:
         from cli.text.event_json import event_line
@@ -194,7 +194,7 @@ HOLD_FOR_EVERY_POWER = (
 
 
 def main(old: str) -> int:
-    """Put amber in the place of a mote, and make the claims."""
+    """Replace a mote with amber, and test the claims; return pytest's exit code."""
     sys.meta_path.insert(0, Finder(old))
     options = ("-n0", "-q", "-p", "no:cacheprovider", "-o", "python_classes=Claims*")
     claims = [f"{__file__}::{ClaimsOnAmber.__name__}"] if old == "red" else []
@@ -205,7 +205,7 @@ def main(old: str) -> int:
     "old", ["red", *(pytest.param(mote, marks=pytest.mark.thorough) for mote in ("light", "grey", "neutral", "dark"))]
 )
 def test_a_new_power_is_three_records(old: str) -> None:
-    """In place of any mote but Blue: one has to be an answer."""
+    """Amber can replace any mote except Blue, because one mote must be an answer."""
     run = subprocess.run(
         [sys.executable, "-c", f"import sys; from tests.test_new_power import main; sys.exit(main({old!r}))"],
         cwd=ROOT, capture_output=True, encoding="utf-8", check=False,

@@ -1,6 +1,6 @@
-"""What is in the wheel and in the sdist, pinned, and that anybody who builds them gets the same bytes.
+"""The contents of the wheel and the sdist are fixed, and everybody who builds them gets the same bytes.
 
-Also what lies at the top of the checkout, and that the pytest in use finds all fixtures.
+Other tests here cover the top folder of the checkout, and whether the pytest in use finds all fixtures.
 """
 
 import os
@@ -23,7 +23,7 @@ PACKAGES = ("cli", "p2pdice", "protocol")
 
 
 def build(project: Path, packages: Path) -> None:
-    """Build both packages; :mod:`hatchling` is what ``python -m build`` calls, and asks no package index by itself."""
+    """Build both packages with :mod:`hatchling`, as ``python -m build`` does, but without a package index."""
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(packages)]
     time_of_the_commit = os.environ | {"SOURCE_DATE_EPOCH": "1800000000"}
     subprocess.run(command, cwd=project, env=time_of_the_commit, check=True, capture_output=True, text=True)
@@ -115,7 +115,7 @@ def test_the_version_is_the_same_wherever_it_is_asked(wheel: ZipFile) -> None:
 
 
 def test_tests_may_be_named_in_any_order(tmp_path: Path) -> None:
-    """Some versions of pytest lose the fixtures of a folder when a test beside it is named first (issue 14964)."""
+    """Some versions of pytest lose the fixtures of a folder if a test beside it is named first (issue 14964)."""
     inner = tmp_path / "outer" / "inner"
     inner.mkdir(parents=True)
     (inner / "conftest.py").write_text("import pytest\n\n@pytest.fixture\ndef given(): pass\n")
@@ -129,7 +129,7 @@ def test_tests_may_be_named_in_any_order(tmp_path: Path) -> None:
 
 
 def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
-    """The home of a player, with its key, was once committed there."""
+    """A player's home with its key was once committed there."""
     asked = ["git", "-C", str(ROOT), "ls-files"]
     try:
         listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -1,4 +1,4 @@
-"""The pictures of the documentation are small and whole, and tell nothing of the machine that drew them."""
+"""The pictures of the documentation are small and complete, and reveal nothing about the machine that drew them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from tests.programs import ROOT
 
 PICTURES = sorted(path for path in (ROOT / "docs" / "pictures").iterdir() if path.suffix in (".svg", ".png"))
 LARGEST = 400_000
-"""Bytes."""
+"""The largest size of a picture in bytes."""
 PRIVATE = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|/home/|/root|/tmp|/Users/|:\\")
-"""An address, or a path of somebody's machine."""
+"""Matches an IPv4 address, or a path on the machine that drew a picture."""
 
 
 def words(picture: Path, *, is_still: bool = False) -> str:
-    """Return all words that an SVG shows, or those that it shows where nothing moves."""
+    """Return all text in an SVG.
+
+    :param is_still: whether to return only the text that is shown without animation.
+    """
     rows = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}g")
     return " ".join(text for row in rows if not (is_still and row.get("visibility")) for text in row.itertext())
 

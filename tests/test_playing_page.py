@@ -1,4 +1,4 @@
-"""docs/playing.md names the words, keys, settings, options and sizes that the program has, and leaves none out."""
+"""docs/playing.md names exactly the typed commands, keys, settings, options and sizes that the program has."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NAMED = {"←": "left", "→": "right", "↑": "up", "↓": "down", "space": " "
     "Tab": "c-i",
     "Shift-Tab": "s-tab",
 }
-"""Keys whose names on the page are not those of prompt_toolkit."""
+"""Names of keys on the page that differ from prompt_toolkit's."""
 NO_KEYS = {"<any>", "<bracketed-paste>", "<sigint>", "c-h"}
-"""What is bound for typing itself, and for signals."""
+"""Bindings for typing itself and for signals, which the page need not list."""
 
 
 def rows(head: str) -> list[list[str]]:
-    """Return the cells of the table with this head."""
+    """Return the cells of the table with this heading."""
     table = PAGE.partition(f"\n| {head} |")[2].partition("\n\n")[0]
     return [re.split(r" \| ", line.strip("| ")) for line in table.splitlines()[2:]]
 
@@ -49,14 +49,14 @@ def words(cell: str) -> list[str]:
 
 
 def typed() -> list[str]:
-    """Return every command of the page."""
+    """Return every command line on the page."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     lines = chain.from_iterable(block.splitlines() for block in blocks)
     return [*lines, *(code for code in re.findall("`(p2pdice [^`]+)`", PAGE))]
 
 
 def test_every_key_of_the_screen_is_there_and_no_other() -> None:
-    screen = Screen.__new__(Screen)  # a terminal is not needed to know what is bound
+    screen = Screen.__new__(Screen)  # reading the bindings needs no terminal
     screen._table = TABLE
     screen._line = LineEditor(TABLE, lambda _: None)
     bound = {str(getattr(key, "value", key)) for each in screen._bindings().bindings for key in each.keys}
@@ -101,7 +101,7 @@ def test_every_command_is_one_that_the_program_takes(line: str) -> None:
     program, *arguments = shlex.split(line, comments=True)
     assert program == "p2pdice"
     command, context = build(), None
-    while True:  # whatever cannot be parsed is a usage error, which is raised
+    while True:  # a command line that cannot be parsed raises a usage error
         context = command.make_context(None, arguments, parent=context, obj=Settings())
         arguments = [*getattr(context, "_protected_args", ()), *context.args]
         if not (arguments and hasattr(command, "resolve_command")):

@@ -1,4 +1,4 @@
-"""Prose is plain, and in lines that an editor and a terminal show whole."""
+"""Prose is plain, and its lines fit into editors and terminals."""
 
 import ast
 import io
@@ -23,12 +23,12 @@ WHO = re.compile(r"(?:\A|[.:;]\s+|\n\n)(Who\b[^.?!]*[.!])")
 
 
 def prose(page: Path) -> str:
-    """Return a page without its blocks of code, line by line."""
+    """Return a page with its code blocks blanked, so that line numbers stay the same."""
     return CODE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
 
 
 def texts(source: str) -> Iterator[str]:
-    """Yield the texts in a module: docstrings, help, messages, and comments."""
+    """Yield all texts in a module: strings, including docstrings, help and messages, and comments."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
@@ -36,14 +36,14 @@ def texts(source: str) -> Iterator[str]:
 
 
 def docstrings_of(source: str) -> Iterator[str]:
-    """Yield the docstrings in a module, also those of attributes."""
+    """Yield the docstrings in a module, including those of attributes."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value.value
 
 
 def comments_of(source: str) -> Iterator[str]:
-    """Yield each comment of a module with those that follow it."""
+    """Yield the comments of a module, with comments on consecutive lines joined."""
     comments: list[str] = []
     last = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -57,12 +57,12 @@ def comments_of(source: str) -> Iterator[str]:
 
 
 def unclear(text: str) -> list[str]:
-    """Return the words of a text that a reader stumbles over."""
+    """Return the relative clauses in a text that a reader has to read twice."""
     return [found[0] for found in PREPOSITION.finditer(text)] + [found[1] for found in WHO.finditer(text)]
 
 
 def lost_modules(text: str, folder: Path = ROOT) -> list[str]:
-    """Return the modules that a text names by a path from the root, or from a folder, but that are not there."""
+    """Return the module paths in a text that exist neither relative to the root nor to ``folder``."""
     return [each for each in MODULE.findall(text) if not ((ROOT / each).is_file() or (folder / each).is_file())]
 
 
@@ -73,7 +73,7 @@ def test_modules_that_a_page_names_by_their_paths_are_there(page: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_modules_that_docstrings_and_comments_name_by_their_paths_are_there(folder: str) -> None:
-    """Short paths begin in the package, as in ``protocol/limits.py``."""
+    """Paths may be relative to the root, as in ``protocol/limits.py``, or to the folder."""
     found = {
         f"{path.relative_to(ROOT)}: {lost}"
         for path in sorted((ROOT / folder).rglob("*.py"))

@@ -1,4 +1,4 @@
-"""README.md names every command with its options, and every exit code; what it links to is there."""
+"""README.md names every command with its options, and every exit code, and its links work."""
 
 import re
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ MEANINGS = {
     ExitCode.UNPROVEN: "fair,? but with claims.*",
     ExitCode.INTERRUPTED: "interrupted",
 }
-"""How a page or the help says what an exit code means."""
+"""The meaning of each exit code as stated on the page or in the help."""
 
 
 def test_every_exit_code_is_told_with_its_meaning_here_and_in_the_help() -> None:

@@ -1,4 +1,4 @@
-"""SPEC.md is true: every test vector that it prints is recomputed here."""
+"""Every test vector in SPEC.md is recomputed here."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""docs/threat-model.md names tests that exist and numbers that are the code's, and leaves no claim out."""
+"""docs/threat-model.md names existing tests and the numbers in the code, and covers every claim of the design."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLAIMS = {
     "Nobody bets a coin twice before the same eyes": "Promised",
     "Coins are worth what their keys are worth": "Not promised",
 }
-"""What the design claims, or expressly does not."""
+"""The claims of the design, including its explicit limits."""
 ATTACKERS = (
     "A stranger on the network",
     "A forger of mDNS",
@@ -43,11 +43,11 @@ ATTACKERS = (
     "An editor of a transcript",
 )
 LEAST_REASON = 40
-"""Characters of a reason why no test is possible: a sentence, not a word."""
+"""The fewest characters of a reason why no test is possible, which has to be a sentence."""
 
 
 def sections() -> dict[str, tuple[str, str]]:
-    """Return the part of the page in which each section stands, and its text, by title."""
+    """Return for each section, by title, the part of the page that contains it, and its text."""
     found: dict[str, tuple[str, str]] = {}
     for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
         name, _, body = part.partition("\n")
@@ -59,7 +59,7 @@ def sections() -> dict[str, tuple[str, str]]:
 
 
 def shown_by() -> dict[str, str]:
-    """Return the tests of each section, by title, from the last part of the page."""
+    """Return the tests of each section by title, from the last part of the page."""
     _, _, last = PAGE.partition("\n## Which tests show it\n")
     return dict(re.findall(r"^\*\*(.+)\*\*\n((?:.+\n)+)", last, flags=re.MULTILINE))
 
@@ -69,7 +69,7 @@ SHOWN_BY = shown_by()
 
 
 def functions_of(path: Path) -> set[str]:
-    """Return the names of the functions at the top level of a file, where pytest collects tests from."""
+    """Return the names of a file's top-level functions, from which pytest collects tests."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     return {node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, functions)}
 
@@ -125,7 +125,7 @@ def test_every_attacker_is_introduced() -> None:
 
 
 def test_sections_refer_to_sections() -> None:
-    """Words in italics are titles of other sections, but for the attackers and the verdicts of the verifier."""
+    """Words in italics are titles of sections, except names of attackers and the verifier's verdicts."""
     verdicts = {"fair", "unproven", "incomplete", "misconduct", "altered", "several players together"}
     named = {" ".join(name.split()) for name in re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", PAGE)}
     assert named - verdicts <= SECTIONS.keys()

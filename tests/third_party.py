@@ -1,4 +1,4 @@
-"""Test vectors of other projects: ``tests/data/third_party/README.md`` says where each file is from."""
+"""Test vectors of other projects; ``tests/data/third_party/README.md`` names their sources."""
 
 import json
 from pathlib import Path
@@ -8,5 +8,5 @@ FOLDER = Path(__file__).with_name("data") / "third_party"
 
 
 def third_party(name: str) -> Any:
-    """Return what a file of vectors holds."""
+    """Return the parsed content of a file of vectors."""
     return json.loads((FOLDER / name).read_text(encoding="utf-8"))

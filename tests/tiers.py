@@ -1,4 +1,4 @@
-"""Tests that the README's command leaves to longer runs; see docs/testing.md."""
+"""Marks for test parameters that the README's command leaves to longer runs; see docs/testing.md."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def thoroughly(values: Iterable[object]) -> list[ParameterSet]:
-    """Return values of a parameter that are tried in a thorough run only, beside those of every run."""
+    """Return values of a parameter that only thorough runs try, in addition to those of every run."""
     return [pytest.param(value, marks=pytest.mark.thorough) for value in values]
 
 
 def slowly(values: Iterable[object]) -> list[ParameterSet]:
-    """Return values of a parameter that are tried in a slow run only."""
+    """Return values of a parameter that only slow runs try."""
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -1,9 +1,9 @@
-"""Processes that begin with the modules of the command line imported, which takes half a second of CPU each time.
+"""Processes that start with the modules of the command line already imported, which saves half a second of CPU each.
 
-One process for each worker of pytest, the zygote, imports them once, and forks for every program that a test starts. A
-fork is handed over to the test's process, so that it is a child like any other. A program that may start bots has a
-zygote of its own, which it forks before it begins: there, subprocess's ``Popen`` is ours. On Linux only: elsewhere, and
-wherever the interpreter itself is to begin otherwise, :class:`Popen` is subprocess's own.
+Each pytest worker has a process, the zygote, that imports the modules once and forks for every program that a test
+starts. A fork is handed over to the test's process, so that it is an ordinary child. A program that may start bots
+forks its own zygote before it begins, and replaces subprocess's ``Popen``. This works only on Linux: elsewhere, and if
+the interpreter needs other start options, :class:`Popen` is subprocess's own.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from typing import Any, Final
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _PRELOADED: Final = ("cli.table.player_table", "nacl.bindings", "encodings.idna", "tomllib")
-"""Beside the commands, what they import when they need it."""
+"""Modules to import in addition to the commands, which import them only when needed."""
 _LARGEST: Final = 1 << 20
-"""Bytes of arguments and environment."""
+"""The most bytes of arguments and environment in a request."""
 _SUBREAPER: Final = 36
-"""Linux: ``PR_SET_CHILD_SUBREAPER``, to which orphans below this process go."""
+"""``PR_SET_CHILD_SUBREAPER`` of Linux, which makes orphaned descendants children of this process."""
 STARTERS: Final = frozenset(("demo", "host", "league", "resume"))
-"""Commands that start bots of the house, which are forked, too."""
+"""The commands that start house bots, which are forked as well."""
 _ACCOUNT: Final = ("setpriv",)
-"""A prefix that only changes the account: the zygote is started behind it."""
+"""A command prefix that only changes the account, and with which the zygote is started."""
 _NETWORK: Final = ("ip", "netns", "exec")
-"""A prefix with the name of a network behind it, which a fork enters by itself."""
+"""A command prefix, followed by the name of a network namespace, which a fork enters by itself."""
 _CLONE_NEWNET: Final = 0x40000000
 _AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_")
-"""How variables begin that an interpreter reads when it starts."""
+"""The prefixes of environment variables that an interpreter reads only at its start."""
 
 _STREAMS: Final = (
     ("stdin", "r", "surrogateescape"),
     ("stdout", "w", "surrogateescape"),
     ("stderr", "w", "backslashreplace"),
 )
-"""Standard streams as Python makes them in its UTF-8 mode: name, mode, and what becomes of what is no text."""
+"""The standard streams of Python's UTF-8 mode: name, mode, and error handler."""
 
 
 def _at_start(variables: Mapping[str, str]) -> dict[str, str]:
@@ -55,14 +55,14 @@ def _at_start(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _adopt() -> tuple[socket.socket, socket.socket]:
-    """Become the parent of all that a zygote forks; return both ends of what it is asked by."""
+    """Make this process the parent of all forks of a zygote; return both ends of the socket for requests."""
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 @cache
 def _zygote(pid: int, at_start: tuple[tuple[str, str], ...], prefix: tuple[str, ...], number: int) -> socket.socket:
-    """Return one of two: their forks hash texts differently, so an order that depends on it differs between players."""
+    """Return one of two zygotes with different hash seeds, so that any order that depends on hashes differs."""
     variables = {"PYTHONHASHSEED": str(pid + number), **os.environ, **dict(at_start)}
     ours, theirs = _adopt()
     with theirs:
@@ -74,14 +74,14 @@ def _zygote(pid: int, at_start: tuple[tuple[str, str], ...], prefix: tuple[str, 
 
 
 _of_this_program: socket.socket | None = None
-"""How a program that was forked itself asks for its bots."""
+"""The socket on which a forked program requests its bots."""
 
 
 _TURNS: Final = cycle(range(2))
 
 
 class Popen(subprocess.Popen[Any]):
-    """A process of this interpreter, in a session of its own: forked by the zygote where that is the same."""
+    """A process of this interpreter in its own session, forked by the zygote if that makes no difference."""
 
     def _execute_child(  # type: ignore[no-untyped-def]  # what subprocess calls to start a child; it has no types
         self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
@@ -96,8 +96,8 @@ class Popen(subprocess.Popen[Any]):
             prefix, network = (), given[3]
         is_python = prefix[:1] in ((), _ACCOUNT) and words[:1] in (["-c"], ["-m"])
         is_ours = sys.platform == "linux" and is_python and not (preexec_fn or pass_fds)
-        # Standard streams are made as they are in Python's UTF-8 mode, and arguments are read so.
-        # Another path may lead to a sitecustomize, which can read any variable.
+        # Standard streams and arguments are decoded as in Python's UTF-8 mode.
+        # Another path may contain a sitecustomize module, which could read any variable.
         is_usual = env and env.get("PYTHONUTF8") == "1" and env.get("PYTHONPATH", "").startswith(str(_ROOT))
         if not is_ours or not is_usual or len(pickle.dumps((args, env))) > _LARGEST // 2:
             super()._execute_child(  # type: ignore[misc]
@@ -117,7 +117,7 @@ class Popen(subprocess.Popen[Any]):
 
 
 def _mask() -> int:
-    """Return the mask of modes of files; a program's zygote has that of the program."""
+    """Return the umask for a fork; -1 in a program with its own zygote, which already shares the program's umask."""
     if _of_this_program:
         return -1  # it cannot be read but by setting it, and another thread may make a file meanwhile
     os.umask(mask := os.umask(0))
@@ -125,7 +125,7 @@ def _mask() -> int:
 
 
 def _serve(requests: socket.socket) -> list[str]:
-    """Fork for each request; return the arguments in the process that is to run. The zygote ends here."""
+    """Fork for each request; return the arguments in each new process. In the zygote, this call never returns."""
     while True:
         data, streams, _, _ = socket.recv_fds(requests, _LARGEST, 3)
         if not data:
@@ -134,7 +134,7 @@ def _serve(requests: socket.socket) -> list[str]:
             between = os.getpid()
             if os.fork():
                 os._exit(0)
-            while os.getppid() == between:  # until it is an orphan, and its starter's
+            while os.getppid() == between:  # until it is orphaned and so a child of its starter
                 time.sleep(0.001)
             os.setsid()
             requests.send(str(os.getpid()).encode())
@@ -152,7 +152,7 @@ def _serve(requests: socket.socket) -> list[str]:
 
 
 def _enter(network: str) -> None:
-    """Enter a network namespace, as Python can by itself from 3.12 on."""
+    """Enter a network namespace, for which Python has a function only since 3.12."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(f"/run/netns/{network}") as entry:
         if libc.setns(entry.fileno(), _CLONE_NEWNET):
@@ -160,7 +160,7 @@ def _enter(network: str) -> None:
 
 
 def _have_zygote(arguments: list[str]) -> list[str]:
-    """Fork a zygote of this program's own; return the arguments of this program, or in one of its forks of that."""
+    """Fork this program's own zygote; return the arguments of this program, or of the bot in a fork of the zygote."""
     global _of_this_program
     ours, theirs = _adopt()
     if os.fork():
@@ -178,7 +178,7 @@ def _have_zygote(arguments: list[str]) -> list[str]:
 
 
 def _become(variables: dict[str, str], folder: str, streams: Sequence[int]) -> None:
-    """Make this process one that has just begun."""
+    """Give this forked process the variables, folder and streams of a newly started one."""
     for place, stream in enumerate(streams):
         os.dup2(stream, place)
     for stream in streams:

@@ -1,4 +1,4 @@
-"""No test fails because others play on this machine, or because it is busy."""
+"""No test fails because others play on this machine, or because the machine is busy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.programs import ROOT, Program
 
 TABLES = 100
 FOUND_BY_LINE = ("cli/test_screen.py", "network/test_again.py")
-"""Tests of whole nodes that advertise tables, but find each other by join lines: others are in nobody's way there."""
+"""Tests whose nodes advertise tables but find each other by join lines, so that other tables do not disturb them."""
 BUSY = "while True: pass"
 
 
@@ -22,7 +22,7 @@ BUSY = "while True: pass"
 def test_tests_of_multicast_pass_beside_a_hundred_tables_on_a_machine_twice_as_busy_as_it_can_be(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They run in another process, which begins in the network of the tables, as a person's would."""
+    """The tests run in another process, which starts in the network of the tables, as a person's would."""
     if not request.config.stash[HAS_OWN_NETWORK]:
         give_up("tests have no network of their own here")
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:

@@ -1,4 +1,4 @@
-"""Players as processes that are killed at random moments and come back, or sleep for a while."""
+"""Players as processes that are killed at random moments and restarted, or that sleep for a while."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tests.network.processes import Process, Processes, agree, processes, resume
 
 LOOPBACK = ("--interface", "127.0.0.1")
 LONG = (600, 600)
-"""Nobody is voted out, however long a busy machine takes to start a process."""
+"""A patience so long that nobody is voted out while a busy machine starts a process."""
 
 
 async def play_with_kills(folder: Path, names: str, kills: int, delay: float, seed: int) -> None:
-    """Play one match in which a random process is killed and comes back so many times."""
+    """Play one match in which a random process is killed and restarted ``kills`` times."""
     trouble = random.Random(seed)
     options = ("--delay", str(delay), "--journal", str(folder / "sent"))
     async with processes(folder) as at:
         players = await table(at, names, *options, patience=LONG)
         match = players["A"].told("started")[0]["match"]
         for _ in range(kills):
-            await asyncio.sleep(trouble.uniform(0, 0.4))  # any moment will do
+            await asyncio.sleep(trouble.uniform(0, 0.4))  # a random moment
             name = trouble.choice(names)
             assert not all(player.told("over") for player in players.values()), "the match was too short"
             await players[name].kill()
             players[name] = await resume(at, name, match, *options)
-            if trouble.random() < 0.8:  # else it may be killed while it starts, or another one meanwhile
+            if trouble.random() < 0.8:  # otherwise a process can be killed while it or another one starts
                 await players[name].until("started")
         transcript = await agree(*players.values())
     signed = everything_signed(folder)
@@ -98,7 +98,7 @@ async def test_the_first_player_to_wake_blames_nobody(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [9, 25])
 async def test_a_player_who_oversleeps_is_out_and_blames_nobody(tmp_path: Path, seconds: float) -> None:
-    """In the short time the links survive, and what the others said lies there when the sleeper wakes."""
+    """The links survive the short time, and the others' messages are waiting when the sleeper wakes."""
     async with processes(tmp_path) as at:
         players = await in_motion(at, tmp_path, patience=(5, 5), delay=0.3)
         players["C"].fall_asleep()
@@ -108,7 +108,7 @@ async def test_a_player_who_oversleeps_is_out_and_blames_nobody(tmp_path: Path, 
         for player in players.values():
             assert {"event": "out", "player": "C", "reason": "evicted"} in player.lines
     signed = everything_signed(tmp_path)
-    # The sleeper may even join the others' vote, but in no case against them.
+    # The sleeper may even join the others' vote, but must not vote against them.
     assert blamed(signed, transcript) - {("C", "C")} == {("A", "C"), ("B", "C")}
     assert contradictions(signed) == []
 

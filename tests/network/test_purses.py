@@ -1,4 +1,4 @@
-"""Purses between whole nodes: kept from match to match, shown at tables, handed back, and refused."""
+"""Purses between complete nodes are kept from match to match, shown at tables, handed back, and refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits long for a purse."""
+    """Shorten the waits for purses."""
     monkeypatch.setattr(table_ledgers, "PATIENCE", 0.5)
 
 
@@ -44,7 +44,7 @@ def purse(player: Player) -> Purse:
 
 
 async def finish(players: Sequence[Player]) -> MatchResult:
-    """Wait until a match is over and settled for all."""
+    """Wait until the match is over and settled for all players; return its result."""
     ends = [await player.until(MatchResult) for player in players]
     for player in players:
         await player.until_true(lambda each=player: not keeper(each).own.busy)  # type: ignore[misc]
@@ -52,7 +52,7 @@ async def finish(players: Sequence[Player]) -> MatchResult:
 
 
 async def evening(people: Company, names: str) -> list[Player]:
-    """Play one match for stakes; everybody leaves."""
+    """Play one match for stakes, after which everybody leaves."""
     players, _ = await people.table(len(names), names, WAITING, STAKES)
     await finish(players)
     for player in players:
@@ -61,7 +61,7 @@ async def evening(people: Company, names: str) -> list[Player]:
 
 
 async def open_table(people: Company, seats: int, *guests: str) -> tuple[str, Player, list[Player]]:
-    """Let A open a table for stakes, and guests sit down; return the join line, the host and the guests."""
+    """Let A open a table with stakes, and guests sit down; return the join line, the host and the guests."""
     players, opened = await people.table(seats, ["A", *guests], WAITING, STAKES)
     return opened.join_line, players[0], players[1:]
 
@@ -96,7 +96,7 @@ async def test_coins_are_kept_and_bet_again(people: Company) -> None:
 
 
 def lose_store(people: Company, name: str) -> None:
-    """Remove all that is in a home but the key."""
+    """Remove everything in a home except the key."""
     for each in (people.folder / name).iterdir():
         if each.name != "identity.key":
             shutil.rmtree(each) if each.is_dir() else each.unlink()
@@ -104,7 +104,7 @@ def lose_store(people: Company, name: str) -> None:
 
 @pytest.mark.parametrize("names", ["AB", "BA", "CAB", "CBA"])
 async def test_a_lost_store_comes_back_from_the_host_or_a_guest(people: Company, names: str) -> None:
-    """B has lost the store. A knows better: as the host, as a guest of B's, and as a guest of somebody else's."""
+    """B has lost the store. A has newer records: as the host, as B's guest, or as a guest at another's table."""
     _, before = await evening(people, "AB")
     known = purse(before).head
     lose_store(people, "B")
@@ -177,7 +177,7 @@ async def test_who_played_on_from_an_old_backup_begins_an_era_without_coins(peop
     back_up(people, "B")
     await evening(people, "AB")
     put_back(people, "B")
-    await evening(people, "CB")  # C has not met the newer records
+    await evening(people, "CB")  # C does not have the newer records
     players, _ = await people.table(2, "AB", WAITING, STAKES)
     await finish(players)
     assert (purse(players[1]).era, purse(players[1]).end.height) == (1, 1)
@@ -214,7 +214,7 @@ async def test_a_purse_that_is_settled_while_its_owner_sits_is_shown_again(peopl
 
 
 async def test_the_words_of_a_guest_move_no_host(people: Company) -> None:
-    """B shows what A's guest C has signed before, and what nobody has signed."""
+    """B shows records that A's guest C has signed before, and records that nobody has signed."""
     await evening(people, "BC")
     _, host, (liar, owner) = await open_table(people, 4, "B", "C")
     known = next(_read(liar.node._store.purses.met(owner.node.identity.public)))
@@ -233,7 +233,7 @@ async def test_the_words_of_a_guest_move_no_host(people: Company) -> None:
 
 
 def other_ledger(guest: Player, purse: Purse | None = None) -> ShowLedger:
-    """Return a LEDGER that a guest signs with a new match key, for its own purse or another one."""
+    """Return a LEDGER signed by a guest with a new match key, for its own purse or another one."""
     joining = views.joining(guest)
     assert joining._seat is not None
     key = MatchKey(secrets.token_bytes(32))
@@ -246,7 +246,7 @@ def other_ledger(guest: Player, purse: Purse | None = None) -> ShowLedger:
 
 
 def at_proposals(guest: Player, act: Callable[[], None], *, signs: bool = True) -> None:
-    """Let a guest act when a match is proposed, before it signs."""
+    """Run ``act`` when a match is proposed to a guest, before the guest signs."""
     joining = views.joining(guest)
     consider = joining._consider
 
@@ -282,7 +282,7 @@ async def test_a_purse_that_is_shown_without_a_wish_for_a_seat_holds_up_nobody(
 async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_fails(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The host is the last to sign, so nobody else can be blamed."""
+    """The host signs last, so nobody else can be blamed."""
     line, host, (liar,) = await open_table(people, 3, "B")
     flaw = PurseKeeper.flaw
     own = keeper(host)
@@ -356,7 +356,7 @@ def longer_by_one(purse: Purse) -> Purse:
 
 
 async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(people: Company) -> None:
-    """At each proposal D shows the host a longer purse of B's, and B sits down with it."""
+    """At each proposal D shows the host a longer purse of B, and B sits down with it."""
     host = await people.sit("A")
     to = host.node.identity.public
     opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
@@ -436,7 +436,7 @@ async def test_what_is_shown_too_fast_waits_for_its_turn(people: Company, monkey
     for _ in range(100):
         ledgers.take(guest.node.identity.public, flood)
     assert len(ledgers._queues[guest.node.identity.public]) == 32
-    await people.join(line, "C")  # who has a turn of their own
+    await people.join(line, "C")  # C gets a proposal as well
     assert len(views.hosting(host).table.records) == 3
 
 
@@ -457,7 +457,7 @@ def _without_leave(post: Callable[[bytes, Frame], None]) -> Callable[[bytes, Fra
 async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
-    """Without that it must not bind itself, and not send a stake."""
+    """If it cannot store this, it must neither bind itself nor send a stake."""
     line, *_ = await open_table(people, 2)
     guest = await people.sit("B")
 

@@ -1,4 +1,4 @@
-"""A liar puts no honest, linked player out, and delays none, by what the others pass on or by what he sends himself."""
+"""A liar can neither put out nor delay an honest, linked player, whether others relay his messages or he sends them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.network.relays import AT_THE_LIMIT, CALM, FULL_SPEED, NAMES, NEW_LINK
 from tests.tiers import slowly, thoroughly
 
 LATER: Final = 0.25
-"""Seconds by which an attack may delay what an honest player signs."""
+"""Seconds by which an attack may delay an honest player's messages."""
 MEMORY: Final = 32 * 1024 * 1024
-"""Bytes that an attack may cost an honest player."""
+"""Bytes of memory that an attack may cost an honest player."""
 
 
 def withstand(folder: Path, seats: int, attack: Attack) -> Outcome:
-    """See that honest players lose nothing by one liar's attack.
+    """Check that honest players lose nothing through one liar's attack.
 
-    A delay is looked at once more before it fails a test, as the machine may have been busy with something else.
+    A delay is measured once more before it fails a test, because the machine may have been busy.
     """
     for number in range(2):
         (at := folder / str(number)).mkdir()
@@ -47,14 +47,16 @@ def withstand(folder: Path, seats: int, attack: Attack) -> Outcome:
 
 
 def are_honest(link: str, seats: int) -> bool:
-    """Tell whether neither player of a link is the liar."""
+    """Return whether neither player of a link is the liar."""
     return NAMES[seats - 1] not in link
 
 
 @pytest.mark.parametrize("seats", [*thoroughly([5]), *slowly([3])])
 def test_votes_over_new_links_are_not_passed_on_before_what_honest_players_sign(tmp_path: Path, seats: int) -> None:
-    """The victim was put out after six seconds: what the others signed waited behind 2,660 votes, 50 a second. With
-    three players that happened in one match of ten even when nothing was late: one voter was followed."""
+    """The victim was once put out after six seconds, because the others' messages waited behind 2,660 votes.
+
+    With three players that happened in one match of ten even without any delay, because one voter was enough.
+    """
     withstand(tmp_path, seats, NEW_LINKS)
 
 
@@ -71,7 +73,7 @@ def test_nothing_that_is_passed_on_delays_what_honest_players_sign(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["far_votes", "votes_elsewhere", "elsewhere", "future", "repeated"])
 def test_what_nobody_can_use_is_not_passed_on(tmp_path: Path, kind: str) -> None:
-    """Each of the three others passes on what the liar signs as he plays, and a vote that he repeats once."""
+    """Each of the three others relays the messages that the liar signs as he plays, and a repeated vote only once."""
     outcome = withstand(tmp_path, 5, replace(AT_THE_LIMIT, kind=kind))
     assert outcome.passed_on <= 3 * (outcome.signed + CALM)
     assert outcome.thrown > 2 * outcome.passed_on
@@ -81,7 +83,7 @@ def test_what_nobody_can_use_is_not_passed_on(tmp_path: Path, kind: str) -> None
     "kind", ["mixed", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "mixed")]
 )
 def test_a_flood_over_a_link_of_ones_own_delays_nobody_else(tmp_path: Path, kind: str) -> None:
-    """And the link stays: a throttled peer is not silent, nor is one that throttles."""
+    """The link stays as well: neither a throttled peer nor one that throttles counts as silent."""
     withstand(tmp_path, 3, replace(FULL_SPEED, kind=kind, is_apart=False))
 
 

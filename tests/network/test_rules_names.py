@@ -1,4 +1,4 @@
-"""The name of house rules: the host of a table gives it, and no neighbour on the network does."""
+"""The name of house rules comes from the host of a table, not from a neighbour on the network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE = TableSettings("Friday", HOUSE, 2, rules_name="friday")
 
 @pytest.fixture
 def forged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a neighbour advertise the house rules under a name of their own."""
+    """Let a neighbour advertise the house rules under another name."""
     label = ruleset_label(HOUSE, "forged")
     sighting = Sighting(Advertisement("00c0ffee" * 4, "X", label, 1, 4, LOBBY, 2), ((HOST, 1),), "x")
 

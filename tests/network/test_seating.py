@@ -1,4 +1,4 @@
-"""Seats at a table: the host is asked and sends guests away, and no guest plays beside a false name unasked."""
+"""Seats at a table: the host admits guests and sends them away, and no guest plays beside a false name unasked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.simulation.small_forming import line as join_line
 
 
 def me(person: Person) -> PlayerInfo:
-    """Return somebody as others see them."""
+    """Return a person's name and key as others see them."""
     return PlayerInfo(person.name, person.node.identity.fingerprint)
 
 
@@ -49,7 +49,7 @@ def seated(host: Person) -> list[str]:
     return [player.name for player in host.told(LobbyChanged)[-1].players]
 
 
-# The host is asked
+# Questions to the host
 
 
 @in_room
@@ -195,7 +195,7 @@ def test_the_host_is_asked_about_a_trusted_name_with_another_key(tmp_path: Any, 
 
 
 def call_oneself(person: Person, name: str, host: Person) -> None:
-    """Ask for a seat once more, by another name."""
+    """Ask for a seat once more, under another name."""
     person.node.name = name
     person.node._runtime.post(host.key, JoinTable(views.proposals(person).sign_on(host.node.table_id).wire))
 
@@ -303,7 +303,7 @@ async def test_a_guest_is_sent_away_from_a_proposal_and_the_others_play(room: Ro
     await eve.node.join(target)
     await until(lambda: host.node.match is not None)
     host.node.remove(me(eve))
-    assert host.node.match is None  # a screen has nothing to tell of it any more
+    assert host.node.match is None  # a screen has nothing more to show of it
     await until(lambda: ada.node.match is None)
     await ben.node.join(target)
     await all_play(host, ada, ben)

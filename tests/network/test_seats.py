@@ -1,4 +1,4 @@
-"""The seats of a table that opens again, and what becomes of players without one."""
+"""The seats of a table that opens again, and players who get no seat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["evening", "quickly"]
 
 
 async def until_no_seat(player: Player) -> None:
-    """Wait until a player has been told that there is no seat."""
+    """Wait until a player is notified that no seat is free."""
     await player.until(AwaitingHost, lambda event: event.host_is == "full")
 
 
@@ -38,14 +38,14 @@ async def test_seats_are_kept_briefly_for_the_last_players(evening: Evening, mon
     monkeypatch.setattr("protocol.node.host.KEPT", 0.3)
     await evening.open(host, friday(2))
     await waiting
-    evening.began[watching] = watching.events.index(await watching.until(TableJoined))  # the match before was watched
+    evening.began[watching] = watching.events.index(await watching.until(TableJoined))  # the previous match was watched
     await evening.end(host, watching)
 
 
 async def test_a_player_sits_down_though_the_match_ended_before_it_could_be_watched(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting to watch that match, the player watched the open table, and waited for themselves without end."""
+    """The player once watched the open table instead of the match, and waited forever for themselves."""
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(host, friday(2, dice="5"))

@@ -1,7 +1,7 @@
-"""Floods and slow peers cost a running match nothing but bounded memory.
+"""Floods and slow peers cost a match nothing but bounded memory.
 
-One match of processes each; the besieged is compared with a player of a match that nobody besieges. The full counts
-take ``--slow``; ``python -m benchmarks.siege`` prints what they cost.
+Each siege is one match between processes, compared with a match without a siege. The full counts require ``--slow``;
+``python -m benchmarks.siege`` prints their costs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tests.tiers import thoroughly
 pytestmark = pytest.mark.multicast
 
 MEMORY = 32 * 1024 * 1024
-"""Bytes that a siege may cost: every place for strangers and every handshake with full TLS buffers is a third of it."""
+"""Bytes that a siege may cost. All places for strangers and all handshakes with full TLS buffers take a third."""
 DESCRIPTORS = HANDSHAKES + LINKS_OUTSIDE_ROSTER + 32
-"""Every place taken, and some connections on their way out."""
+"""The limit on descriptors: every place is taken, and some connections are being closed."""
 
 STRANGERS = (
     ("links", 200),
@@ -63,7 +63,7 @@ def test_strangers_of_all_kinds_at_once_cost_bounded_memory(tmp_path: Path, calm
 
 @pytest.mark.thorough
 def test_strangers_from_another_laptop_cost_bounded_memory(tmp_path: Path, calm: Cost) -> None:
-    """From another address the limits of strangers are those of real life."""
+    """Connections from another address are subject to the real limits for strangers."""
     with lan(3) as wire:
         siege = Siege(attacks=(("storm", 16), ("links", 200), ("chatter", 4)), dice=3, delay=0.2)
         cost = asyncio.run(measure(tmp_path, siege, wire))

@@ -1,6 +1,6 @@
-"""No flood of forged multicast delays a match or costs anybody a seat, and what it costs in memory is bounded.
+"""No flood of forged multicast delays a match or costs anybody a seat, and its cost in memory is bounded.
 
-``python -m benchmarks.storm`` prints what it does cost.
+``python -m benchmarks.storm`` prints the actual costs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Damage:
 def test_a_minute_of_a_flood_costs_a_tenth_of_the_pace_at_most(
     tmp_path: Path, calm: Damage, kind: str, rate: float
 ) -> None:
-    """This asserts how long things take: it wants a machine with nothing else to do."""
+    """This test asserts durations, so it needs an idle machine."""
     damage = asyncio.run(endure(tmp_path, replace(Storm(), kind=kind, rate=rate)))
     assert damage.pace > PACE * calm.pace
     assert damage.longest_wait < calm.longest_wait + WAIT

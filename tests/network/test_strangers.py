@@ -1,7 +1,7 @@
-"""A peer that comes again and again gets no more than one that stays: limits belong to peers, not to links.
+"""A peer that reconnects again and again gets no more than one that stays: limits apply to peers, not to links.
 
-The nodes are real, and the attackers come from other addresses than the nodes', as from other machines. How much gets
-through is counted against what the limits allow in the time that the attack took, however long that was.
+The nodes are real, and the attackers use other addresses, like other machines. The amount that gets through is compared
+with what the limits allow in the duration of the attack, however long it takes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def where(player: Player) -> Address:
 
 @contextlib.asynccontextmanager
 async def meanwhile(*attackers: Awaitable[None]) -> AsyncIterator[None]:
-    """Let attackers go on for as long as the block lasts. One that fails fails the test."""
+    """Run attackers for the duration of the block. If an attacker fails, so does the test."""
     attacking = [asyncio.ensure_future(each) for each in attackers]
     try:
         yield
@@ -126,7 +126,7 @@ async def test_a_spectator_with_ever_new_links_and_keys_gets_no_more_pages_than_
 
 
 async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *said: Frame) -> None:
-    """Be welcomed, say something perhaps, and wait until the link is ended, again and again."""
+    """Repeatedly connect, send the given frames, and wait until the node ends the link."""
     while True:
         with contextlib.suppress(OSError):
             async with Stranger.comes(where(host), source) as link:
@@ -146,7 +146,7 @@ async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *sa
 async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
     people: Company, elsewhere: Elsewhere, private: bool, tries: bool
 ) -> None:
-    """Three links from each of seven addresses are more than there are places for strangers."""
+    """Three links from each of seven addresses exceed the places for strangers."""
     host = await people.sit("Ada")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 7, private=private))
     assert host.node._active.hosting is not None
@@ -165,7 +165,7 @@ async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
 async def test_a_guest_who_waits_for_a_seat_makes_room_for_no_stranger(
     people: Company, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each stranger has an address of their own, so the oldest link would go, and that is the guest's."""
+    """Each stranger has a different address, so the oldest link, which is the guest's, would be closed."""
     monkeypatch.setattr(limits, "JOIN_BURST", 1)
     monkeypatch.setattr(limits, "JOIN_RATE", 0.4)
     (host, _), opened = await people.table(4, "AB")
@@ -223,7 +223,7 @@ async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_
     assert host.node._active.hosting is not None
     desk = views.hosting(host).code_desk
     desk.renew(CODE)
-    guess = CodeExchange(CODE, bytes(32), bytes(32), bytes(16), is_host=False)  # no attacker goes as far as a proof
+    guess = CodeExchange(CODE, bytes(32), bytes(32), bytes(16), is_host=False)  # no attacker gets as far as a proof
     begun = 0
 
     async def begin_and_break_off(source: str) -> None:

@@ -1,4 +1,4 @@
-"""Surveys of the network: who hears whom, told from the questions alone."""
+"""Surveys of the network determine who receives whose packets from the questions alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def carry(sender: _Survey, host: str, receiver: _Survey) -> None:
 
 
 def test_a_survey_whose_packets_do_not_arrive_is_told_so_by_the_other() -> None:
-    """Ada hears Ben, and Ben hears nobody: nothing that Ben asks for names Ada."""
+    """Ada receives Ben's packets, but Ben receives none: none of his questions mentions Ada."""
     ada, ben = _Survey(), _Survey()
     for _ in range(3):
         carry(ben, "192.0.2.2", ada)

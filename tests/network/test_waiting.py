@@ -1,4 +1,4 @@
-"""Waiting for somebody who does not answer: how long, what clocks show, what is news, and how to leave the match."""
+"""Waiting for a silent player: for how long, with which clocks and notices, and how to leave the match."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HUMAN, AUTOMATIC = 60, 10
 
 
 async def in_turn(room: Room, players: int, ruleset: Ruleset = RULES) -> list[Person]:
-    """Begin a match in which nobody ever moves; the first of those who are returned is to bid."""
+    """Begin a match in which nobody ever moves; return the players, beginning with the one to bid."""
     host = await room.sit("Host")
     await host.node.host(TableSettings("Friday", ruleset, players, Patience(HUMAN, AUTOMATIC)))
     people = [host, *[await room.sit(name) for name in ("Ada", "Ben", "Cleo", "Dan")[: players - 1]]]
@@ -54,7 +54,7 @@ async def in_turn(room: Room, players: int, ruleset: Ruleset = RULES) -> list[Pe
 
 
 def seconds(person: Person) -> float:
-    """Return what the clock of a node shows."""
+    """Return the seconds that a node's clock shows."""
     clock = person.node.clock()
     return clock.seconds if clock is not None else math.nan
 
@@ -69,7 +69,7 @@ def is_out(person: Person) -> bool:
 @in_room
 async def test_who_waits_longer_keeps_a_player_in_as_long_as_the_others_are_too_few(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3)
-    await ada.die()  # else her own program agrees that her time is up
+    await ada.die()  # otherwise her own program agrees that her time is up
     begun = room.now
     ben.node.wait_longer(100)
     assert seconds(ben) == pytest.approx(seconds(cleo) + 100, abs=1)
@@ -233,7 +233,7 @@ async def test_a_spectator_of_a_match_that_waits_sees_no_clock(room: Room) -> No
 
 
 async def claimed(room: Room, ruleset: Ruleset = RULES) -> tuple[Person, Person]:
-    """Return one who has claimed a match, and the other, who was killed."""
+    """Return a player who has claimed a match, and the other player, who was killed."""
     ada, ben = await in_turn(room, 2, ruleset)
     assert not ben.node.can_claim
     await ada.die()
@@ -281,7 +281,7 @@ async def test_a_claimed_match_signs_nothing_more_and_goes_on_if_both_return(roo
     assert ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match) == before
     assert not any(person.told(PlayerOut) for person in (ada, ben))
     await ben.node.resume(ben.told(Claimed)[0].match_id)
-    await until(lambda: len([*ada.told(YourTurn), *ben.told(YourTurn)]) == 2)  # asked again, as both are here
+    await until(lambda: len([*ada.told(YourTurn), *ben.told(YourTurn)]) == 2)  # asked again, because both are back
     assert ben.node._store.matches()[0].claim is None
     ada.node.concede()
     await until(lambda: ada.told(MatchResult) and ben.told(MatchResult))

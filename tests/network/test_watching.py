@@ -1,4 +1,4 @@
-"""Spectators over real sockets: they see every table and match that they may, and nothing that players do not show."""
+"""Spectators over real sockets see every table and match that is open to them, and only what players reveal."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def refused(people: Company, target: str, name: str = "W") -> str:
     return caught.value.code
 
 
-# What is seen
+# What spectators see
 
 
 @pytest.mark.parametrize("players", [3, *thoroughly([2, 5])])
@@ -119,7 +119,7 @@ async def test_host_and_players_are_told_who_watches_by_the_names_they_know(peop
     await host.until(Watching, lambda event: event.names == ("Eve",))
     (ben,) = await people.join(opened.join_line, "B")
     ben.hold()
-    await ben.until(Watching, lambda event: event.names == ("a spectator",))  # it follows the match over two links
+    await ben.until(Watching, lambda event: event.names == ("a spectator",))  # she follows the match over two links
     await eve.leave()
     await ben.until(Watching, lambda event: event.names == ())
     await host.until(Watching, lambda event: event.names == ())
@@ -128,7 +128,7 @@ async def test_host_and_players_are_told_who_watches_by_the_names_they_know(peop
 
 
 async def test_a_spectator_who_sits_down_as_the_next_table_opens_is_told_to_watch_no_longer(people: Company) -> None:
-    """The lobby went on to say *1 watching*."""
+    """The lobby once kept showing *1 watching*."""
     (host,), opened = await people.table(2, "A")
     watching = await watcher(people, opened.join_line)
     await host.until(Watching)
@@ -165,7 +165,7 @@ async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) 
 
 
 async def test_a_spectator_has_no_clock_for_a_turn_that_began_before_they_came(people: Company) -> None:
-    """It began anew on arrival: a player with ten seconds left had two minutes for those who watched."""
+    """The clock once restarted on arrival: spectators saw two minutes for a player who had ten seconds left."""
     players, _ = await people.table(3)
     await in_mid_match(players[0])
     for player in players[1:]:
@@ -177,7 +177,7 @@ async def test_a_spectator_has_no_clock_for_a_turn_that_began_before_they_came(p
     for player in players:
         assert player.node.clock() is not None
     assert watching.node.clock() is None
-    await watcher(people, address(players[2]), "V")  # the first one is told nothing new by that
+    await watcher(people, address(players[2]), "V")  # the first spectator gets no news from that
     assert watching.node.clock() is None
     players[0].go_on()
     players[0].hold()
@@ -320,7 +320,7 @@ async def watch_error(people: Company, target: str, home: Path) -> NodeError:
     return caught.value
 
 
-# Sources that go
+# Sources that leave
 
 
 async def test_when_the_player_it_watches_with_is_killed_it_goes_on_with_another(
@@ -366,7 +366,7 @@ async def test_a_spectator_sees_why_the_match_goes_on_without_somebody(people: C
     transcripts = [end.transcript.read_bytes() for end in ends]
     assert len({end.places for end in ends}) == 1
     assert [verify(each).verdict for each in transcripts] == ["unproven"] * 4
-    assert len(set(transcripts)) == 1  # two votes of three are a majority, and there are no others
+    assert len(set(transcripts)) == 1  # two of three votes are a majority, and there are no more votes
 
 
 async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_see(people: Company) -> None:
@@ -377,7 +377,7 @@ async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_se
 
 
 async def test_a_spectator_counts_what_each_player_sends_apart(people: Company) -> None:
-    """Those it follows may all play on one machine, and each relays the whole match."""
+    """The players that it follows may share one machine, and each relays the whole match."""
     players, opened = await people.table(3)
     await in_mid_match(players[1])
     watching = await watcher(people, opened.join_line)
@@ -391,7 +391,7 @@ async def test_a_spectator_counts_what_each_player_sends_apart(people: Company) 
 
 
 class Stranger:
-    """A peer that says what a test wants, and notes what it hears."""
+    """A peer that sends what a test wants, and records what it receives."""
 
     def __init__(self) -> None:
         self.identity = Identity.generate()
@@ -504,7 +504,7 @@ async def test_a_genesis_is_taken_only_from_its_players(people: Company) -> None
 
 
 async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody can advertise a match that is played elsewhere: the next place that is advertised is tried then."""
+    """Anybody can advertise a match that is played elsewhere; the next advertised address is tried then."""
     players, _ = await people.table(2)
     others = [await people.sit(name) for name in "YZ"]
     await others[1].node.join((await others[0].node.host(TableSettings("Saturday", CLASSIC, 2))).join_line)
@@ -526,7 +526,7 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
 
 
 class FakePlayer:
-    """A peer that shows a match to all who ask."""
+    """A peer that shows a match to everybody who asks."""
 
     def __init__(self, genesis: bytes, aim: Aim) -> None:
         self.identity = Identity.generate()
@@ -548,7 +548,7 @@ class FakePlayer:
         self.mesh.flush()
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        """Nothing is answered."""
+        """Ignore all frames."""
 
     def peer_down(self, identity: bytes, reason: str) -> None:
-        """Nobody is missed."""
+        """Ignore lost peers."""

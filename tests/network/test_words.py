@@ -1,4 +1,4 @@
-"""Words at the table over real links: all who are there hear them, each once, and nobody says them for another."""
+"""Chat over real links: everybody at the table receives each message once, and nobody can send it for another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def heard(player: Player) -> list[tuple[str, str]]:
 
 
 async def all_hear(speaker: Player, text: str, *others: Player) -> None:
-    """Let somebody say something, and wait until everybody has heard it."""
+    """Let somebody send a chat message, and wait until all others have received it."""
     speaker.node.say(text)
     for player in (speaker, *others):
         said = await player.until(Said, lambda said: said.text == text)
@@ -34,13 +34,13 @@ async def all_hear(speaker: Player, text: str, *others: Player) -> None:
 
 
 def throw(sender: Player, receiver: Player, *words: SignedWord) -> None:
-    """Send words over a player's link, whatever they are."""
+    """Send any signed chat messages over a player's link."""
     for word in words:
         sender.node._runtime.post(receiver.node.identity.public, Say(word.data, word.signature))
 
 
 async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, str]:
-    """Return a host and two guests at a table that waits for more, who watches it, and the join line."""
+    """Return a host and two guests at a table that waits for more, a spectator, and the join line."""
     (host, *guests), opened = await people.table(seats, "ABC")
     for guest in guests:
         await guest.until(LobbyChanged, lambda event: len(event.players) == 3)
@@ -49,7 +49,7 @@ async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, 
     return [host, *guests], watching, opened.join_line
 
 
-# Who hears what
+# Delivery
 
 
 async def test_all_at_a_table_hear_guests_and_host_through_the_host(people: Company) -> None:
@@ -78,7 +78,7 @@ async def test_in_a_match_all_hear_each_other_and_so_do_spectators_and_after_the
     await all_hear(players[1], "well played", players[0], players[2], *watching)
     for player in (*players, *watching):
         names = [name for name, _ in heard(player)]
-        assert sorted(names) == ["A", "B", "B", "C"]  # each once, by however many ways it came
+        assert sorted(names) == ["A", "B", "B", "C"]  # each once, by however many paths it arrived
 
 
 async def test_words_are_in_no_transcript_and_in_no_file(people: Company) -> None:
@@ -95,7 +95,7 @@ async def test_words_are_in_no_transcript_and_in_no_file(people: Company) -> Non
 
 
 async def test_a_player_who_returns_in_mid_match_is_heard_again(people: Company) -> None:
-    """The number of a word grows over a restart, though nothing of it was stored."""
+    """The number of a chat message increases across a restart, although it is not stored."""
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     await all_hear(players[1], "one moment", players[0])
@@ -108,7 +108,7 @@ async def test_a_player_who_returns_in_mid_match_is_heard_again(people: Company)
     await agree(players[0], back)
 
 
-# What cannot be said
+# Refused messages
 
 
 async def test_words_that_cannot_be_said_are_refused_with_a_sentence(people: Company) -> None:
@@ -150,18 +150,18 @@ async def test_a_host_with_nobody_at_the_table_speaks_to_nobody(people: Company)
         host.node.say("hello?")
 
 
-# Hostile words
+# Hostile chat
 
 
 async def settled(sender: Player, receiver: Player, text: str) -> None:
-    """Wait until the receiver has taken all that the sender threw before."""
+    """Wait until the receiver has handled everything that the sender sent before."""
     context = sender.node._active.floors()[-1].context
     throw(sender, receiver, sign_word(context, sender.node.identity, 2**62, text))
     await receiver.until(Said, lambda said: said.text == text)
 
 
 async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Company) -> None:
-    """A hostile player has words of all others, and a link to each."""
+    """A hostile player has chat messages of all others, and a link to each."""
     players, _ = await people.table(3)
     await in_mid_match(players[0])
     honest, hostile, other = players
@@ -183,7 +183,7 @@ async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Co
     throw(hostile, honest, *[sign_word(here, eve, 10, "once")] * 3, sign_word(here, eve, 9, "out of order"))
     await settled(hostile, honest, "that is all")
     assert heard(honest)[before:] == [("B", "once"), ("B", "that is all")]
-    assert honest.told(PeerLost) == []  # none of it is a reason to cut anybody off
+    assert honest.told(PeerLost) == []  # no such message is a reason to cut anybody off
     players[0].go_on()
     await agree(*players)
 
@@ -224,7 +224,7 @@ async def test_a_flood_of_words_is_heard_as_a_few_and_costs_no_link(people: Comp
     throw(hostile, honest, *flood)
     await asyncio.sleep(0)
     last = sign_word(match.history.match, hostile.node.identity, 2**61, "last")
-    while ("B", "last") not in heard(honest):  # as soon as it is not too fast any more
+    while ("B", "last") not in heard(honest):  # as soon as the rate limit allows
         throw(hostile, honest, last)
         await asyncio.sleep(0.2)
     assert limits.WORD_BURST_HEARD <= len(heard(honest)) <= limits.WORD_BURST_HEARD + 3
@@ -265,7 +265,7 @@ async def test_words_of_spectators_and_strangers_are_not_looked_at(people: Compa
 
 
 async def test_words_at_the_moment_of_the_start_are_not_lost(people: Company) -> None:
-    """Everybody changes from the table to the match on their own; who is late hears both."""
+    """Each player moves from the table to the match separately; a late one receives messages from both."""
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3))
     guests = [await people.sit(name) for name in "BC"]

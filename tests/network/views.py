@@ -1,4 +1,4 @@
-"""What tests look at, or reach into, behind the public side of a node: here and nowhere else."""
+"""The only access of tests to private parts of nodes."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from protocol.wire.frames import Frame, encode_frame
 
 
 class HasNode(Protocol):
-    """Whoever plays with a node."""
+    """Any object with a node."""
 
     node: Node
 
 
 def doing(player: HasNode) -> Doing:
-    """The state of a node."""
+    """Return the state of a node."""
     return player.node._active.doing
 
 
 def hosting(player: HasNode) -> Host:
-    """The host's side of the table that a node hosts."""
+    """Return the host's side of the table that a node hosts."""
     host = player.node._active.hosting
     assert host is not None
     return host
 
 
 def joining(player: HasNode) -> Guest:
-    """The guest's side of the table where a node sits."""
+    """Return the guest's side of the table at which a node sits."""
     return player.node._active.joining
 
 
 def ledgers(player: HasNode) -> TableLedgers:
-    """The purses at the table that a node hosts, or where it sits."""
+    """Return the purses at the table that a node hosts, or at which it sits."""
     host = player.node._active.hosting
     found = host.ledgers if host is not None else joining(player)._ledgers
     assert found is not None
@@ -47,31 +47,31 @@ def ledgers(player: HasNode) -> TableLedgers:
 
 
 def proposals(player: HasNode) -> Proposals:
-    """The matches that a node signs or plays."""
+    """Return the matches that a node is signing or playing."""
     return player.node._active.proposals
 
 
 def playing(player: HasNode) -> PlayerSession:
-    """The match that a node plays, else the latest proposal."""
+    """Return the match that a node plays, else its latest proposal."""
     session = proposals(player).session
     assert session is not None
     return session
 
 
 def purses(player: HasNode) -> PurseKeeper:
-    """The purses as a node keeps them."""
+    """Return the keeper of a node's purses."""
     return player.node._runtime.purses
 
 
 def send(player: HasNode, to: bytes, *frames: Frame) -> None:
-    """Let a node send frames now, whatever it would do itself."""
+    """Make a node send frames now, in addition to its own."""
     for frame in frames:
         player.node._mesh.send(to, encode_frame(frame))
     player.node._mesh.flush()
 
 
 def hear_only(player: HasNode, takes: Callable[[bytes, Frame], object]) -> None:
-    """Let a node lose what it is sent, unless ``takes`` is true of the peer and the frame."""
+    """Drop the frames that a node receives unless ``takes`` is true for the peer and the frame."""
     hear = player.node._active.peer_frame
     player.node._active.peer_frame = (  # type: ignore[method-assign]
         lambda identity, frame: hear(identity, frame) if takes(identity, frame) else None
@@ -79,7 +79,7 @@ def hear_only(player: HasNode, takes: Callable[[bytes, Frame], object]) -> None:
 
 
 def send_only(player: HasNode, sends: Callable[[bytes, bytes], object]) -> None:
-    """Let what a node sends be lost, unless ``sends`` is true of the peer and the bytes of the frame."""
+    """Drop the frames that a node sends unless ``sends`` is true for the peer and the bytes of the frame."""
     send = player.node._mesh.send
     player.node._mesh.send = (  # type: ignore[method-assign]
         lambda identity, frame: send(identity, frame) if sends(identity, frame) else None
@@ -87,10 +87,10 @@ def send_only(player: HasNode, sends: Callable[[bytes, bytes], object]) -> None:
 
 
 def crash(node: Node) -> None:
-    """End a node as the kernel would end its process: nothing is said, nothing is stored. Its store stays open."""
+    """End a node as if its process were killed, without sending or storing anything. Its store stays open."""
     node._runtime.is_silent = node._is_closed = True
     for _ in node._runtime.outbox.steps():
-        pass  # nobody carries it out any more
+        pass  # nobody executes it any more
     node._mesh.stop_dialling_all()
     if node._mesh._listener is not None:
         node._mesh._listener.close()
