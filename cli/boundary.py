@@ -187,7 +187,7 @@ def _stranded(error: BaseException | None) -> Failure | None:
                 os.getcwd()
             except FileNotFoundError:
                 former = f", {shown_path(Path(name))}," if (name := os.environ.get("PWD")) else ""
-                hint = "Go to another one with cd, and repeat."
+                hint = "Change to another folder with cd, and try again."
                 return Failure(f"The current folder{former} was removed.", hint=hint)
         error = error.__cause__ or error.__context__
     return None

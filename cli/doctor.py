@@ -86,7 +86,7 @@ _LAST: Final = 2_366_841_600
 _DAY: Final = 86_400
 _ROOM: Final = "Make room on this disk, or choose a folder on another one with --home DIR"
 _MIB: Final = 2**20
-_RESUME: Final = "Resume that match: its other players hand back what they have"
+_RESUME: Final = "Resume that match: its other players send back what is missing"
 
 
 def machine(home: Path | None) -> Iterator[Finding]:
@@ -134,11 +134,11 @@ def _folder(home: Path) -> Iterator[Finding]:
         yield Finding(
             "disk",
             Severity.WARNING,
-            f"a small file takes {took * 1000:.0f} ms to be safe on the disk",
+            f"writing a small file safely to the disk takes {took * 1000:.0f} ms",
             "Each move waits for that: put the home on a local disk with --home DIR",
         )
     else:
-        yield Finding("disk", Severity.OK, f"writes are safe in {took * 1000:.0f} ms, {free // _MIB:,} MiB are free")
+        yield Finding("disk", Severity.OK, f"a safe write takes {took * 1000:.0f} ms, {free // _MIB:,} MiB are free")
 
 
 def _modes(home: Path) -> Finding:
@@ -216,7 +216,7 @@ def _minute(seconds: float) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
     except (OverflowError, OSError, ValueError):  # a damaged disk can return any timestamp
-        return "a moment beyond all calendars"
+        return "a date beyond the calendar"
 
 
 def _terminal() -> Finding:
@@ -234,9 +234,9 @@ _TIMEOUT: Final = 3.0
 """Seconds to wait for the output of a system tool."""
 UFW: Final = Path("/etc/ufw/ufw.conf")
 _UNSEEN: Final = {
-    "linux": "neither ufw nor firewalld is on; others are not looked for",
-    "darwin": "that of macOS is off; others are not looked for",
-    "win32": "that of Windows does not answer; others are not looked for",
+    "linux": "neither ufw nor firewalld is on; no others were checked",
+    "darwin": "the firewall of macOS is off; no others were checked",
+    "win32": "the firewall of Windows does not answer; no others were checked",
 }
 MAC_TOOL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 
@@ -247,7 +247,7 @@ def firewall(port: str) -> Finding:
     :param port: the TCP port that has to be open, as text for a command; ``PORT`` if no particular port is chosen.
     """
     found = {"linux": _linux, "darwin": _mac, "win32": _windows}.get(sys.platform, _none)(port)
-    return next(found, Finding("firewall", Severity.OK, _UNSEEN.get(sys.platform, "not looked for on this system")))
+    return next(found, Finding("firewall", Severity.OK, _UNSEEN.get(sys.platform, "not checked on this system")))
 
 
 def _linux(port: str) -> Iterator[Finding]:
@@ -274,7 +274,7 @@ def _windows(port: str) -> Iterator[Finding]:
             "Windows Defender Firewall",
             "netsh advfirewall firewall add rule name=p2pdice dir=in action=allow "
             f'program="{sys.executable}" enable=yes',
-            "make the network private, and run this in a terminal of the administrator",
+            "make the network private, and run this in a terminal as administrator",
         )
 
 
@@ -340,7 +340,7 @@ def _unusable(port: int, error: OSError) -> Finding:
     where = f"port {port}" if port else "any port"
     says = f"cannot listen at {where}: {os.strerror(error.errno) if error.errno else error}"
     if error.errno == errno.EACCES:
-        return Finding("port", Severity.PROBLEM, says, "Choose a --port above 1023: the others are the administrator's")
+        return Finding("port", Severity.PROBLEM, says, "Choose a --port above 1023: lower ones need an administrator")
     return Finding("port", Severity.PROBLEM, says, "Choose another --port, or end the program that uses it")
 
 
@@ -356,7 +356,7 @@ def _interfaces(own: list[Interface], interface: str | None) -> list[Finding]:
     found = [Finding("network", Severity.OK, shown)]
     vpns = [each.name for each in own if _VPN.match(each.name) or any(ip in _CARRIER for ip in each.addresses)]
     if vpns:
-        remedy = "If others cannot reach you, switch the VPN off, or let it leave the local network alone"
+        remedy = "If others cannot reach you, switch the VPN off, or exclude the local network from it"
         alike = "looks like a VPN" if len(vpns) == 1 else "look like VPNs"
         found.append(Finding("vpn", Severity.WARNING, f"{listing(vpns)} {alike}", remedy))
     if all(ip.is_link_local for each in own for ip in each.addresses):
@@ -379,7 +379,7 @@ async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
         there = "that network" if only else "those networks"
         found.append(Finding("interfaces", Severity.WARNING, says, f"On {there}, {BY_HAND}"))
     if not heard.itself:
-        remedy = f"A firewall stops UDP port 5353: let it through. Until then {BY_HAND}"
+        remedy = f"A firewall blocks UDP port 5353: let it through. Until then {BY_HAND}"
         found.append(Finding("multicast", Severity.WARNING, "this machine does not hear its own packets", remedy))
     found = found or [Finding("multicast", Severity.OK, "this machine hears its own packets")]
     return [*found, _others(heard)]
@@ -389,7 +389,7 @@ def _others(heard: Heard) -> Finding:
     if heard.met:
         return Finding("others", Severity.OK, f"{', '.join(heard.met)} and this machine hear each other")
     if heard.one_way:
-        remedy = "The firewall there, or the Wi-Fi, stops UDP port 5353. Let it through, and try again"
+        remedy = "The firewall there, or the Wi-Fi, blocks UDP port 5353. Let it through, and try again"
         says = f"{', '.join(heard.one_way)} is heard here, but does not hear this machine"
         return Finding("others", Severity.WARNING, says, remedy)
     together = f"Run this on the other laptop at the same time: {command_line('doctor', '--wait', '60')}"
@@ -406,7 +406,7 @@ async def _peer(peers: Iterable[Address]) -> Finding:
     for each in found:
         if not each.problem:
             return Finding(
-                PEER, Severity.OK, f"something answers at {format_address(each.address)}; p2pdice join tells what"
+                PEER, Severity.OK, f"something answers at {format_address(each.address)}; p2pdice join shows what"
             )
     tried = "; ".join(f"{format_address(each.address)}: {each.problem}" for each in found)
     if any(each.is_refused for each in found):

@@ -136,9 +136,7 @@ def ask_passphrase(prompt: str, variable: str = UNLOCK_VARIABLE) -> str:
     except EOFError:
         typed = ""
     if not typed:
-        hint = (
-            "To have no passphrase any more: p2pdice identity passphrase --remove" if variable == LOCK_VARIABLE else ""
-        )
+        hint = "To remove the passphrase: p2pdice identity passphrase --remove" if variable == LOCK_VARIABLE else ""
         raise Failure("Nothing was typed.", hint=hint, code=ExitCode.USAGE)
     return typed
 

@@ -56,7 +56,7 @@ WatcherNameOption = Annotated[
         "--name",
         metavar="NAME",
         show_default=False,
-        help="Your nickname from when you sit down. While you watch, nobody is told it: players who know your key see"
+        help="Your nickname from when you sit down. While you watch, nobody sees it: players who know your key see"
         " their own name for you, all others see a spectator.",
     ),
 ]

@@ -95,9 +95,7 @@ def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
 def _preset(name: str) -> Ruleset:
     if name not in PRESETS:
         near = get_close_matches(name, PRESETS, 1)
-        meant = (
-            f" Did you mean {near[0]}?" if near else f" Rules of your own go into a file, named as house{FILE_SUFFIX}."
-        )
+        meant = f" Did you mean {near[0]}?" if near else f" Your own rules go into a file, such as house{FILE_SUFFIX}."
         raise typer.BadParameter(f"there is no ruleset {escape(name)!r}: there are {', '.join(PRESETS)}.{meant}")
     return PRESETS[name]
 

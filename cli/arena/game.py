@@ -86,7 +86,7 @@ class Game:
             for faults in game.faults
             for kind, count in faults.items()
         ):
-            raise ValueError("this is not a game of an arena: its faults are none that a bot can make")
+            raise ValueError("this is not a game of an arena: its faults are not those of a bot")
         if len(game.ms) != len(seats) or not all(0 <= each <= _MOST for ms in game.ms for each in ms):
             raise ValueError("this is not a game of an arena: its times are not those of its seats")
         return game

@@ -150,7 +150,7 @@ def arena(
         raise typer.BadParameter("an arena takes two bots or more.", param_hint="BOT")
     if out is not None and out.exists() and not resume:
         raise typer.BadParameter(
-            f"{shown_path(out)} is there already. Add --resume to go on with it, or name another file.",
+            f"{shown_path(out)} already exists. Add --resume to continue it, or name another file.",
             param_hint="--out",
         )
     if out is not None and not out.parent.is_dir():
@@ -180,9 +180,9 @@ def arena(
             journal = stack.enter_context(Journal(path, plan, is_resumed=resume))
         except JournalError as wrong:
             same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
-            raise Failure(f"{wrong}.", hint=f"Give the arguments that it was begun with, {same}.") from None
+            raise Failure(f"{wrong}.", hint=f"Use the arguments that it began with, {same}.") from None
         except JournalInUseError as wrong:
-            raise Failure(f"{wrong}.", hint="Wait for its end, or name another file: --out") from None
+            raise Failure(f"{wrong}.", hint="Wait until it ends, or name another file: --out") from None
         executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)
         told = stack.enter_context(_progress(_at_most(plan)))
         try:
@@ -190,7 +190,7 @@ def arena(
         except (EntrantError, ProgramError) as wrong:
             raise Failure(sentence(escape(str(wrong)))) from None
         except KeyboardInterrupt:
-            complain(f"The games so far are in {shown_path(path)}. The same command with --resume plays the others.")
+            complain(f"The games so far are in {shown_path(path)}. The same command with --resume plays the rest.")
             raise
     summary = Summary(plan, played, decision)
     if as_json:

@@ -236,7 +236,7 @@ def _tell_of_the_key_here(path: Path, restored: bytes, its_key: Identity | None)
     try:
         own = _without_passphrase(here, path)
     except KeyFileError:
-        say(f"What is in {shown_path(path)} cannot be read as a key. It is kept beside the restored one.")
+        say(f"The content of {shown_path(path)} cannot be read as a key. It is kept beside the restored one.")
         return False
     if own and its_key and own.public == its_key.public:
         say("The same key is here already, in another file. That file is kept beside the restored one.")

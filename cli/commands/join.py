@@ -175,7 +175,7 @@ def accept(players: Sequence[PlayerInfo]) -> None:
         hint = f"Compare keys with them. At a terminal {command_line('join')} asks whether to sit down all the same."
         raise Failure(what, hint=hint, code=ExitCode.REFUSED)
     if not agrees(f"{what} Compare keys before you play. Sit down all the same?"):
-        raise Failure("You did not sit down.", hint="Nothing was asked of the host.", code=ExitCode.REFUSED)
+        raise Failure("You did not sit down.", hint="The host was not asked.", code=ExitCode.REFUSED)
 
 
 def _name(target: str | tuple[Sighting, ...]) -> str:

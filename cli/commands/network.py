@@ -102,7 +102,7 @@ def place_in(typed: str) -> str:
         example = f"{address}:40312" if address.version == 4 else f"[{address}]:40312"
         raise Failure(
             f"{address} is an address without a port.",
-            hint=f"Type the port behind it, as the host sees it: {example}",
+            hint=f"Add the port that the host sees: {example}",
             code=ExitCode.USAGE,
         )
     return target

@@ -133,7 +133,7 @@ def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
         else:
             store.people.untrust(person.fingerprint)
     if not is_trusted:
-        print(f"You do not trust {_called(person, name)} any more.")
+        print(f"You no longer trust {_called(person, name)}.")
     else:
         key, whose = (f"{escape(name)}'s key", f"{escape(name)}'s") if name else ("this key", "Its owner's")
         words = fingerprint_words(person.fingerprint)
@@ -180,7 +180,7 @@ def find(known: Sequence[Person], who: str, home: Home) -> tuple[Person, str]:
         hint = f"The people whom you have met: {command_line('people', *home_words(home.path))}"
         raise Failure(problem, hint=hint, code=ExitCode.USAGE)
     choices = "\n".join(_line(person) for person, _ in found[:SHOWN])
-    hint = f"Name one by more of the fingerprint:\n{choices}"
+    hint = f"Give more of the fingerprint of the one you mean:\n{choices}"
     problem = f"{escape(who)} fits {counted(len(found), 'person', 'people')}."
     raise Failure(problem, hint=hint, code=ExitCode.USAGE)
 

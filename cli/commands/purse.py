@@ -198,7 +198,7 @@ def forfeit(ctx: typer.Context, is_sure: YesOption = False, as_json: JsonOption 
         keeper = _keeper(home, store)
         _, _, busy, stake = keeper.own
         if not busy:
-            raise Failure("Nothing of yours is staked in a match.")
+            raise Failure("You have nothing staked in any match.")
         called = store.name(busy) or f"match {busy.hex()[:8]}"
         command = command_line("purse", "forfeit", "--yes", *home_words(home.path))
         confirm(f"Give up {_stake(stake)} in {called} for ever?", is_sure, command, as_json=as_json)
@@ -272,7 +272,7 @@ def void(
         others = ["LINE"] * (len(voiding.players) - 1)
         again = command_line("purse", "void", played.hex()[:8], *others, *home_words(home.path))
         say(
-            f"Not here yet: the lines of {listing([escape(name) for name in missing])}. Give the lines of all"
+            f"Still missing: the lines of {listing([escape(name) for name in missing])}. Give the lines of all"
             f" the others in one command:\n    {again}"
         )
     else:
@@ -304,7 +304,7 @@ def forget(ctx: typer.Context, who: WhoArgument, is_sure: YesOption = False) -> 
         if known is None:
             raise Failure(f"You have not played for stakes with {called}.")
         command = command_line("purse", "forget", person.fingerprint, "--yes", *home_words(home.path))
-        confirm(f"Take any purse that {called} shows from now on?", is_sure, command)
+        confirm(f"Accept any purse that {called} shows from now on?", is_sure, command)
         store.purses.forget(known)
     print(f"The purse of {called} is forgotten.")
 

@@ -28,15 +28,15 @@ Examples:
 """
 VALUES: Final = """\b
 name    your nickname (default: your login name)
-ui      screen, or line: how a table is shown (default: screen, if it can be)
+ui      screen, or line: how a table is shown (default: screen if possible)
 pace    a number from 0 to 10: how slowly moves are shown (default: 1)
 bell    turn, all or off: ring on your turn, for other news as well, or never
         (default: turn)
 motion  full, calm or none: what moves on the full screen (default: full)
 color   auto, dark, light or none: your terminal's background (default: auto)
-odds    on, off or each: show odds at tables that you open to everybody, to
-        nobody, or as each likes (default: each; against bots alone: on)
-chat    players or all: these may talk at tables that you open
+odds    on, off or each: at tables that you open, show odds to everybody, to
+        nobody, or to those who want them (default: each; against bots: on)
+chat    players or all: the people who may talk at tables that you open
         (default: players)
 """
 EPILOG: Final = f"{EXAMPLES}\n{VALUES}"

@@ -307,7 +307,7 @@ def describe(report: FileVerdict) -> list[str]:
         lines.append(f"Match {verdict.match[:12]} ({escape(verdict.rules or '')}).")
         if report.date is not None:
             date = report.date[:16].replace("T", " ")
-            lines.append(f"File last modified {date}; this is no evidence, as dates are not signed.")
+            lines.append(f"File last modified {date}; this is not evidence, because dates are not signed.")
     lines += _players(report)
     lines += [
         unfamiliar(

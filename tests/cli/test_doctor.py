@@ -290,7 +290,7 @@ def test_a_machine_that_does_not_hear_itself_is_seen(
 def test_an_interface_without_multicast_does_not_hide_a_firewall(monkeypatch: pytest.MonkeyPatch) -> None:
     _, left_out, stopped, _ = on_network(monkeypatch, heard=Heard(False, (), (), (), ("docker0",)))
     assert left_out.says == "docker0 does not support multicast"
-    assert str(stopped.remedy).startswith("A firewall stops UDP port 5353")
+    assert str(stopped.remedy).startswith("A firewall blocks UDP port 5353")
 
 
 @pytest.mark.parametrize(("text", "says"), [("ENABLED=yes\n", "ufw may be on"), ("ENABLED=no\n", "neither ufw nor")])
@@ -377,8 +377,8 @@ def test_whatever_others_wrote_is_escaped() -> None:
         ("linux", {"firewall-cmd": "running\n"}, "firewalld"),
         ("darwin", {doctor.MAC_TOOL: "Firewall is enabled. (State = 1)"}, "macOS"),
         ("win32", {"netsh": "State ON"}, "Windows Defender"),
-        ("linux", {}, "others are not looked for"),
-        ("sunos5", {}, "not looked for"),
+        ("linux", {}, "no others were checked"),
+        ("sunos5", {}, "not checked"),
     ],
 )
 def test_the_firewall_of_each_system_is_named_with_what_opens_it(

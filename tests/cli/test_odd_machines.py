@@ -56,7 +56,7 @@ def test_a_command_that_needs_a_removed_current_folder_says_in_a_sentence_that_i
     done = run("-c", REMOVED, str(gone), *words, home=home, variables={"PWD": str(gone)})
     assert done.returncode == ExitCode.FAILURE
     assert done.stderr.endswith(
-        f"Error: The current folder, {gone}, was removed.\nGo to another one with cd, and repeat.\n"
+        f"Error: The current folder, {gone}, was removed.\nChange to another folder with cd, and try again.\n"
     )
     assert "Traceback" not in done.stderr
 

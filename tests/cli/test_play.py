@@ -279,7 +279,7 @@ def test_a_private_table_takes_the_whole_join_line(sit: Sit, here: Run) -> None:
 def test_an_address_without_a_port_is_said_to_have_none(here: Run, command: str) -> None:
     done = here(command, "192.0.2.7")
     assert done.returncode == ExitCode.USAGE
-    assert "Type the port behind it, as the host sees it: 192.0.2.7:40312" in done.stderr
+    assert "Add the port that the host sees: 192.0.2.7:40312" in done.stderr
 
 
 @pytest.mark.parametrize("pace", ["11", "-1", "nan"])

@@ -97,7 +97,7 @@ def test_what_is_staked_can_be_given_up(here: Run, home: Home) -> None:
     done = here("purse", "forfeit", "--yes")
     assert "You have given up 70 coins. Your purse has 640 coins now." in done.stdout
     assert read(here)["busy"] is None
-    assert "Nothing of yours is staked" in here("purse", "forfeit", "--yes").stderr
+    assert "You have nothing staked" in here("purse", "forfeit", "--yes").stderr
 
 
 def test_what_was_given_up_as_data(here: Run, home: Home) -> None:

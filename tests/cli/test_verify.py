@@ -396,7 +396,7 @@ def test_a_malformed_fingerprint_is_a_usage_error(here: Run, wrong: str) -> None
 def test_the_date_is_that_of_the_file(here: Run, files: dict[str, str]) -> None:
     os.utime(files["fair"], (0, datetime(2026, 3, 4, 5, 6, 7).timestamp()))
     assert json.loads(here("verify", "--json", files["fair"]).stdout)["date"].startswith("2026-03-04T05:06:07")
-    assert "File last modified 2026-03-04 05:06; this is no evidence" in here("verify", files["fair"]).stdout
+    assert "File last modified 2026-03-04 05:06; this is not evidence" in here("verify", files["fair"]).stdout
 
 
 def test_a_cheat_called_ada_is_told_from_an_honest_ada(tmp_path: Path, here: Run) -> None:

@@ -116,7 +116,7 @@ def test_as_data(match: bytes, at: Command) -> None:
 
 def test_whoever_is_missing_is_named(match: bytes, at: Command) -> None:
     first = at("a", "purse", "void", match.hex(), "--yes")
-    assert "Not here yet: the lines of player " in first.stdout
+    assert "Still missing: the lines of player " in first.stdout
     assert first.stdout.count("player ") == 2
     second = at("b", "purse", "void", match.hex(), "--yes", line_of(first))
     assert second.stdout.count("player ") == 1

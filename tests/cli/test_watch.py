@@ -79,7 +79,7 @@ def test_where_nothing_can_be_seen_it_is_said_why(here: Run, target: str, code: 
 
 
 def test_the_help_says_that_players_are_not_told_the_name_of_a_spectator(here: Run) -> None:
-    assert "While you watch, nobody is told it" in " ".join(here("watch", "--help").stdout.split())
+    assert "While you watch, nobody sees it" in " ".join(here("watch", "--help").stdout.split())
 
 
 def test_a_home_in_use_is_told_before_a_match_is_chosen(tmp_path: Path, here: Run) -> None:
