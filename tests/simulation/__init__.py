@@ -1,1 +1,1 @@
-"""Whole matches of real nodes in one process: a virtual clock, a seeded scheduler, links that can fail."""
+"""Simulated matches of real nodes in one process, with a virtual clock, a seeded scheduler, and links that can fail."""

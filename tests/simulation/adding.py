@@ -1,4 +1,4 @@
-"""Many runs as one: adds up the tables that ``python -m tests.simulation`` printed for different seeds."""
+"""Adds up the tables that ``python -m tests.simulation`` has printed for different seeds."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class _Cost:
     worlds: int = 0
     out: int = 0
     longest: list[Decimal | None] = field(default_factory=lambda: [None, None, None])
-    """Most seconds until out, longest halt in seconds, most KiB; None if no run has one."""
+    """The most seconds until eviction, the longest halt in seconds, and the most KiB; None if no run has a value."""
     computing: Decimal = Decimal(0)
-    """Microseconds for each input, times worlds."""
+    """The sum over worlds of microseconds per input."""
 
     def add(self, cells: list[str]) -> None:
         """Add the row of one run."""
@@ -49,28 +49,28 @@ class _Cost:
 
     @property
     def each(self) -> Decimal:
-        """Microseconds of computing for each input."""
+        """Microseconds of CPU time per input."""
         return self.computing / self.worlds if self.worlds else Decimal(0)
 
 
 @dataclass
 class Sum:
-    """What the runs printed, added up."""
+    """The sum of the output of several runs."""
 
     runs: int = 0
     failures: int = 0
     seconds: int = 0
-    """Of all processes together."""
+    """Seconds of all processes together."""
     seeds: list[range] = field(default_factory=list)
     counts: dict[str, dict[str, Decimal]] = field(default_factory=dict)
-    """Heading of the table, name of the row, number."""
+    """Numbers by the heading of the table and the name of the row."""
     costs: dict[str, _Cost] = field(default_factory=dict)
-    """Of misbehaviour, by its name."""
+    """The costs of each misbehaviour by its name."""
 
     def add(self, output: str) -> None:
-        """Add what one more finished run printed.
+        """Add the output of a finished run.
 
-        :raises NotAddableError: if it is not that of one finished run, or has a seed that was added before.
+        :raises NotAddableError: if it is not the output of one finished run, or has a seed that was added before.
         """
         summaries = _SUMMARY.findall(output)
         if len(summaries) != 1:
@@ -119,7 +119,7 @@ class Sum:
 
 
 def _rows(output: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield heading of the table, name and numbers of every row, also of the rule below the heading."""
+    """Yield the table's heading, the name and the numbers of every row, including the rule below the heading."""
     title = ""
     for line in output.splitlines():
         if not line.startswith("| "):
@@ -137,7 +137,7 @@ def _number(cell: str) -> Decimal:
 
 
 def _joined(spans: Iterable[range]) -> list[range]:
-    """Return the ranges in order, those that touch as one."""
+    """Return the ranges in order, with adjacent ones merged."""
     joined: list[range] = []
     for span in sorted(spans, key=lambda span: span.start):
         if joined and joined[-1].stop == span.start:

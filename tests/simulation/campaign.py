@@ -1,4 +1,4 @@
-"""Many seeds: run them, count what happened, and say how to see a failure again."""
+"""Runs many seeds, counts events, and prints how to reproduce a failure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Figures, Simulation
 
 TWICE: Final = 100
-"""One seed of so many is run twice: the traces must not differ."""
+"""One of this many seeds is run twice, and both traces must be equal."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one seed."""
+    """The result of one seed."""
 
     plan: Plan
     figures: Figures
     digest: str
-    """Hash of the trace."""
+    """The hash of the trace."""
     violated: Check | None = None
-    """What did not hold; None also if something broke that is no check, as ``failure`` then says."""
+    """The violated check; None if all held, or if something else failed, which ``failure`` then describes."""
     failure: str = ""
     """Empty if everything held."""
     details: str = ""
@@ -39,12 +39,12 @@ class Result:
 
 
 def replay_command(seed: int) -> str:
-    """Return what to type to see a seed again."""
+    """Return the command that replays a seed."""
     return f"python -m tests.simulation --seed {seed} --trace"
 
 
 def run_plan(plan: Plan, keep: Callable[[str], None] | None = None) -> Result:
-    """Run one world; whatever goes wrong in it is the result."""
+    """Run one world, and return any failure in it as its result."""
     world = Simulation(plan, keep)
     violated, failure, details = None, "", ""
     with cached_checks():
@@ -58,7 +58,7 @@ def run_plan(plan: Plan, keep: Callable[[str], None] | None = None) -> Result:
 
 
 def run_seed(seed: int) -> Result:
-    """Run the world of a seed; one of :data:`TWICE` seeds is run again and compared."""
+    """Run the world of a seed. For one in :data:`TWICE` seeds, run it again and compare the traces."""
     result = run_plan(draw(seed))
     if seed % TWICE == 0 and not result.failure:
         if run_plan(draw(seed)).digest != result.digest:
@@ -77,7 +77,7 @@ def run_seeds(seeds: Iterable[int], jobs: int = 1) -> Iterator[Result]:
 
 
 def smallest(plan: Plan, is_wanted: Callable[[Plan], bool]) -> Plan:
-    """Return a plan that is wanted as this one is, with as few faults as leaving one out at a time finds."""
+    """Return a plan that still fulfils ``is_wanted``, after removing as many faults as possible one at a time."""
     is_smaller = True
     while is_smaller:
         is_smaller = False
@@ -89,7 +89,7 @@ def smallest(plan: Plan, is_wanted: Callable[[Plan], bool]) -> Plan:
 
 
 def shrink(plan: Plan) -> Plan:
-    """Return a plan that fails in the same check with as few faults as possible; the same one if it does not fail."""
+    """Return a plan that fails the same check with as few faults as possible; the same plan if it does not fail."""
 
     def kind(plan: Plan) -> str:
         result = run_plan(plan)

@@ -1,6 +1,6 @@
-"""One faulty core: a node, link or disk that is bad for ever, while everything else is perfect.
+"""Worlds with one permanently faulty node, link or disk, in which everything else is perfect.
 
-Troubles that strike everywhere heal by themselves and hide that nothing would move without them.
+Faults that strike everywhere and heal by themselves could hide a standstill that they end by chance.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Core(NamedTuple):
-    """A kind of hardware that never works as it should."""
+    """A kind of hardware that is permanently faulty."""
 
     begin: Callable[[Simulation, int], None]
-    """Lets it be bad from now on; takes the world and the number of the node."""
+    """Makes the hardware faulty from now on, given the world and the number of the node."""
     may_stop: bool = False
-    """The match goes on only if the others go on without the node, or pass on what cannot reach it."""
+    """Whether the match can only continue if the others continue without the node, or relay its messages."""
 
 
 def _again_and_again(
     kind: str, pause: tuple[float, float], lasts: tuple[float, float]
 ) -> Callable[[Simulation, int], None]:
-    """Return a core at which a fault strikes for ever: after so many seconds, for so many."""
+    """Return a core at which a fault strikes repeatedly, with random pauses and durations within these seconds."""
 
     def begin(world: Simulation, node: int) -> None:
         chance = world.streams.network if kind == "cut" else world.streams.disk
@@ -46,20 +46,20 @@ def _again_and_again(
 
 
 def _dead_link(world: Simulation, node: int) -> None:
-    """Two nodes can never be linked."""
+    """Permanently prevent any link between two nodes."""
     other = (node + 1) % world.plan.players
     world.network.forbid([(node, other)])
 
 
 def _slow_node(world: Simulation, node: int) -> None:
-    """Everything to and from one node takes seconds."""
+    """Delay all frames to and from one node by seconds."""
     for other in range(world.plan.players):
         if other != node:
             world.network.slow_down(node, other, 1.5)
 
 
 def _dead_node(world: Simulation, node: int) -> None:
-    """A node dies at some time and is never seen again."""
+    """Kill a node at a random time and never restart it."""
 
     def die() -> None:
         machine = world.network.machines[node]

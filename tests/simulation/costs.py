@@ -1,4 +1,4 @@
-"""What misbehaviour costs honest players: time, disk and computing."""
+"""The costs of misbehaviour for honest players in time, disk space and CPU time."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ WITHOUT: Final = "nothing"
 
 @dataclass
 class Cost:
-    """What honest players bear in all worlds of one misbehaviour."""
+    """The costs for honest players in all worlds of one misbehaviour."""
 
     worlds: int = 0
     out: list[float] = field(default_factory=list)
-    """Virtual seconds from the first bad act until somebody honest holds the culprit to be out of the match."""
+    """Virtual seconds from the first bad act until an honest player considers the culprit out of the match."""
     halts: list[float] = field(default_factory=list)
-    """The longest time in each world in which nobody honest closed a step, from the first bad act on."""
+    """For each world, the longest time after the first bad act in which no honest player closed a step."""
     stored: list[int] = field(default_factory=list)
-    """The most bytes that one of them had on disk beyond the match: votes while it lasts, all else at its end."""
+    """The most bytes of an honest player's disk beyond the match: votes while it lasts, everything else at its end."""
     computing: float = 0.0
-    """CPU seconds of the class that is a node's match."""
+    """CPU seconds spent in the class of a node's match."""
     inputs: int = 0
-    """Messages and all else that these were spent on."""
+    """The number of inputs, such as messages, on which this time was spent."""
 
     def add(self, other: Cost) -> None:
-        """Add what was borne in other worlds."""
+        """Add the costs of other worlds."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
     @property
     def each(self) -> float:
-        """Microseconds of computing for each input."""
+        """Microseconds of CPU time per input."""
         return 1e6 * self.computing / self.inputs if self.inputs else 0.0
 
 
@@ -57,10 +57,10 @@ def as_rows(costs: dict[str, Cost]) -> list[str]:
 
 
 class Bill:
-    """What one world costs, while it runs.
+    """The costs of one world, counted while it runs.
 
-    :param name: of the misbehaviour.
-    :param culprit: its author; −1 for nobody.
+    :param name: the name of the misbehaviour.
+    :param culprit: the author of the misbehaviour; −1 for none.
     """
 
     def __init__(self, name: str, culprit: int) -> None:
@@ -73,12 +73,12 @@ class Bill:
         self._stored = 0
 
     def acted(self, now: float) -> None:
-        """Something bad was done."""
+        """Record a bad act."""
         if self._since is None:
             self._since = self._moved = now
 
     def goes_on(self, now: float, left: tuple[int, ...]) -> None:
-        """Somebody honest has closed a step."""
+        """Record that an honest player has closed a step."""
         if self._since is not None:
             self._halt = max(self._halt, now - self._moved)
             if self._culprit in left and not self.cost.out:
@@ -86,16 +86,16 @@ class Bill:
         self._moved = now
 
     def holds(self, size: int) -> None:
-        """Somebody honest has so many bytes on disk that are no part of the match."""
+        """Record the bytes that an honest player has on disk beyond the match."""
         self._stored = max(self._stored, size)
 
     def computed(self, seconds: float) -> None:
-        """An honest node has taken an input."""
+        """Record the CPU seconds of an honest node for one input."""
         self.cost.computing += seconds
         self.cost.inputs += 1
 
     def closed(self) -> Cost:
-        """Return what the whole world has cost."""
+        """Return the costs of the finished world."""
         if self._since is not None:
             self.cost.halts.append(self._halt)
         self.cost.stored.append(self._stored)

@@ -21,7 +21,7 @@ from protocol.wire.messages import VOTES, Signed
 _FULL: Final = 2
 """The ``synchronous`` of SQLite from which on a commit is synchronized before it is confirmed."""
 Point = Callable[[str], None]
-"""Told of every place at which a process can die; may raise."""
+"""Called at every place at which a process can die; it may raise."""
 
 
 class Trouble(Enum):
@@ -29,19 +29,19 @@ class Trouble(Enum):
 
     NONE = "none"
     REFUSED = "refused"
-    """Nothing was written."""
+    """Nothing is written."""
     UNCONFIRMED = "unconfirmed"
-    """It was written, but the system reports an error."""
+    """The data is written, but the system reports an error."""
 
 
 class Stored(NamedTuple):
-    """What a node finds on its disk when it starts."""
+    """The contents of a disk that a starting node finds."""
 
     messages: tuple[Signed, ...]
     choices: dict[int, str]
     is_over: bool
     is_said_to_lack: bool = False
-    """The note beside the store names more messages than the store holds."""
+    """Whether the note beside the store counts more messages than the store contains."""
 
 
 def sizes_of(messages: Iterable[Signed]) -> dict[bytes, int]:
@@ -55,18 +55,18 @@ def votes_among(messages: Iterable[Signed]) -> dict[bytes, int]:
 
 
 class Disk(ABC):
-    """One node's disk. Every write is a transaction: after a crash it is there as a whole or not at all."""
+    """One node's disk. Every write is a transaction, which survives a crash completely or not at all."""
 
     def __init__(self) -> None:
         self.point: Point = lambda name: None
         self.trouble = Trouble.NONE
         self.is_full = False
         self.own: set[bytes] = set()
-        """Ids of all messages that were safely on this disk since the process started, or a backup was put back."""
+        """The ids of all messages safely stored on this disk since the process started or a backup was restored."""
         self.sizes: dict[bytes, int] = {}
-        """Of the messages that are on this disk, by id."""
+        """The sizes in bytes of the messages on this disk, by id."""
         self.votes: dict[bytes, int] = {}
-        """Those of the votes among them."""
+        """The sizes of the votes among these messages, by id."""
 
     def write(self, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
@@ -134,13 +134,13 @@ class Disk(ABC):
 
     @abstractmethod
     def lose(self, share: float) -> None:
-        """Put a backup back that lacks the last transaction and this share of all others, 0 to 1, the newest."""
+        """Restore a backup without the last transaction and the newest share (0 to 1) of all others."""
 
     def close(self) -> None:  # noqa: B027 - nothing to do in memory
-        """Let go of it."""
+        """Release the disk."""
 
     def lose_power(self) -> None:  # noqa: B027 - a journal in memory has only what was synchronized
-        """Lose what was written and not synchronized, once the disk was let go of."""
+        """Lose all unsynchronized writes, after the disk was released."""
 
 
 class MemoryDisk(Disk):
@@ -189,7 +189,7 @@ class MemoryDisk(Disk):
         self.load()  # what is gone is on this disk no more, also before its owner starts again
 
     def copy(self) -> MemoryDisk:
-        """Return what a copied home holds."""
+        """Return a copy, such as that in a copied home."""
         other = MemoryDisk()
         other._journal = list(self._journal)
         return other
@@ -203,7 +203,7 @@ class SqliteDisk(Disk):
         self._path = path
         self._match = match
         self._synchronized: bytes | None = None
-        """The database when it was synchronized last, if anything was written since."""
+        """The database at its last synchronization, if anything was written since."""
         self._store: Store | None = Store(path)
         self._store.add_seed(match_key, seed)
         self._store.add_match(match, genesis, match_key, 0, 7000)
@@ -258,7 +258,7 @@ class SqliteDisk(Disk):
             self._store = None
 
     def lose_power(self) -> None:
-        # The note may reach the disk before the commits that it names: nothing orders the two.
+        # The note may reach the disk before the commits that it counts, because nothing orders the two.
         if self._synchronized is not None:
             self._path.write_bytes(self._synchronized)
             self._path.with_name(f"{self._path.name}-wal").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Many evenings: play them, and say what happened in them."""
+"""Plays many evenings and returns their results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.simulation.evening import Evening
 from tests.simulation.signatures import cached_checks
 
 MATCHES: Final = 30
-"""In an evening."""
+"""The number of matches in an evening."""
 
 
 class Result(NamedTuple):
-    """What became of an evening."""
+    """The result of an evening."""
 
     seed: int
     figures: Counter[str]
@@ -28,7 +28,7 @@ class Result(NamedTuple):
 
 
 def run_evening(seed: int) -> Result:
-    """Play one evening; whatever goes wrong in it is the result."""
+    """Play one evening, and return any failure in it as its result."""
     failure = ""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as resources, cached_checks():
         evening = Evening(seed, Path(folder), resources)

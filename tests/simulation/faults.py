@@ -1,4 +1,4 @@
-"""Trouble that is nobody's fault: with links, disks and processes. Each strikes once and heals by itself."""
+"""Faults of links, disks and processes. Each strikes once and heals by itself."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ CRASH_POINTS: Final = (
 
 
 class Fault(NamedTuple):
-    """One planned trouble."""
+    """A planned fault."""
 
     kind: str
     after: int
-    """It strikes once so many events have happened."""
+    """The number of events after which the fault strikes."""
     node: int
     other: int
     seconds: float
-    """How long it lasts."""
+    """The duration in virtual seconds."""
     share: float = 0.0
-    """Of what is cut off, 0 to 1."""
+    """The share of the data that is cut off, 0 to 1."""
     point: str = ""
 
 
 Strike = Callable[["Simulation", Fault], bool]
-"""Lets a fault happen; tells whether there was anything to strike."""
+"""Makes a fault strike; returns False if there is nothing to strike."""
 
 
 def _cut(world: Simulation, fault: Fault) -> bool:
-    """The link breaks, what is under way is lost from some frame on, and both ends see it at once."""
+    """A link breaks, frames in flight are lost from some frame on, and both ends notice at once."""
     world.hold_off(fault.node, fault.other, fault.seconds)
     return world.network.reset(fault.node, fault.other, fault.share)
 
 
 def _half_open(world: Simulation, fault: Fault) -> bool:
-    """The link breaks, and one end learns of it only seconds later."""
+    """A link breaks, and one end notices only seconds later."""
     return world.network.reset(fault.node, fault.other, fault.share, (0.0, fault.seconds))
 
 
 def _one_way(world: Simulation, fault: Fault) -> bool:
-    """Nothing gets through in one direction."""
+    """A link loses everything in one direction."""
     pairs = [(fault.node, fault.other)]
     world.network.block(pairs)
     world.heal_after(fault.seconds, lambda: world.network.unblock(pairs))
@@ -71,7 +71,7 @@ def _one_way(world: Simulation, fault: Fault) -> bool:
 
 
 def _partition(world: Simulation, fault: Fault) -> bool:
-    """The nodes up to one number and the others do not hear of each other."""
+    """The nodes up to a number and the rest cannot reach each other."""
     nodes = sorted(world.network.machines)
     inside = [node for node in nodes if node <= fault.node]
     outside = [node for node in nodes if node > fault.node]
@@ -82,14 +82,14 @@ def _partition(world: Simulation, fault: Fault) -> bool:
 
 
 def _stall(world: Simulation, fault: Fault) -> bool:
-    """A node does not read."""
+    """A node stops reading."""
     world.network.stall(fault.node)
     world.heal_after(fault.seconds, lambda: world.network.go_on_reading(fault.node))
     return True
 
 
 def _sleep(world: Simulation, fault: Fault) -> bool:
-    """A machine sleeps: nothing happens in it, and when it wakes its timers fire late."""
+    """A machine sleeps; when it wakes, its timers fire late."""
     machine = world.network.machines[fault.node]
     struck = machine.is_listening
     machine.sleep(fault.seconds)
@@ -97,27 +97,27 @@ def _sleep(world: Simulation, fault: Fault) -> bool:
 
 
 def _slow(world: Simulation, fault: Fault) -> bool:
-    """A link gets slow, seconds instead of milliseconds."""
+    """A link's latency grows from milliseconds to seconds."""
     world.network.slow_down(fault.node, fault.other, fault.share * 2.0)
     world.heal_after(fault.seconds, lambda: world.network.slow_down(fault.node, fault.other, None))
     return True
 
 
 def _duplicate(world: Simulation, fault: Fault) -> bool:
-    """The link breaks, and the last frames that had arrived come once more over the next one."""
+    """A link breaks, and the last frames that had arrived arrive again over the next link."""
     world.network.duplicates = True
     return world.network.reset(fault.node, fault.other, 1.0)
 
 
 def _crash(world: Simulation, fault: Fault) -> bool:
-    """The process dies the next time it passes a point."""
+    """A process dies the next time it passes a point."""
     machine = world.network.machines[fault.node]
     machine.armed = (fault.point, fault.seconds)
     return machine.is_running
 
 
 def _power_cut(world: Simulation, fault: Fault) -> bool:
-    """The machine loses power: what it had given to the network is lost as well, and its peers hear of nothing."""
+    """A machine loses power: even its frames in flight are lost, and its peers are not notified."""
     machine = world.network.machines[fault.node]
     struck = machine.is_running
     if struck:
@@ -126,7 +126,7 @@ def _power_cut(world: Simulation, fault: Fault) -> bool:
 
 
 def _full_disk(world: Simulation, fault: Fault) -> bool:
-    """No write succeeds for a while."""
+    """All writes to a disk fail for a while."""
     disk = world.network.machines[fault.node].disk
     disk.is_full = True
 
@@ -138,19 +138,19 @@ def _full_disk(world: Simulation, fault: Fault) -> bool:
 
 
 def _error_on_commit(world: Simulation, fault: Fault) -> bool:
-    """The next commit reports an error, with or without having written."""
+    """The next commit reports an error, whether it has written the data or not."""
     disk = world.network.machines[fault.node].disk
     disk.trouble = Trouble.REFUSED if fault.share < 0.5 else Trouble.UNCONFIRMED
     return True
 
 
 def _backup(world: Simulation, fault: Fault) -> bool:
-    """The process dies, and its store is put back from an older backup."""
+    """A process dies, and its store is restored from an older backup."""
     machine = world.network.machines[fault.node]
     struck = machine.is_running
     if struck:
         machine.die_for(fault.seconds)
-        machine.disk.lose(fault.share**3)  # mostly the newest few: with these gone a node has most to go wrong
+        machine.disk.lose(fault.share**3)  # mostly the newest few, whose loss is the most dangerous
         world.checks.restored(machine)
     return struck
 
@@ -173,7 +173,7 @@ DISK: Final[Mapping[str, Strike]] = {
     "restored backup": _backup,
 }
 STRIKES: Final[Mapping[str, Strike]] = {**NETWORK, **DISK}
-"""What each kind of fault does."""
+"""The function for each kind of fault."""
 
 
 def plan_faults(stream: Random, kinds: tuple[str, ...], count: int, players: int, events: int) -> tuple[Fault, ...]:
@@ -182,7 +182,7 @@ def plan_faults(stream: Random, kinds: tuple[str, ...], count: int, players: int
     for _ in range(count):
         kind = stream.choice(kinds)
         node, other = stream.sample(range(players), 2)
-        # Short and long: shorter and longer than it takes to find a link dead, and than any patience.
+        # Both shorter and longer than the time to find a link dead, and than any patience.
         seconds = round(stream.choice((0.05, 0.5, 3.0, 20.0)) * stream.uniform(0.5, 1.5), 3)
         share = round(stream.random(), 3)
         point = stream.choice(CRASH_POINTS) if kind == "crash" else ""

@@ -1,4 +1,4 @@
-"""What must hold in every world, checked while it runs. What is checked says where its claim stands."""
+"""The invariants of every world, checked while it runs. Each check names the source of its claim."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 WAKES: Final = 16
-"""How often a node may let itself be woken in one virtual second; as a rule it is three times at most."""
+"""The most wake-ups that a node may request in one virtual second; usually there are at most three."""
 
 
 VOTES_A_SECOND: Final = 16
-"""How many votes an honest player may sign in one virtual second: a round of them lasts longer than that."""
+"""The most votes that an honest player may sign in one virtual second; a voting round takes longer."""
 
 
 VOTES_ON_DISK: Final = 20 * limits.KIB
@@ -47,7 +47,7 @@ are of no use: fifteen hundred of these may come at once."""
 
 
 class Check(StrEnum):
-    """Everything that is checked, by the name in the reports."""
+    """The checks, by their names in reports."""
 
     NO_NODE_KEEPS_ITSELF_AWAKE = "no node keeps itself awake"
     FRAMES_FIT = "frames fit"
@@ -87,7 +87,7 @@ class Check(StrEnum):
 
 
 class Violation(AssertionError):
-    """Something does not hold."""
+    """An invariant does not hold."""
 
     def __init__(self, check: Check, text: str) -> None:
         super().__init__(f"{check}: {text}")
@@ -114,7 +114,7 @@ class Checks:
     def __init__(self, world: Simulation) -> None:
         self.world = world
         self.counts: Counter[str] = Counter()
-        """How often each was looked at."""
+        """How often each check has been made."""
         self.blamed: set[int] = set()
         """Authors whom an honest node has accused."""
         self.evicted: set[int] = set()
@@ -126,15 +126,15 @@ class Checks:
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
         self._had: WeakKeyDictionary[Replica, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
-        """The first message of a cheat for each slot that a node has taken."""
+        """By node, the first message of a cheat that it has accepted for each slot."""
         self._wakes: dict[int, tuple[int, int]] = {}
-        """How often a node let itself be woken in which second."""
+        """By node, a virtual second and the number of wake-ups in it."""
         self._votes: Counter[tuple[int, int]] = Counter()
-        """Votes signed, by author and second."""
+        """The number of votes signed, by author and second."""
         self._declined: set[bytes] = set()
-        """Tips at which an honest host has resigned from a proposal."""
+        """The tips at which an honest host has resigned from a proposal."""
         self._questions: Counter[tuple[int, int, int]] = Counter()
-        """NEEDs sent, by node, peer and second."""
+        """The number of NEEDs sent, by node, peer and second."""
 
     def _hold(self, check: Check, holds: bool, text: str) -> None:
         self.counts[check] += 1
@@ -144,7 +144,7 @@ class Checks:
     # When something happens
 
     def after_input(self, machine: Machine) -> None:
-        """A node has taken an input."""
+        """Check a node after it has taken an input."""
         if not machine.is_honest or machine.match is None:
             return
         chain = machine.match.history.chain
@@ -170,7 +170,7 @@ class Checks:
         self._buffers_are_bounded(machine)
 
     def awake(self, machine: Machine) -> None:
-        """The time has come that a node asked for: whatever happens, that must not keep it busy."""
+        """Check that a node does not request too many wake-ups."""
         now = int(self.world.scheduler.now)
         second, wakes = self._wakes.get(machine.node, (now, 0))
         wakes = wakes + 1 if second == now else 1
@@ -182,7 +182,7 @@ class Checks:
         )
 
     def before_sending(self, machine: Machine, author: int, frame: Frame, data: bytes) -> None:
-        """A frame is about to leave a node."""
+        """Check a frame that is about to leave a node."""
         if not machine.is_honest:
             return
         self._hold(Check.FRAMES_FIT, len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
@@ -196,7 +196,7 @@ class Checks:
                 self._leaves(machine, wire)
 
     def accused(self, machine: Machine, accusation: Accuse) -> None:
-        """An owner is told who broke the rules, with the proof of it."""
+        """Check an accusation with its proof, of which an owner is notified."""
         if not machine.is_honest or machine.match is None:
             return
         author = accusation.author
@@ -244,7 +244,7 @@ class Checks:
             )
 
     def stored(self, machine: Machine) -> None:
-        """A node has written to its disk: votes of others do not make that grow (SPEC.md §6)."""
+        """Check that votes of others do not make a node's disk grow (SPEC.md §6)."""
         if not machine.is_honest or machine.match is None or not machine.disk.votes:
             return
         chain = machine.match.history.chain
@@ -255,23 +255,23 @@ class Checks:
 
     @staticmethod
     def _is_forgotten(had: Mapping[tuple[Any, ...], Signed], message: Message) -> bool:
-        """Tell whether a vote may be dropped again, since its author votes in so many rounds of one root."""
+        """Return whether a node may drop a vote because its author votes in too many rounds of one root."""
         if message.kind not in VOTES:
             return False
         of_root = [signed for place, signed in had.items() if place[:4] == slot(message)[:4]]
         return len({read_vote(signed).round for signed in of_root}) > limits.VOTE_ROUNDS_LATER
 
     def found(self, machine: Machine, stored: Stored) -> None:
-        """A process has started and opened its disk: no crash or power cut lets it say that something was lost."""
+        """Check that a starting process reports no loss after a mere crash or power cut."""
         text = f"node {machine.node} is told that its store lacks what it had confirmed"
         self._hold(Check.THE_NOTE_IS_NOT_AHEAD, not stored.is_said_to_lack, text)
 
     def restored(self, machine: Machine) -> None:
-        """A store was put back from a backup: what only it held is gone from the world."""
+        """Record that a store was restored from a backup: messages that only it had are lost."""
         self._restored.add(machine.author)
 
     def at_the_end(self) -> None:
-        """Nothing more will happen."""
+        """Check the world after its end."""
         for machine in self.world.honest():
             if machine.match is not None:
                 history = machine.match.history
@@ -311,13 +311,13 @@ class Checks:
     # The checks
 
     def _one_state_per_history(self, machine: Machine, position: Position) -> None:
-        """Nodes at the same T have the same state (SPEC.md §5)."""
+        """Check that nodes at the same T have the same state (SPEC.md §5)."""
         what = (position.step, position.kind, position.owed, position.base, position.seats, position.state)
         agreed = self._agreed.setdefault(position.tip, what)
         self._hold(Check.ONE_STATE_PER_HISTORY, agreed == what, f"node {machine.node} differs at step {position.step}")
 
     def _steps_close_with_all(self, machine: Machine, chain: list[Position], step: int) -> None:
-        """No step goes on without a message but by identical CLOSEs of more than half of the base (SPEC.md §6)."""
+        """Check that a step closes without a message only by identical CLOSEs of over half of the base (SPEC.md §6)."""
         before, after = chain[step - 1 : step + 1]
         missing = set(before.owed) - set(after.entries)
         if not missing:
@@ -350,7 +350,7 @@ class Checks:
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
-        """What the host has withdrawn is formed by nobody (SPEC.md §9, "Proposals")."""
+        """Check that nobody forms a proposal that the host has withdrawn (SPEC.md §9, "Proposals")."""
         self._hold(
             Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
             self._declined.isdisjoint(place.tip for place in chain[:FORMED]),
@@ -377,7 +377,7 @@ class Checks:
             )
 
     def _base(self, chain: list[Position]) -> set[int]:
-        """Return who may vote on the last step of a chain, whatever the node thinks (SPEC.md §5)."""
+        """Return the players who may vote on the last step of a chain, computed independently (SPEC.md §5)."""
         locks = [place.step for place in chain[:-1] if place.kind is Kind.LOCK]
         if not locks or locks[-1] <= FORMED:
             return set(range(self.world.plan.players))
@@ -392,7 +392,7 @@ class Checks:
         return base.difference(chain[locks[-1]].left)
 
     def _dice_and_funds(self, before: State | None, position: Position) -> None:
-        """No die and no coin comes from nowhere, and none is lost but by the rules (SPEC.md)."""
+        """Check that dice and coins appear and disappear only by the rules (SPEC.md)."""
         after = position.state
         if before is None or after is None:
             return
@@ -436,7 +436,7 @@ class Checks:
         self._resigns_only_when_asked(machine, signed.message)
 
     def _binds(self, machine: Machine, message: Message) -> bool:
-        """Tell whether an author who had forgotten a message could sign another in its place (SPEC.md §11)."""
+        """Return whether an author who had forgotten a message could sign another in its place (SPEC.md §11)."""
         assert machine.match is not None
         chain = machine.match.history.chain
         if message.kind is Kind.WITNESS:
@@ -450,7 +450,7 @@ class Checks:
         return any(message_id(each.encoded()) not in machine.disk.own for each in given)
 
     def _forms(self, machine: Machine, message: Message) -> None:
-        """The COMMIT of the first roll binds, in one proposal at a time (SPEC.md §9, "Proposals")."""
+        """Check that a player is bound, by the COMMIT of the first roll, in one proposal at a time (SPEC.md §9)."""
         if message.kind is Kind.RESIGN and machine.author == self.world.host:
             self._declined.add(message.tip)
         if message.kind is not Kind.COMMIT:
@@ -460,7 +460,7 @@ class Checks:
         self._hold(Check.NOBODY_IS_BOUND_TWICE, not bound, f"node {machine.node} signs what binds node {bound}")
 
     def _follows(self, before: Position, after: Position) -> None:
-        """T names all that came before, as SPEC.md §5 spells it: worked out here once more, by other code."""
+        """Check that T covers the whole history, by an independent implementation of SPEC.md §5."""
         if after.tip in self._followed:
             return
         self._followed.add(after.tip)
@@ -477,7 +477,7 @@ class Checks:
         self._hold(Check.LOCKS_AGREE, len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
 
     def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
-        """Before a secret leaves, the history is final: the LOCK in front of it is closed (SPEC.md §5)."""
+        """Check that no secret leaves before the LOCK in front of it is closed (SPEC.md §5)."""
         assert machine.match is not None
         chain = machine.match.history.chain
         place = chain[message.step] if message.step < len(chain) else None
@@ -489,7 +489,7 @@ class Checks:
         )
 
     def _secrets_stay(self, machine: Machine, data: bytes) -> None:
-        """No share and no hand key is in any frame before the step that opens it."""
+        """Check that no frame contains a share or a hand key before the step that opens it."""
         assert machine.match is not None
         position = machine.match.history.position
         seed = self.world.seeds[machine.author]
@@ -518,7 +518,7 @@ class Checks:
             self._hold(Check.NOBODY_RESIGNS_UNASKED, willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
-        """An honest player signs one message for one slot, whatever happens to process and disk (SPEC.md §5)."""
+        """Check that an honest player signs one message per slot, whatever happens to process and disk (SPEC.md §5)."""
         place = slot(signed.message)
         if signed.message.kind in VOTES and place not in self._signed:
             self._votes_take_their_time(machine)
@@ -534,7 +534,7 @@ class Checks:
         )
 
     def _votes_take_their_time(self, machine: Machine) -> None:
-        """A node that has voted waits for the others before the next round (SPEC.md §6)."""
+        """Check that a node that has voted waits for the others before the next round (SPEC.md §6)."""
         second = machine.author, int(self.world.scheduler.now)
         self._votes[second] += 1
         votes = self._votes[second]
@@ -543,7 +543,7 @@ class Checks:
         )
 
     def _questions_are_bounded(self, machine: Machine, author: int) -> None:
-        """What a peer answers costs a node no more than it has to bear (SPEC.md §10)."""
+        """Check that a node's requests to a peer are bounded, and so is the cost of the answers (SPEC.md §10)."""
         second = machine.node, author, int(self.world.scheduler.now)
         self._questions[second] += 1
         asked = self._questions[second]
@@ -565,7 +565,7 @@ class Checks:
         return False
 
     def _buffers_are_bounded(self, machine: Machine) -> None:
-        """Whatever peers send, what a node keeps of it is bounded (SPEC.md §6, §10)."""
+        """Check that the data that a node keeps of its peers' messages is bounded (SPEC.md §6, §10)."""
         match = machine.match
         assert match is not None
         replica, ballot = match.replica, match.replica.ballot
