@@ -84,8 +84,8 @@ def join(
     """Sit down at somebody's table.
 
     The host sees a short code and a long join line. Either one admits you to a private table, and makes sure that you
-    sit at the table of the person who gave it to you. The long line also works where tables are not found by
-    themselves.
+    sit at the table of the person who gave it to you. The long line also works where tables are not found
+    automatically.
 
     You can run this before the table is open: at a terminal, it waits until the table opens. Ctrl-C leaves. If the
     match has already begun, you can watch it.
