@@ -78,7 +78,7 @@ class Stranger:
             await self._writer.drain()
 
     async def is_cut_off(self) -> bool:
-        """Return whether the other side ends the connection, cleanly or not."""
+        """Wait until the other side ends the connection, cleanly or not; return True."""
         async with asyncio.timeout(PATIENCE):
             with suppress(OSError):
                 while await self._reader.read(65536):
