@@ -200,7 +200,7 @@ def table(found: Sequence[PlayerRecord]) -> Iterator[str]:
 def _shown(record: PlayerRecord, found: Sequence[PlayerRecord]) -> str:
     """Return the player's latest name in at most :data:`WIDTH` columns.
 
-    If another player has used the same name, the first digits of the fingerprint follow. Only the name is truncated:
+    If another player has used the same name, the start of the fingerprint follows. Only the name is truncated:
     the fingerprint tells namesakes apart.
     """
     name = next(reversed(record.names))

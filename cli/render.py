@@ -28,7 +28,7 @@ _MARKS: Final = 2
 
 
 def escape(text: str) -> str:
-    r"""Return ``text``, such as any text of a peer, with everything unprintable as a visible escape.
+    r"""Return ``text`` with every unprintable character as a visible escape. All text from peers needs this.
 
     Control and format characters (escape sequences, line breaks, direction overrides, zero-width joiners), fillers,
     variation selectors and other invisible characters, surrogates, unassigned characters, and combining marks after

@@ -1,4 +1,4 @@
-"""The rules of imports between packages and modules, and the truth of docs/architecture.md."""
+"""The rules for imports between packages and modules, and whether docs/architecture.md shows them correctly."""
 
 import ast
 import asyncio
