@@ -69,7 +69,7 @@ class MatchFigures:
     places: tuple[tuple[int, ...], ...] = ()
     """The seats that share each place, winners first; empty for an unfinished match."""
     dice: list[list[int]] = field(default_factory=list)
-    """By seat, how often each face was dealt, ones first, not counting cups that were never opened."""
+    """By seat, how often each face was dealt, ones first, without the cups that stayed closed."""
     moves: list[WeighedMove] = field(default_factory=list)
 
     def take(self, event: NodeEvent, board: Board) -> None:
