@@ -196,7 +196,7 @@ class Checks:
                 self._leaves(machine, wire)
 
     def accused(self, machine: Machine, accusation: Accuse) -> None:
-        """Check an accusation with its proof, of which an owner is notified."""
+        """Check an accusation, with its proof, that a node shows to its owner."""
         if not machine.is_honest or machine.match is None:
             return
         author = accusation.author
