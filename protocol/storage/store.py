@@ -309,7 +309,10 @@ class Store:
 
         :raises StoreError: if that fails; nothing changes.
         """
-        self._write_messages(match, messages, self._end(match)[0], 0)
+        messages, (number, place) = tuple(messages), self._end(match)
+        if len(messages) < place:  # a process that dies right after the commit has lost nothing
+            self.database.note.write(Noted(match, len(messages)))
+        self._write_messages(match, messages, number, 0)
 
     def _write_messages(self, match: bytes, messages: Iterable[Signed], number: int, place: int) -> None:
         rows = [(each, *signed.wire) for each, signed in enumerate(messages, _places(number)[0] + place)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sqlite3
 import stat
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
 from protocol.node.node import Node
-from protocol.storage.database import HomeInUseError, StoreError
+from protocol.storage.database import Database, HomeInUseError, StoreError
 from protocol.storage.home import Home
 from protocol.storage.match_names import LATEST
 from protocol.storage.store import Loss, Store
@@ -445,6 +446,27 @@ def test_replacing_messages_by_fewer_is_no_loss(store: Store, path: Path) -> Non
     store.close()
     again = Store(path)
     assert again.loss is None
+    again.close()
+
+
+def test_a_process_that_dies_right_after_the_commit_of_fewer_messages_has_lost_nothing(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = Database.transaction
+
+    @contextlib.contextmanager
+    def last(database: Database) -> Iterator[sqlite3.Connection]:
+        with transaction(database) as connection:
+            yield connection
+        raise KeyboardInterrupt
+
+    store.write(MATCH, [message(step) for step in range(9)])
+    monkeypatch.setattr(Database, "transaction", last)
+    with pytest.raises(KeyboardInterrupt):
+        store.replace(MATCH, [message(9)])
+    store.close()
+    again = Store(path)
+    assert (again.loss, len(again.messages(MATCH))) == (None, 1)
     again.close()
 
 
