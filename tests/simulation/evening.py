@@ -79,7 +79,7 @@ class Evening:
         matches = [
             machine.match
             for machine in world.network.machines.values()
-            if machine.match is not None and machine.confirmed is not None
+            if machine.match is not None and machine.confirmed is not None and machine.match.is_ended  # no old backup
         ]
         ends = [end_of(match.history) for match in matches]
         assert len({end.account for end in ends}) <= 1
