@@ -374,7 +374,7 @@ class Table(ABC):
 
     def _play(self, move: Move, turn: YourTurn) -> None:
         """Make a move for the reader, whose turn it is."""
-        raise NotImplementedError("nobody is on turn who only watches")
+        raise NotImplementedError("a table without a player has no turn")
 
     @abstractmethod
     def _no_turn(self) -> str:

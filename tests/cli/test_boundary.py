@@ -266,7 +266,7 @@ def test_a_home_in_a_file_is_named_as_it_was_typed(
 
 def broken_command(tmp_path: Path, statement: str) -> Done:
     """Run ``p2pdice verify`` with a judge that does something unexpected."""
-    patch = f"import protocol.consensus.verifier as v\ndef judge(data):\n    {statement}\nv.verify = judge"
+    patch = f"import protocol.consensus.verifier as v\ndef judge(*_, **__):\n    {statement}\nv.verify = judge"
     code = f"{patch}\nimport cli; cli.main()"
     file = tmp_path / "file"
     file.write_bytes(b"x")
