@@ -149,7 +149,7 @@ def new_passphrase() -> str:
     if given := given_passphrases.get(LOCK_VARIABLE, ""):
         return given
     if sys.stdin is None or not sys.stdin.isatty():
-        hint = f"A script gives the new one in the variable {LOCK_VARIABLE}, the present one in {UNLOCK_VARIABLE}."
+        hint = f"In a script, put the new passphrase in {LOCK_VARIABLE} and the current one in {UNLOCK_VARIABLE}."
         raise Failure("There is no terminal to ask for a passphrase.", hint=hint, code=ExitCode.USAGE)
     first = ask_passphrase("New passphrase: ")
     if ask_passphrase("Once more: ") != first:

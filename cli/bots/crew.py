@@ -104,7 +104,7 @@ class Order(NamedTuple):
 async def start_house_bot(
     order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool = False
 ) -> Process:
-    """Start ``p2pdice house-bot`` with arguments. It ends with its standard input, even if this process is killed.
+    """Start ``p2pdice house-bot``. It exits when its standard input closes, as it does if this process is killed.
 
     :param log: the file to which its standard error is appended.
     :param folder: its working directory; None for the current one.

@@ -43,7 +43,7 @@ EPILOG: Final = f"""{EXAMPLES}
 {HOW_TO_NAME}Nothing can be forgotten while another p2pdice uses the home.
 """
 
-QUIT_FIRST: Final = "Quit the match that is played there first. To return to it: p2pdice resume"
+QUIT_FIRST: Final = "First quit the match that is using this home. You can return to it later with: p2pdice resume"
 
 app = application()
 

@@ -29,7 +29,7 @@ _LULL: Final = 0.1
 """Seconds without output before a prompt."""
 _REST: Final = 2.0
 """Seconds without output before a prompt that asks for nothing, so that not every move of a bot is followed by one."""
-_STILL_COUNTS: Final = "News can break into a line that you type. The line still counts" + (
+_STILL_COUNTS: Final = "The table's messages can interrupt a line while you are typing. What you typed is kept" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
 """Printed once, after the first interruption. Only the terminal, which edits lines, knows whether one was begun."""

@@ -324,7 +324,7 @@ def test_while_another_process_uses_the_home_matches_are_read_and_none_is_forgot
         assert {path.name for path in (tmp_path / "home").iterdir() if path.is_dir()} <= {"matches"}
     assert done.returncode == ExitCode.FAILURE
     assert "is in use by another p2pdice" in done.stderr
-    assert "Quit the match that is played there first" in done.stderr
+    assert "First quit the match that is using this home" in done.stderr
     assert done.stdout == ""
 
 
