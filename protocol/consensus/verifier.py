@@ -309,8 +309,7 @@ class _Reading:
             behind = [self.history.check_signature(signed) for signed in behind]
         except RejectedMessageError:
             return None
-        # Messages behind the history may include a copy of one in it: together with a neighbour that contradicts it, the
-        # copy is a proof.
+        # These messages may include a copy of one in the history: next to a message that contradicts it, it is a proof.
         for before, signed, after in zip([self._last, *behind], behind, [*behind[1:], None], strict=False):
             error = self._hold_against(signed)
             reason = "" if before is None else contradiction(before, signed)

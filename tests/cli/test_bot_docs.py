@@ -75,18 +75,18 @@ def test_the_example_of_the_guide_is_the_file() -> None:
 
 def test_the_numbers_of_the_guide_are_those_of_the_code() -> None:
     prose = " ".join(GUIDE.split())
-    assert f"at most {MOVE_MS} milliseconds" in prose
+    assert f"The time limit for a move is {MOVE_MS} milliseconds" in prose
     assert f"at once, within {HELLO_SECONDS:.0f} seconds" in prose
     assert f"longer than {LINE_BYTES} bytes" in prose
-    assert f"(the first {_LOGGED_BYTES // 1024} KiB of it)" in prose
+    assert f"its first {_LOGGED_BYTES // 1024} KiB go to the home's log file" in prose
     assert GRACE == 0.5
-    assert "A program that has not ended half a second later is killed" in prose
+    assert "If it is still running half a second later, it is killed" in prose
     assert STARTS == 2
-    assert "A program that crashed is started again once" in prose
+    assert "A program that crashes is restarted once in each match" in prose
     assert f"legal, too, up to {MAX_QUANTITY}." in prose
     assert f"| `version` ({VERSION})," in prose
     assert LATE_IN_A_ROW == 3
-    assert "three late answers in a row" in prose
+    assert "Three late answers in a row count as a crash" in prose
 
 
 @pytest.mark.parametrize(
