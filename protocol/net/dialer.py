@@ -96,8 +96,7 @@ class Dialer:
     async def _dial_host(self, address: Address, accept: Accept, queue: asyncio.Lock) -> Link:
         where = format_address(address)
         try:
-            async with asyncio.timeout(self.limits.handshake):
-                found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
+            found = await self._resolved(address)
         except TimeoutError as error:
             _check_own_network(where, address[0])
             raise DialError(f"nobody knows the name {address[0]} in time") from error
@@ -108,6 +107,13 @@ class Dialer:
             self._connect_in_turn(where, family, name, accept, queue)
             for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
         )
+
+    async def _resolved(self, address: Address) -> list[Any]:
+        try:  # an IP address needs no name service, nor a thread, which a busy machine may be slow to start
+            return socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        except socket.gaierror:
+            async with asyncio.timeout(self.limits.handshake):
+                return await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
 
     async def _connect_in_turn(self, where: str, family: int, name: Any, accept: Accept, queue: asyncio.Lock) -> Link:
         loop = asyncio.get_running_loop()

@@ -24,7 +24,7 @@ MEMORY: Final = 32 * 1024 * 1024
 def withstand(folder: Path, seats: int, attack: Attack) -> Outcome:
     """Check that honest players lose nothing through one liar's attack.
 
-    A delay is measured once more before it fails a test, because the machine may have been busy.
+    A delay or a lost link is measured once more before it fails a test, because the machine may have been busy.
     """
     for number in range(2):
         (at := folder / str(number)).mkdir()
@@ -33,16 +33,17 @@ def withstand(folder: Path, seats: int, attack: Attack) -> Outcome:
         print(f"{seats} players, {attack}: {outcome}")
         assert outcome.thrown > RATE
         assert outcome.put_out == ()
-        assert not any(are_honest(link, seats) for link in outcome.lost), outcome.lost
+        lost = [link for link in outcome.lost if are_honest(link, seats)]
         assert outcome.is_in_order
         assert len(outcome.winners) == 1
         assert outcome.memory < MEMORY
         assert outcome.stored <= outcome.signed + BURST
         if not attack.is_apart and not attack.is_anew:
             assert outcome.lost == (), "a player who is throttled, or throttles, is not silent"
-        if outcome.later <= LATER:
+        if outcome.later <= LATER and not lost:
             break
     assert outcome.later <= LATER
+    assert lost == []
     return outcome
 
 

@@ -38,7 +38,6 @@ def bound_twice() -> AbstractContextManager[object]:
         Proposals,
         is_bound=property(lambda _: False),
         _may_commit=lambda _, playing: playing.has_purses_in_order,
-        signed_by=lambda *_: None,
     )
 
 
