@@ -92,7 +92,8 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_the_option_that_is_set_as_an_example_can_be_set_wherever_the_page_says() -> None:
-    option, value, but = re.findall(r"`--set (\w+)=(\w+)` changes an option of any game except `(\w+)`,", PAGE)[0]
+    prose = " ".join(PAGE.split())
+    option, value, but = re.findall(r"`--set (\w+)=(\w+)` changes an option of any game except `(\w+)`,", prose)[0]
     for name, ruleset in PRESETS.items():
         if name != but:
             ruleset.with_options({option: value})
