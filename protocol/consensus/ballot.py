@@ -141,6 +141,8 @@ class Ballot:
         """The tips and message ids that votes name."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
+        self.has_voted = False
+        """Whether this node has voted on this root, even if nothing rests on its votes any more."""
 
     # Taking messages
 
@@ -174,6 +176,7 @@ class Ballot:
         if is_late:
             self._late[vote.author, vote.is_close] = slot
         self._votes[slot] = (*known, vote)
+        self.has_voted = self.has_voted or vote.author == self.me
         self._changed()
         self._forget()
         values = {each.value for each in self.votes() if each.value is not None}
@@ -386,11 +389,6 @@ class Ballot:
     def has_votes(self) -> bool:
         """Whether anybody has voted on this root."""
         return bool(self._votes)
-
-    @property
-    def has_voted(self) -> bool:
-        """Whether this node has voted on this root."""
-        return any(author == self.me for _, author, _ in self._votes)
 
     @property
     def has_resigned(self) -> bool:

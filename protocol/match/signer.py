@@ -217,7 +217,9 @@ class Signer:
     def binds(self, kind: int) -> bool:
         """Return whether a message of a kind for the open step must be on the disk before it is sent."""
         position = self._history.position
-        return RULES[kind].binds(position, self._witnessed if self._has_locked(position) else ())
+        if kind != Kind.WITNESS and not self._has_locked(position):
+            return True  # votes closed that LOCK: after a crash this node may sign it, and resign
+        return RULES[kind].binds(position, self._witnessed)
 
     def hand(self, position: Position) -> tuple[int, ...]:
         """Return this player's dice at a position: faces, ascending; empty if there are none."""

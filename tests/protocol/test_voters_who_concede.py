@@ -11,7 +11,7 @@ from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
 from protocol.events import ConcedeAccepted
-from protocol.match.effects import Conceded, Received, Ticked
+from protocol.match.effects import Conceded, Played, Received, Ticked
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
 from protocol.wire.purses import Purse
@@ -130,4 +130,33 @@ def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
     for signed in said:
         world.feed(me, Received(signed.message.author, signed))
     assert signed_by(world, me, Kind.ABSENT)
+    assert not signed_by(world, me, Kind.RESIGN)
+
+
+def test_a_voter_whose_own_votes_were_dropped_does_not_resign_on_that_root() -> None:
+    world = World(CLASSIC, 5, seed=1, patience=HURRIED)
+    late = world.first_turn()
+    turn, world.machines[late].turn = world.machines[late].turn, None
+    assert turn is not None
+    while any(world.links.values()):
+        assert world.step()
+    seats = world.machines[late].match.history.position.seats
+    me = seats[(seats.index(late) + 1) % 5]
+    vote_alone(world, me)
+    match = world.machines[me].match
+    root = match.history.root
+    others = [each for each in range(5) if each not in (me, late)]
+    for each in others:
+        world.cut(me, each)
+    for number in range(3):  # nothing rests on the own votes of round 0 any more
+        for each in others:
+            kind, body = spell_vote(Vote(root.tip, each, True, number, None))
+            message = Message(match.id, root.step, root.tip, each, kind, body)
+            world.feed(me, Received(late, sign(message, MatchKey(world.seeds[each]))))
+    assert not [*match.replica.ballot.by(me)]
+    world.feed(me, Conceded())
+    world.feed(late, Played(turn.view.legal[0], turn.token))
+    while world.links[late, me]:
+        world.deliver(late, me)
+    assert match.history.root is root
     assert not signed_by(world, me, Kind.RESIGN)
