@@ -211,10 +211,11 @@ class Replica:
             else:
                 signed = history.check_signature(signed)
                 outcome = self.ballot.take(signed, is_mine=message.author == self.me)
-                if outcome is Outcome.ADDED and self._is_settled and self._leaves_open(message):
-                    history.held[message.author] = signed
-                elif outcome is Outcome.ADDED:
-                    self._is_settled = False
+                if outcome is Outcome.ADDED:
+                    if self._is_settled and self._leaves_open(message):
+                        history.held[message.author] = signed
+                    else:
+                        self._is_settled = False
         except MisconductError as error:
             self._prove(error)
             return Outcome.DUPLICATE

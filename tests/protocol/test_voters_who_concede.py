@@ -10,7 +10,7 @@ from protocol.consensus.kinds import Vote, VoteValue, spell_vote
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
-from protocol.events import ConcedeAccepted
+from protocol.events import ConcedeAccepted, YourTurn
 from protocol.match.effects import Conceded, Played, Received, Ticked
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
@@ -26,6 +26,17 @@ def signed_by(world: World, me: int, kind: Kind) -> list[Signed]:
     """Return what a node has signed of a kind, in the order of its store."""
     messages = (*world.machines[me].disk, *world.machines[me].unwritten)
     return [each for each in messages if (each.message.author, each.message.kind) == (me, kind)]
+
+
+def hold_the_first_turn(world: World) -> tuple[int, int, YourTurn]:
+    """Play until somebody has the first turn, and let them not answer; return them, the next player, and the turn."""
+    late = world.first_turn()
+    turn, world.machines[late].turn = world.machines[late].turn, None
+    assert turn is not None
+    while any(world.links.values()):
+        assert world.step()
+    seats = world.machines[late].match.history.position.seats
+    return late, seats[(seats.index(late) + 1) % len(seats)], turn
 
 
 def vote_alone(world: World, me: int) -> int:
@@ -62,13 +73,8 @@ def assert_conceded(world: World, me: int, root: int) -> None:
 def test_on_their_turn_their_program_bids_as_low_as_it_can() -> None:
     """Here the others are too few to vote: a player who neither moved nor resigned would hold them up for ever."""
     world = World(CLASSIC, 3, seed=1, patience=HURRIED)
-    late = world.first_turn()
-    turn, world.machines[late].turn = world.machines[late].turn, None
-    assert turn is not None
-    while any(world.links.values()):
-        assert world.step()
-    seats = world.machines[late].match.history.position.seats
-    me = seats[(seats.index(late) + 1) % 3]
+    late, me, _ = hold_the_first_turn(world)
+    seats = world.machines[me].match.history.position.seats
     root = vote_alone(world, me)
     world.feed(late, Conceded())
     while (turn := world.machines[me].turn) is None:
@@ -135,13 +141,7 @@ def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
 
 def test_a_voter_whose_own_votes_were_dropped_does_not_resign_on_that_root() -> None:
     world = World(CLASSIC, 5, seed=1, patience=HURRIED)
-    late = world.first_turn()
-    turn, world.machines[late].turn = world.machines[late].turn, None
-    assert turn is not None
-    while any(world.links.values()):
-        assert world.step()
-    seats = world.machines[late].match.history.position.seats
-    me = seats[(seats.index(late) + 1) % 5]
+    late, me, turn = hold_the_first_turn(world)
     vote_alone(world, me)
     match = world.machines[me].match
     root = match.history.root
