@@ -87,12 +87,23 @@ async def rejoin(node: Node, wish: str) -> Company:
 def table_of(match: Match, name: str, rules: str = "") -> TableSettings:
     """Return settings for a table like that of a match, under another name.
 
+    Only what the match itself shows is the same: customs and questions about newcomers are as by default.
+
     :param rules: the name of the house rules.
     """
     from protocol.match.lobby import TableSettings
+    from protocol.wire.genesis import is_private
 
     genesis = match.history.genesis
-    return TableSettings(name, genesis.ruleset, len(genesis.roster), genesis.patience, rules_name=rules)
+    return TableSettings(
+        name,
+        genesis.ruleset,
+        len(genesis.roster),
+        genesis.patience,
+        private=is_private(genesis.table),
+        rules_name=rules,
+        unlisted=match.is_solo,
+    )
 
 
 async def open_again(node: Node, table: TableSettings, wish: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.table.play import rejoin
+from cli.table.play import rejoin, table_of
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import verify
@@ -661,8 +661,9 @@ async def test_words_reach_everybody_once_while_the_table_fills_again(evening: E
         assert sorted(said.text for said in player.told(Said)) == ["another one?", "yes"]
 
 
-async def test_a_guest_who_gave_up_waiting_opens_a_table_with_the_same_rules(evening: Evening) -> None:
-    opened, (host, guest) = await evening.begin(friday(2))
+@pytest.mark.parametrize("private", [False, True])
+async def test_a_guest_who_gave_up_waiting_opens_a_table_like_that_of_the_host(evening: Evening, private: bool) -> None:
+    opened, (host, guest) = await evening.begin(friday(2, private=private))
     await evening.end(host, guest)
     await host.node.close()
     waiting = asyncio.create_task(rejoin(guest.node, ""))
@@ -674,6 +675,24 @@ async def test_a_guest_who_gave_up_waiting_opens_a_table_with_the_same_rules(eve
     table = await evening.told(guest, TableOpened)
     assert isinstance(table, TableOpened)
     assert (table.name, table.ruleset) == ("B's table", opened.ruleset)
+    assert (table.problem == "the table is private", table.join_line.count("/")) == (private, 1 + private)
+
+
+@pytest.mark.parametrize("kind", ["private", "unlisted"])
+async def test_after_a_return_a_table_that_was_not_advertised_opens_again_as_such(evening: Evening, kind: str) -> None:
+    _, (host, guest) = await evening.begin(
+        replace(friday(2, dice="5"), private=kind == "private", unlisted=kind == "unlisted")
+    )
+    await in_mid_match(guest)
+    back = await evening.people.sit("A", home=await host.kill())
+    if kind == "unlisted":
+        back.node.party = Party(back.node.identity.public, frozenset({guest.node.identity.public}))
+    await back.node.resume()
+    guest.go_on()
+    await evening.end(back, guest)
+    match = back.node.match
+    assert match is not None
+    assert (await evening.open(back, table_of(match, "Friday"))).problem == f"the table is {kind}"
 
 
 async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Evening) -> None:
