@@ -152,6 +152,11 @@ class Match:
         return not self.is_formed and self._signer is not None and self._signer.is_conceding
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether the host has withdrawn the match. Only a host that lies forms it all the same."""
+        return self._host in self.history.withdrawals
+
+    @property
     def is_ended(self) -> bool:
         """Whether the game is decided."""
         return self.history.position.kind is None
@@ -416,7 +421,7 @@ class Match:
     def _check_withdrawal(self) -> None:
         """Give up the match if the host has withdrawn it, and notify the owner that it is called off."""
         if self._signer is not None and not self.is_formed:
-            if self._host in self.history.withdrawals:
+            if self.is_withdrawn:
                 self._signer.concede()
             if self.is_called_off and not self._is_told_called_off:
                 self._is_told_called_off = True

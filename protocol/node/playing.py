@@ -265,9 +265,9 @@ class PlayerSession(Session):
         self._keep_books()
 
     def _keep_books(self) -> None:
-        if not (self._runtime.is_silent or self.is_given_up):
+        if not self._runtime.is_silent:
             with self._runtime.stopping_at_disk_errors():
-                self._runtime.purses.follow(self.match, is_over=self.is_over)
+                self._runtime.purses.follow(self.match, is_over=self.is_over, is_given_up=self.is_given_up)
 
     def close(self) -> None:
         super().close()
@@ -338,7 +338,7 @@ class PlayerSession(Session):
             case Show():
                 self.tell(effect.event)
             case CalledOff():
-                self._runtime.purses.give_up(self.match.id)
+                self._runtime.purses.give_up(self.match.id, may_form=not self.match.is_withdrawn)
                 self.is_given_up = self._is_retired = True
                 if self._store is None:
                     self._runtime.store.mark_given_up(self.match.id)
@@ -501,6 +501,7 @@ class Proposals:
         for each in [each for each in self.sessions if each.is_given_up][: -limits.PROPOSALS]:
             self._drop(each)
             self._runtime.store.forget(each.match.id)
+            self._runtime.purses.give_up(each.match.id, may_form=each.match.is_formed)
         playing.match.may_commit = partial(self._may_commit, playing)
         self.sessions = (*self.sessions, playing)
 

@@ -238,10 +238,11 @@ class PurseKeeper:
             for each in genesis.roster
         )
 
-    def follow(self, match: Match, *, is_over: bool) -> None:
+    def follow(self, match: Match, *, is_over: bool, is_given_up: bool = False) -> None:
         """Store what the last input of a match has changed, before anything that depends on it is sent.
 
         :param is_over: whether the end of the match is stored.
+        :param is_given_up: whether this node does not play the match. The others may, and their stakes count.
         :raises StoreError: if the store cannot be written. Calling again tries again.
         """
         history = match.history
@@ -251,7 +252,7 @@ class PurseKeeper:
         if written is None:
             if not (match.is_bound or match.is_formed):
                 return
-            self.bind(history.match, history.genesis)
+            self.bind(history.match, history.genesis, is_given_up=is_given_up)
             written = self._live[history.match]
         if match.is_formed and not written.is_formed:
             self._kept.mark_formed(history.match)
@@ -267,10 +268,11 @@ class PurseKeeper:
         if is_over and not written.is_ended:
             written.is_ended = self.take_end(end_of(history), gather(history))
 
-    def bind(self, match: bytes, genesis: Genesis) -> None:
+    def bind(self, match: bytes, genesis: Genesis, *, is_given_up: bool = False) -> None:
         """Store that this node is bound to a match, with the purses shown for it, before the COMMIT of the first roll
         is sent. Do nothing if that was stored before a restart.
 
+        :param is_given_up: whether this node has been bound and is free again, so that its own purse stays idle.
         :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self._live[match] = _Written()
@@ -282,7 +284,7 @@ class PurseKeeper:
             assert head is not None
             told = encode(shown.wire) if shown is not None and shown.record == record else b""
             players.append((record.join.identity, head.era, head.height, told))
-            if head == own.purse.head and not own.busy:
+            if head == own.purse.head and not (own.busy or is_given_up):
                 own = own._replace(busy=match)
         self._kept.bind(own, match, players)
         self._own = own
@@ -307,15 +309,19 @@ class PurseKeeper:
         self._settle(end, evidence)
         return evidence is not None
 
-    def give_up(self, match: bytes) -> None:
-        """Forget a match that bound this node, because it is not formed or is formed without this node.
+    def give_up(self, match: bytes, *, may_form: bool) -> None:
+        """Free the owner's purse of a match that bound this node.
 
+        :param may_form: whether the match may be formed without this node. If not, the purses shown for it are deleted.
         :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self._live.pop(match, None)
         own = self.own
         own = own._replace(busy=b"") if own.busy == match and own.stake is None else own
-        self._kept.unbind(own, match)
+        if may_form:
+            self._kept.keep(own)
+        else:
+            self._kept.unbind(own, match)
         self._own = own
 
     def release(self, match: bytes) -> None:

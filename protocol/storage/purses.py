@@ -113,10 +113,10 @@ class Purses:
 
     def mark_formed(self, match: bytes) -> None:
         """Delete what the players of a formed match showed for earlier matches."""
-        there = "(SELECT identity FROM purses_met WHERE match = ?1)"
         with self.database.transaction() as database:
             database.execute(
-                f"UPDATE purses_met SET shown = x'' WHERE match != ?1 AND identity IN {there}",  # noqa: S608 - no value in it
+                "UPDATE purses_met SET shown = x'' WHERE EXISTS (SELECT 1 FROM purses_met AS formed WHERE"
+                " formed.match = ? AND formed.identity = purses_met.identity AND formed.rowid > purses_met.rowid)",
                 (match,),
             )
 

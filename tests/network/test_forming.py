@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from p2pdice.rulesets import PRESETS
+from p2pdice.moves import Stake
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol import limits
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
@@ -19,7 +21,7 @@ from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
-from protocol.events import LobbyChanged, MatchStarted, Misbehaved, Stopped, TableClosed
+from protocol.events import LobbyChanged, MatchStarted, Misbehaved, Stopped, TableClosed, YourTurn
 from protocol.match.lobby import TableSettings
 from protocol.node.playing import PlayerSession
 from protocol.rate_limit import Bucket
@@ -42,6 +44,7 @@ from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
 from tests.simulation.small_forming import TABLE, line, sign_on
 
 RULES = PRESETS["classic"]
+STAKES = RULES.with_options({"dice": "1", "stakes": "yes"})
 _AIM = TableAim(TABLE, "")
 Scene = Callable[[Room], Awaitable[None]]
 
@@ -56,10 +59,10 @@ def in_room(scene: Scene) -> Callable[[Path], None]:
     return test
 
 
-async def open_table(room: Room, seats: int, *names: str) -> tuple[Person, list[Person], str]:
+async def open_table(room: Room, seats: int, *names: str, rules: Ruleset = RULES) -> tuple[Person, list[Person], str]:
     """Return a host, the guests who sit at its table, and the join line."""
     host = await room.sit("Host")
-    await host.node.host(TableSettings("Friday", RULES, seats))
+    await host.node.host(TableSettings("Friday", rules, seats))
     target = line(room, host.key, host.node.identity.fingerprint)
     guests = [await room.sit(name) for name in names]
     for guest in guests:
@@ -533,6 +536,45 @@ async def test_a_guest_that_was_restarted_resigns_from_what_was_formed_without_i
     await ada.node.host(TableSettings("Next", RULES, 2))  # its owner has moved to another table
     await until(lambda: proposal.known_to(ada).match.is_formed)
     assert ada.plays == []
+
+
+def rejects_commits(person: Person) -> None:
+    """Let a node learn from nobody that a match is formed."""
+    views.hear_only(person, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
+
+
+@in_room
+async def test_a_guest_who_has_given_up_keeps_what_the_others_stake_in_the_match(room: Room) -> None:
+    """Otherwise they could show this guest purses from before that match. Nothing is kept of what was withdrawn."""
+    host, (ada, ben, eve), _ = await open_table(room, 5, "Ada", "Ben", "Eve", rules=STAKES)
+    bend(eve, withholds(Kind.COMMIT))
+    rejects_commits(ada)
+    host.node.start_match()
+    await until(lambda: host.plays and ben.plays and ada.told(TableClosed))
+    assert not views.purses(ada).own.busy
+    await ada.die()
+    await ada.begin()
+    await ada.node.host(TableSettings("Next", RULES, 2))  # its owner has moved to another table
+    for player in (host, ben):
+        await until(lambda player=player: player.told(YourTurn))  # type: ignore[misc]
+        player.node.play(Stake(10), player.told(YourTurn)[-1].token)
+    met = ada.node._store.purses.met
+    await until(lambda: all(known.stake and known.shown for player in (host, ben) for known in met(player.key)[-1:]))
+    assert [len(met(player.key)) for player in (host, ben)] == [1, 1]
+    assert not views.purses(ada).own.busy
+
+
+@in_room
+async def test_purses_of_matches_that_a_guest_gave_up_are_kept_for_the_newest_of_them_only(room: Room) -> None:
+    ada = await room.sit("Ada")
+    rejects_commits(ada)
+    hosts = [await room.sit(name) for name in ("One", "Two", "Three")]
+    with patch.object(limits, "PROPOSALS", 1):
+        for host in hosts:
+            await host.node.host(TableSettings(host.name, STAKES, 2))
+            await ada.node.join(line(room, host.key, host.node.identity.fingerprint))
+            await until(lambda host=host: host.plays and not is_bound(ada))  # type: ignore[misc]
+    assert [len(ada.node._store.purses.met(host.key)) for host in hosts] == [0, 1, 1]
 
 
 @in_room

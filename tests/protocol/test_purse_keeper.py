@@ -138,12 +138,16 @@ def test_no_stake_is_opened_on_another_head_than_the_match_names(people: People)
 def test_a_purse_is_busy_with_the_match_from_commit_on(people: People) -> None:
     owner, other = people("OX")
     played = Played(owner, other)
-    owner.keeper.give_up(played.id)
+    owner.keeper.give_up(played.id, may_form=False)
     history = SimpleNamespace(genesis=played.genesis, match=played.id, position=SimpleNamespace(kind=None, state=None))
     match: Any = SimpleNamespace(history=history, is_bound=False, is_formed=False)
     owner.keeper.follow(match, is_over=False)
     assert not owner.keeper.own.busy
-    match.is_bound = True
+    match.is_formed = True
+    owner.keeper.follow(match, is_over=False, is_given_up=True)  # it was withdrawn, but the host has lied
+    assert not owner.keeper.own.busy
+    owner.keeper.give_up(played.id, may_form=False)
+    match.is_bound, match.is_formed = True, False
     owner.keeper.follow(match, is_over=False)
     assert owner.keeper.own.busy == played.id
     owner.restart()
@@ -153,11 +157,11 @@ def test_a_purse_is_busy_with_the_match_from_commit_on(people: People) -> None:
 def test_a_match_that_is_given_up_frees_no_purse_with_a_stake_in_it(people: People) -> None:
     owner, other, third = people("OXY")
     played = Played(owner, other)
-    owner.keeper.give_up(played.id)
+    owner.keeper.give_up(played.id, may_form=False)
     assert not owner.keeper.own.busy
     played = Played(owner, third)
     played.stake({owner: 10})
-    owner.keeper.give_up(played.id)
+    owner.keeper.give_up(played.id, may_form=False)
     assert (owner.keeper.own.busy, owner.keeper.own.stake) == (played.id, (10, 0))
 
 
@@ -466,9 +470,16 @@ def test_what_was_shown_for_a_match_that_does_not_form_is_forgotten(people: Peop
     shown = [each.sit() for each in (owner, other)]
     again = Played(owner, other, shown=shown)
     for each in (owner, other):
-        each.keeper.give_up(again.id)
+        each.keeper.give_up(again.id, may_form=False)
         assert not each.keeper.find_hindrance()
     assert [each.match for each in other.store.purses.met(owner.key)] == [each.match for each in before]
+
+
+def test_what_was_shown_for_a_formed_match_replaces_older_purses_only(people: People) -> None:
+    owner, other = people("OX")
+    matches = [play(owner, other) for _ in range(3)]
+    other.store.purses.mark_formed(matches[1].id)  # this node had given it up, and learns of it late
+    assert [each.shown != b"" for each in other.store.purses.met(owner.key)] == [False, False, True]
 
 
 def test_a_stake_of_another_match_key_is_no_stake_of_the_owner(people: People) -> None:
