@@ -187,8 +187,8 @@ may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
 VOTE_ROUNDS: Final = 3
-"""Latest voting rounds with a polka whose votes are kept. A voter names the leading one. Convicting a player may make
-an earlier one lead again."""
+"""Latest voting rounds with a polka whose votes are kept, besides the leading one and that of a node's own last CLOSE.
+Convicting a player may make an earlier one lead again."""
 VOTE_ROUNDS_LATER: Final = 2
 """Latest voting rounds above the current one whose votes are kept per author and kind. Voters who are ahead are in the
 last voting round that a majority has closed, or in the next."""

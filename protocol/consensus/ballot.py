@@ -113,6 +113,8 @@ class _Count(NamedTuple):
     clean: VoteValue | None
     """The value of the clean polka of the current round, if any; the smallest if there are several."""
     kept: tuple[Polka, ...]
+    """The polkas whose votes are kept: of the latest rounds, the leading one, and that of this node's last CLOSE with a
+    value. The last may lead again when later ones stop leading, and binds this node however many rounds have passed."""
     decided: tuple[VoteValue, tuple[Vote, ...]] | None
 
 
@@ -281,7 +283,9 @@ class Ballot:
         leading = [polka for polka in found if self._is_clean(polka) or self._is_closed(closes, polka)]
         clean = [polka.value for polka in found if polka.round == number and self._is_clean(polka)]
         last = max((polka.round for polka in leading), default=-1)
-        rounds = sorted({polka.round for polka in found})[-limits.VOTE_ROUNDS :]
+        closing = (vote for votes in closes.values() for vote in votes)
+        bound = max((vote.round for vote in closing if vote.author == self.me), default=-1)
+        latest = sorted({polka.round for polka in found})[-limits.VOTE_ROUNDS :]
         decided = None
         for (_, value), votes in sorted(closes.items(), key=lambda item: (-item[0][0], item[0][1].order())):
             by_author = {vote.author: vote for vote in votes}
@@ -293,7 +297,7 @@ class Ballot:
             number,
             min((each for each in leading if each.round == last), key=lambda each: each.value.order(), default=None),
             min(clean, key=VoteValue.order, default=None),
-            tuple(polka for polka in found if polka.round in rounds),
+            tuple(polka for polka in found if polka.round in (*latest, last, bound)),
             decided,
         )
 

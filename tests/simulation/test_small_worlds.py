@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from protocol import limits
 from protocol.consensus import ballot as ballot_module
 from protocol.consensus.ballot import Ballot, Polka, elect, is_possible
 from protocol.consensus.kinds import Vote
@@ -137,13 +138,18 @@ WALKS: dict[str, dict[str, Any]] = {
         "crashes": {1: 1, 2: 1},
         "rounds": 3,
     },
+    "many rounds of those cut off": {"script": "j,L", "liar": 2, "crashes": {0: 1, 1: 1}, "rounds": 7},
+    "many rounds of five cut off": {"live": (0, 1, 2, 3, 4), "script": "t0,j,L", "liar": 2, "rounds": 7},
 }
 """Worlds with too many states."""
 
 
 def claims_of(world: dict[str, Any]) -> tuple[str, ...]:
     """Return what is promised in a world. Players who come back here sign before they ask what they have lost, so
-    with crashes what all held need not stand: docs/threat-model.md, *One history*."""
+    with crashes what all held need not stand: docs/threat-model.md, *One history*. With a liar, those who are cut off
+    from each other are promised only what the explorer checks in every world."""
+    if "liar" in world and "connected" not in world:
+        return ()
     return LIAR if "liar" in world and "crashes" not in world else HONEST
 
 
@@ -243,6 +249,15 @@ class OnlyCleanLead(Ballot):
 
     def _is_closed(self, closes: Any, polka: Polka) -> bool:
         return False
+
+
+class ForgetsItsClose(Ballot):
+    """Keeps the votes of the three latest rounds with a polka, and not those that its own CLOSE rests on."""
+
+    def _derive(self) -> Any:
+        count = super()._derive()
+        rounds = sorted({polka.round for polka in count.kept})[-limits.VOTE_ROUNDS :]
+        return count._replace(kept=tuple(polka for polka in count.kept if polka.round in rounds))
 
 
 class RoundsOfItsOwn(Ballot):
@@ -405,6 +420,9 @@ PLANTED = {
         "nobody honest contradicts themselves", {"script": "j,L", "rounds": 3}, 459, FirstPolkaLeads
     ),
     "only clean polkas lead": Planted("nobody honest contradicts themselves", CHEAT, 3484, OnlyCleanLead),
+    "a CLOSE is forgotten": Planted(
+        "nobody honest contradicts themselves", {"script": "j,L", "liar": 2, "rounds": 7}, 1, ForgetsItsClose
+    ),
     "rounds of one's own": Planted("live", {**CHEAT, "rounds": 4}, 52, RoundsOfItsOwn),
     "never nil": Planted("live", TURN, rule=NeverNil),
     "closes any round": Planted("nobody honest contradicts themselves", TURN, rule=ClosesAnyRound),
