@@ -119,16 +119,15 @@ def unlocked(home: Path) -> Identity | None:
     raise wrong
 
 
-def ask_passphrase(prompt: str, variable: str = UNLOCK_VARIABLE) -> str:
+def ask_passphrase(prompt: str) -> str:
     """Ask for a passphrase without echoing it.
 
-    :param variable: the environment variable that the error recommends to scripts.
     :raises Failure: if there is no terminal, or nothing is typed.
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise Failure(
             "Your key is protected by a passphrase, and there is no terminal to ask for it.",
-            hint=f"A script gives it in the environment variable {variable}.",
+            hint=f"A script gives it in the environment variable {UNLOCK_VARIABLE}.",
             code=ExitCode.USAGE,
         )
     try:
@@ -136,8 +135,7 @@ def ask_passphrase(prompt: str, variable: str = UNLOCK_VARIABLE) -> str:
     except EOFError:
         typed = ""
     if not typed:
-        hint = "To remove the passphrase: p2pdice identity passphrase --remove" if variable == LOCK_VARIABLE else ""
-        raise Failure("Nothing was typed.", hint=hint, code=ExitCode.USAGE)
+        raise Failure("Nothing was typed.", code=ExitCode.USAGE)
     return typed
 
 
