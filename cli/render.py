@@ -108,6 +108,15 @@ def number(count: int) -> str:
     return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
 
 
+def numbered(places: Sequence[Sequence[int]]) -> list[tuple[int, Sequence[int]]]:
+    """Return each place's number with its seats. If two share the second place, the next one is the fourth.
+
+    >>> numbered([[3], [0, 2], [1]])
+    [(1, [3]), (2, [0, 2]), (4, [1])]
+    """
+    return [(1 + sum(map(len, places[:index])), seats) for index, seats in enumerate(places)]
+
+
 def ordinal(place: int) -> str:
     """Return a place from 1 to 10 in words: ``first``, ``second``."""
     return ORDINALS[place - 1]

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, rehearse
 from cli.bots.programs import Program, ProgramError, start_program
 from cli.foreign_text import OverlongLineError, read_object, short, write_object
-from cli.render import counted, escape, listing
+from cli.render import counted, escape, listing, numbered
 from cli.text.move_forms import choices, is_stake
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
@@ -421,5 +421,5 @@ async def _play(
         over = await rehearse(PRESETS[rules], table, SharedDice(f"{rules} {players}"))
     finally:
         await bot.close()
-    place = next(index for index, seats in enumerate(over.places, start=1) if seat in seats)
+    place = next(place for place, seats in numbered(over.places) if seat in seats)
     return Trial(rules, players, seat, place, bot.moves, tuple(faults)), bot

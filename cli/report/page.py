@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.history import ENOUGH_DICE, chi_square, no_figures, p_value
-from cli.render import FACE_SIGNS, columns, listing, percent
+from cli.render import FACE_SIGNS, columns, listing, numbered, percent
 from cli.table.board import Board
 from cli.table.moment import tell
 from cli.text.rounds import RecapRow, Weighed, recap, weigh
@@ -170,7 +170,7 @@ class Contents:
 
     def place(self, seat: int) -> int | None:
         """Return a player's place, from 1; None for an unfinished match."""
-        return next((place for place, seats in enumerate(self.places, 1) if seat in seats), None)
+        return next((place for place, seats in numbered(self.places) if seat in seats), None)
 
     def name(self, player: PlayerInfo) -> str:
         """Return a player's name on the page, which is unique."""

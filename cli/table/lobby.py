@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, counted, escape, listing, number, qr_code, sentence, shown_path
+from cli.render import capital, command_line, counted, escape, listing, number, numbered, qr_code, sentence, shown_path
 from cli.rulesets import described
 from cli.table.canvas import Area, broken, cut, width
 from cli.text.explain import SHORT, summary
@@ -301,7 +301,7 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     winners = over.places[0]
     called = listing([names[seat] for seat in winners])
     title = f"{called} {'win' if len(winners) > 1 else 'wins'}"
-    placed = [(place, seat) for place, seats in _numbered(over.places) for seat in seats]
+    placed = [(place, seat) for place, seats in numbered(over.places) for seat in seats]
     has_podium = rows >= 17 and columns >= 60
     has_letters = rows >= 14 and _is_drawn(title) and canvas.letters_width(title) <= columns - 4
     head = 3 if has_letters else 1
@@ -331,15 +331,6 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
         canvas.put(start, at, cut(text, x + columns - start), "text" if title else "quiet")
         at += 1
     return Area(x, at, columns, max(y + rows - at, 0))
-
-
-def _numbered(places: Sequence[Sequence[int]]) -> list[tuple[int, Sequence[int]]]:
-    """Return the seats of each place, with its number. If two share the second place, the next one is the fourth."""
-    first, numbered = 1, []
-    for seats in places:
-        numbered.append((first, seats))
-        first += len(seats)
-    return numbered
 
 
 def _is_drawn(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from cli.render import capital, counted, dice_count, escape, faces, hand, initial, listing, number, ordinal
+from cli.render import capital, counted, dice_count, escape, faces, hand, initial, listing, number, numbered, ordinal
 from cli.text.move_forms import is_stake
 from cli.text.seating import Seating
 from p2pdice import events as game
@@ -268,15 +268,14 @@ def _result(event: game.MatchOver, seating: Seating) -> str:
     wins = "wins" if len(event.winners) == 1 and event.winners[0] != seating.me else "win"
     said = [f"{capital(seating.everyone(event.winners))} {wins}."]
     alone: list[int] = []
-    for index, seats in enumerate(event.places[1:], 1):
+    for place, seats in numbered(event.places)[1:]:
         if len(seats) == 1:
             alone += seats
             continue
         if alone:
             said.append(f"Then {seating.everyone(alone)}.")
             alone = []
-        place = ordinal(1 + sum(map(len, event.places[:index])))
-        said.append(f"{capital(seating.everyone(seats))} share {place} place.")
+        said.append(f"{capital(seating.everyone(seats))} share {ordinal(place)} place.")
     return " ".join([*said, *([f"Then {seating.everyone(alone)}."] if alone else [])])
 
 
