@@ -13,7 +13,7 @@ from cli.text.seating import Seating
 from p2pdice.bidding import RAISES_IN_WORDS
 from p2pdice.counting import COUNTINGS
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.events import Event, HandsShown, LeadPassed, RoundStarted
+from p2pdice.events import Event, LeadPassed, RoundStarted
 from p2pdice.motes import GROUP_OF, MOTES, NOTATION, TWIN_SOULS, Die, Group
 from p2pdice.moves import (
     EXACT,
@@ -345,8 +345,8 @@ _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[i
 """The mote that answers others. As the prize it is in no cup, so nothing is answered, and the round stays simple."""
 _LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
 """The order in which dice are lost, so that all can be played: motes without a target, then those for a player."""
-_DEALS: Final = 500
-"""Maximum number of deals to try for one that fits the call."""
+_HANDS: Final = 10_000
+"""The number of hands that are tried for a cup. No die of ten counts for a bid in one of sixty, if ones are wild."""
 
 
 def worked_rounds(ruleset: Ruleset) -> int:
@@ -391,21 +391,21 @@ def _input(state: State, *, is_last: bool) -> Input:
 
 
 def _hands(state: State) -> Hands:
-    """Return the first deal that makes a call of liar right by one die, or a call of exact right, if one does."""
+    """Return a deal that makes a call of liar right by one die, or a call of exact right."""
     assert state.challenge is not None
     assert state.bid is not None
-    sought = state.bid.quantity - (state.challenge.call == "liar")
-    for number in range(_DEALS):
-        deal = Hands(tuple(_hand(number, seat, dice) for seat, dice in enumerate(state.dice)))
-        shown = apply(state, deal)[1][0]
-        assert isinstance(shown, HandsShown)
-        if shown.count == sought:
-            return deal
-    return deal
+    face, missing = state.bid.face, state.bid.quantity - (state.challenge.call == "liar")
+    hands: list[Hand] = []
+    for seat, dice in enumerate(state.dice):
+        share = dice and missing * dice // sum(state.dice[seat:])
+        numbered = (_hand(number, seat, dice) for number in range(_HANDS))
+        hands.append(next(each for each in numbered if state.counting.tally(each, face) == share))
+        missing -= share
+    return Hands(tuple(hands))
 
 
 def _hand(number: int, seat: int, dice: int) -> Hand:
-    """Return a player's dice in a numbered deal. They look random, but are always the same."""
+    """Return one of a player's numbered hands. They look random, but are always the same."""
     thrown = sha256(f"deal {number}, seat {seat}".encode()).digest()
     return tuple(sorted(1 + byte % 6 for byte in thrown[:dice]))
 

@@ -54,6 +54,13 @@ def test_no_page_is_wider_than_a_terminal(pair: tuple[Ruleset, Ruleset]) -> None
     assert "\n" not in summary(pair[1])
 
 
+@pytest.mark.parametrize("name", [name for name in PRESETS if not PRESETS[name].motes])
+@pytest.mark.parametrize("dice", range(1, 11))
+def test_the_calls_of_the_worked_rounds_are_right_with_few_dice_and_with_many(name: str, dice: int) -> None:
+    page = explain(rules(name, dice=str(dice), dice_cap="none"), "Rules")
+    assert page.count("one short") + page.count("just enough") == page.count("The cups go up")
+
+
 def test_the_list_names_every_preset(here: Run) -> None:
     done = here("rules")
     assert done.returncode == 0
