@@ -317,7 +317,9 @@ class ConcedeAccepted:
     restart until the concession has taken effect."""
 
     awaited: tuple[PlayerInfo, ...] = ()
-    """Players who have to send messages first; empty if the concession has taken effect."""
+    """Players who have to send messages for the open step; empty if the concession has taken effect."""
+    next_round: bool = False
+    """Whether it takes effect only in the next round, because this node has voted in this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,11 +275,11 @@ class Match:
         self._pump()
         if isinstance(item, Conceded):
             # The owner must see this event first, but its content is known only after _pump.
-            self._effects.insert(told, Show(ConcedeAccepted(self._awaited_to_concede())))
+            self._effects.insert(told, Show(self._concession()))
         elif self._is_resuming:
             self._is_resuming = False
-            if self._signer is not None and self._signer.is_conceding and (awaited := self._awaited_to_concede()):
-                self._feed.show(ConcedeAccepted(awaited))
+            if self._signer is not None and self._signer.is_conceding and (accepted := self._concession()).awaited:
+                self._feed.show(accepted)
         return self._fetch_effects()
 
     def _fetch_effects(self) -> list[Effect]:
@@ -296,16 +296,17 @@ class Match:
         is_open = self._calm_tip == self.history.position.tip
         return is_open and self.waiting.nothing_was_due(self._now) and self.replica.is_calm
 
-    def _awaited_to_concede(self) -> tuple[PlayerInfo, ...]:
-        """Return the players whose messages must arrive before this node owes one and so can resign."""
+    def _concession(self) -> ConcedeAccepted:
+        """Return the event for the owner who has conceded."""
         assert self.me is not None
         sent = self.history.held.get(self.me)
         has_resigned = sent is not None and sent.message.kind is Kind.RESIGN
         position = self.history.position
         if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
-            return ()
+            return ConcedeAccepted()
         authors = self.waiting.unheard() or (author for author in self.history.missing() if author != self.me)
-        return tuple(self.info[author] for author in authors)
+        awaited = tuple(self.info[author] for author in authors)
+        return ConcedeAccepted(awaited, next_round=not self.replica.ballot.may_resign)
 
     # Links
 

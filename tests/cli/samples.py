@@ -165,6 +165,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.Claimed(MATCH, (me, peer), (peer,), 90, Path("claimed.p2pdice")),
         node.ConcedeAccepted(),
         node.ConcedeAccepted((peer,)),
+        node.ConcedeAccepted((peer,), next_round=True),
         node.PeerLost(peer),
         node.PeerLost(peer, left_on_purpose=True),
         node.PeerBack(peer),

@@ -266,7 +266,7 @@ FIELDS = {
     "CupsSeen": "hands",
     "Happened": "event eviction.misconduct eviction.step eviction.voters eviction.was_on_turn",
     "YourTurn": "token",
-    "ConcedeAccepted": "awaited:player",
+    "ConcedeAccepted": "awaited:player next_round",
     "PeerLost": "left_on_purpose player:player",
     "PeerBack": "player:player",
     "Suspended": "awaited:player",

@@ -84,7 +84,7 @@ def test_on_their_turn_their_program_bids_as_low_as_it_can() -> None:
     world.feed(me, Conceded())
     assert [signed.message.body for signed in signed_by(world, me, Kind.MOVE)] == [str(turn.view.legal[0])]
     other = world.machines[me].match.info[seats[(seats.index(me) + 1) % 3]]
-    assert world.told(me, ConcedeAccepted) == [ConcedeAccepted((other,))]
+    assert world.told(me, ConcedeAccepted) == [ConcedeAccepted((other,), next_round=True)]
     world.run()
     assert_conceded(world, me, root)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import comb
 from pathlib import Path
@@ -307,6 +308,8 @@ def test_who_concedes_is_told_what_comes_first(
         made.board.take(PeerLost(made.players[seat]))
     event = ConcedeAccepted(tuple(made.players[seat] for seat in awaited))
     assert [*tell(event, made.board)] == [f"You concede. You'll be out as soon as {when}."]
+    voted = "You concede. Your program has voted in this round, so you'll be out in the next one."
+    assert [*tell(replace(event, next_round=True), made.board)] == [voted]
 
 
 def test_a_spectator_is_not_told_to_resume() -> None:
