@@ -288,7 +288,7 @@ def _date(seconds: float) -> str | None:
 
 def headline(verdict: Verdict) -> str:
     """Return a verdict in a few words, with the name and fingerprint of a culprit."""
-    culprit = f"{escape(verdict.culprit or '')} ({verdict.culprit_identity})"
+    culprit = f"{escape(verdict.culprit or '')} ({verdict.culprit_fingerprint})"
     return {
         "fair": "FAIR.",
         "misconduct": f"MISCONDUCT by {culprit}, proven by their own signature.",
@@ -365,7 +365,7 @@ def _players(report: FileVerdict) -> Iterator[str]:
     trusted = {each.person.fingerprint for each in report.people if each.person.is_trusted}
     width = max(map(len, names), default=0)
     for name, fingerprint in zip(names, verdict.fingerprints, strict=True):
-        notes = ["won"] if fingerprint in verdict.winner_identities else []
+        notes = ["won"] if fingerprint in verdict.winner_fingerprints else []
         notes += ["trusted"] if fingerprint in trusted and fingerprint not in report.strangers else []
         notes += ["NOT TRUSTED"] if fingerprint in report.strangers else []
         yield f"  {name.ljust(width)}  {fingerprint}" + (f"  {', '.join(notes)}" if notes else "")

@@ -118,7 +118,7 @@
     say(HEADS[found.verdict], good ? "true" : found.verdict === "incomplete" ? "" : "false");
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     tell(`${plain(found.reason)} ${found.signatures} signatures in ${found.steps} steps, in ${seconds} seconds.`);
-    found.winners.forEach((name, at) => tell(`Won: ${plain(name)}, ${found.winner_identities[at]}.`));
+    found.winners.forEach((name, at) => tell(`Won: ${plain(name)}, ${found.winner_fingerprints[at]}.`));
     if (found.purses) showPurses(found);
     if (found.verdict !== "altered" && differs(found)) {
       tell("This page shows other players or another winner than its transcript holds: do not believe what it shows.", "false");
@@ -140,7 +140,7 @@
     return (
       !same(shown.map(({ fingerprint }) => fingerprint).sort(), [...found.fingerprints].sort()) ||
       !same(titled.sort(), named.sort()) ||
-      (found.verdict !== "other version" && !same(winners.sort(), [...found.winner_identities].sort()))
+      (found.verdict !== "other version" && !same(winners.sort(), [...found.winner_fingerprints].sort()))
     );
   };
 

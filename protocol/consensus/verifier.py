@@ -74,8 +74,7 @@ class Verdict:
     reason: str
     culprit: str | None = None
     """The nickname of the player who broke the rules. Other players may have the same nickname."""
-    culprit_identity: str | None = None
-    """The culprit's fingerprint."""
+    culprit_fingerprint: str | None = None
     step: int | None = None
     """The step at which the file ends or the rules were broken; None for a finished match without misconduct."""
     round: int | None = None
@@ -92,8 +91,7 @@ class Verdict:
     alike: tuple[str, ...] = ()
     """Those nicknames that are easily confused with another one."""
     winners: tuple[str, ...] = ()
-    winner_identities: tuple[str, ...] = ()
-    """The winners' fingerprints."""
+    winner_fingerprints: tuple[str, ...] = ()
     steps: int = 0
     """The number of closed steps."""
     signatures: int = 0
@@ -352,7 +350,7 @@ class _Reading:
         return replace(
             self._verdict(Judgement.MISCONDUCT, reason),
             culprit=culprit.nickname,
-            culprit_identity=fingerprint(culprit.identity),
+            culprit_fingerprint=fingerprint(culprit.identity),
             step=first.step,
         )
 
@@ -394,7 +392,7 @@ class _Reading:
             fingerprints=tuple(fingerprint(join.identity) for join in players),
             alike=tuple(name for name, is_alike in zip(names, which_are_alike(names), strict=True) if is_alike),
             winners=tuple(join.nickname for join in winners),
-            winner_identities=tuple(fingerprint(join.identity) for join in winners),
+            winner_fingerprints=tuple(fingerprint(join.identity) for join in winners),
             steps=position.step,
             signatures=self.signatures,
             purses=() if judgement is Judgement.ALTERED else _purses(history, position),

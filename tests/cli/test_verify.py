@@ -37,8 +37,8 @@ from tests.simulation.world import World, join_record, played
 from tests.tiers import thoroughly
 
 KEYS = {
-    "file", "verdict", "culprit", "culprit_identity", "step", "round", "awaited", "reason", "match", "rules", "players",
-    "fingerprints", "alike", "untrusted", "winners", "winner_identities", "steps", "signatures", "date",
+    "file", "verdict", "culprit", "culprit_fingerprint", "step", "round", "awaited", "reason", "match", "rules",
+    "players", "fingerprints", "alike", "untrusted", "winners", "winner_fingerprints", "steps", "signatures", "date",
     "people", "purses",
 }  # fmt: skip
 
@@ -410,7 +410,7 @@ def test_a_cheat_called_ada_is_told_from_an_honest_ada(tmp_path: Path, here: Run
     told = "signed two messages for one slot: bid 1x1, and in the same place bid 1x2"
     assert f"{cheated.name} [{cheated.fingerprint}] {told}" in done.stdout
     data = json.loads(here("verify", "--json", str(path)).stdout)
-    assert (data["culprit"], data["culprit_identity"]) == (cheated.name, cheated.fingerprint)
+    assert (data["culprit"], data["culprit_fingerprint"]) == (cheated.name, cheated.fingerprint)
     assert sorted(data["alike"]) == sorted(data["players"])
 
 

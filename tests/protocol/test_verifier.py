@@ -305,7 +305,7 @@ def test_messages_behind_a_proof_are_refused_unless_they_are_proofs_too(
         history = messages[:place]
         proven = verify(assemble(genesis, [*history, *others]))
         assert (proven.verdict, proven.step) == ("misconduct", others[0].message.step)
-        assert proven.culprit_identity == fingerprint(world.genesis.roster[author].join.identity)
+        assert proven.culprit_fingerprint == fingerprint(world.genesis.roster[author].join.identity)
         assert len(proven.reason.split("; ")) == len({each.message.author for each in others})
         for behind in ([*others, junk], [others[0], messages[0]], [others[0], others[0]], [junk, others[0]]):
             verdict = verify(assemble(genesis, [*history, *behind]))

@@ -131,9 +131,9 @@ const READERS = {
     const isProof = verdict === "misconduct";
     return [
       verdict,
-      ...[found.culprit, found.culprit_identity, found.match, found.rules, found.players, found.fingerprints],
-      ...[found.winners, found.winner_identities],
-      !isProof || reason.includes(found.culprit_identity), // a nickname alone may be another's, too
+      ...[found.culprit, found.culprit_fingerprint, found.match, found.rules, found.players, found.fingerprints],
+      ...[found.winners, found.winner_fingerprints],
+      !isProof || reason.includes(found.culprit_fingerprint), // a nickname alone may be another's, too
       // How far an altered file was read before that showed is nobody's business.
       verdict === "altered" ? [] : [found.step, found.steps, found.signatures, found.round, found.awaited],
       (found.purses || []).map(({ funds, bet, tickets }) => [funds, bet || 0, tickets || 0]),

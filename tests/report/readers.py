@@ -176,8 +176,8 @@ class _Readers:
         is_altered = found.verdict is Judgement.ALTERED
         return (
             str(found.verdict),
-            *(found.culprit, found.culprit_identity, found.match, found.rules, found.players, found.fingerprints),
-            *(found.winners, found.winner_identities, True),
+            *(found.culprit, found.culprit_fingerprint, found.match, found.rules, found.players, found.fingerprints),
+            *(found.winners, found.winner_fingerprints, True),
             () if is_altered else (found.step, found.steps, found.signatures, found.round, found.awaited),
             tuple((each.balance, each.bet, each.staked_tickets) for each in found.purses),
             tuple(

@@ -74,7 +74,9 @@ def test_the_page_verifies_itself(browser: Browser, name: str, tmp_path: Path) -
     here = verify(data)
     dom = browser.dom()
     assert f"{here.signatures} signatures in {here.steps} steps" in dom
-    assert all(f"Won: {winner}, {key}" in dom for winner, key in zip(here.winners, here.winner_identities, strict=True))
+    assert all(
+        f"Won: {winner}, {key}" in dom for winner, key in zip(here.winners, here.winner_fingerprints, strict=True)
+    )
 
 
 def test_pages_of_all_kinds_of_files_say_what_verify_says(browser: Browser, tmp_path: Path) -> None:

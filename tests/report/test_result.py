@@ -72,7 +72,7 @@ def test_a_report_says_the_verdict_and_ends_with_its_code(here: Run, tmp_path: P
     assert box[2].startswith(begins)
     judged = verify(files()[verdict])
     if judged.culprit is not None:
-        assert f"by {judged.culprit} ({judged.culprit_identity})" in box[2]
+        assert f"by {judged.culprit} ({judged.culprit_fingerprint})" in box[2]
     rows = re.findall(r'<td><bdi>(.*)</bdi></td><td class="place">.*</td><td class="mono fingerprint">(.*)</td>', text)
     assert sorted(rows) == sorted(zip(judged.players, judged.fingerprints, strict=True))
 

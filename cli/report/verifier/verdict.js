@@ -85,7 +85,7 @@ async function verifyTranscript(bytes, onCheck) {
     verdict: "altered",
     reason: "",
     culprit: null,
-    culprit_identity: null,
+    culprit_fingerprint: null,
     step: null,
     round: null,
     awaited: [],
@@ -94,7 +94,7 @@ async function verifyTranscript(bytes, onCheck) {
     players: [],
     fingerprints: [],
     winners: [],
-    winner_identities: [],
+    winner_fingerprints: [],
     purses: null,
     result: null,
     steps: 0,
@@ -152,7 +152,7 @@ const called = ({ nickname, fingerprint }) => `${nickname} (${fingerprint})`;
 function convict(found, genesis, author, step, reason) {
   found.verdict = "misconduct";
   found.culprit = genesis.roster[author].nickname;
-  found.culprit_identity = genesis.roster[author].fingerprint;
+  found.culprit_fingerprint = genesis.roster[author].fingerprint;
   found.step = step;
   found.reason = reason;
 }
@@ -209,7 +209,7 @@ function describe(chronicle, found) {
   if (found.verdict === "altered") found.step = chronicle.number;
   else if (chronicle.ended) {
     found.winners = game.winners.map((seat) => genesis.roster[seats[seat]].nickname);
-    found.winner_identities = game.winners.map((seat) => genesis.roster[seats[seat]].fingerprint);
+    found.winner_fingerprints = game.winners.map((seat) => genesis.roster[seats[seat]].fingerprint);
     found.result = hexOf(chronicle.result);
   }
   if (found.verdict !== "altered" && genesis.purses) found.purses = describePurses(chronicle);
