@@ -16,10 +16,11 @@ from random import Random
 from typing import Final, Literal, NamedTuple
 
 from cli.bots.bot import Bot, PlayerBot
+from cli.bots.faults import error_text
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import split_command
-from cli.render import escape, one_line
-from p2pdice.errors import IllegalMove
+from cli.render import escape
+from p2pdice.errors import IllegalMove, RulesError
 from p2pdice.moves import Move, parse_move
 from p2pdice.players import LEVELS, Player, house_player
 from p2pdice.views import View
@@ -83,10 +84,12 @@ def fixtures(tables: Sequence[ArenaTable], games: int) -> Iterator[Fixture]:
                 yield Fixture(deal * len(every_deal) + offset, index, deal, rotation)
 
 
-def table_of(tables: Sequence[ArenaTable], number: int) -> ArenaTable:
-    """Return the table at which the game with this number is played."""
-    every_deal = [table for table in tables for _ in table.seats]
-    return every_deal[number % len(every_deal)]
+def fixture_at(tables: Sequence[ArenaTable], number: int) -> Fixture:
+    """Return the fixture with this number, which is not negative."""
+    every_deal = [(index, rotation) for index, table in enumerate(tables) for rotation in range(len(table.seats))]
+    deal, offset = divmod(number, len(every_deal))
+    index, rotation = every_deal[offset]
+    return Fixture(number, index, deal, rotation)
 
 
 def seated(table: ArenaTable, rotation: int) -> tuple[int, ...]:
@@ -142,8 +145,11 @@ class _ClassBot(PlayerBot):
     async def choose(self, view: View) -> Move:
         move: object = await super().choose(view)
         if not isinstance(move, Move):
-            raise IllegalMove("this is not a move")
-        return parse_move(str(move))
+            raise IllegalMove(f"it returned an object of the type {type(move).__name__}")
+        try:
+            return parse_move(str(move))
+        except RulesError as error:
+            raise IllegalMove(str(error)) from None  # without the frames of the parser
 
 
 def named(texts: Sequence[str]) -> tuple[Entrant, ...]:
@@ -171,7 +177,7 @@ def _made(text: str, rng: Random) -> Player:
         kind = UnmadeError
         made = maker(rng)
     except (Exception, SystemExit) as error:  # the author's code may raise anything
-        raise kind(f"{text} cannot be made: {type(error).__name__}: {one_line(str(error))}") from error
+        raise kind(f"{text} cannot be made: {error_text(error)}") from error
     if not isinstance(made, Player):
         raise EntrantError(f"{text} is not a p2pdice.players.Player")
     return made

@@ -6,18 +6,20 @@ Workers run in processes of this machine or of a cluster, and keep programs runn
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, Final, NamedTuple, get_args
 
-from cli.arena.fixtures import ArenaTable, Entrant, Fixture, UnmadeError, seated
+from cli.arena.fixtures import ArenaTable, Entrant, EntrantError, Fixture, UnmadeError, seated
 from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
-from cli.bots.program_bot import FaultKind, ProgramBot
+from cli.bots.faults import REASON_CHARACTERS, TRACE_CHARACTERS, Fault, FaultKind, bounded, error_text, trace_of
+from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
@@ -28,6 +30,48 @@ from p2pdice.views import View
 _FAULTS: Final = get_args(FaultKind)
 _MOST: Final = 1_000_000_000
 """Maximum number of faults of a kind, and of milliseconds for a move. No game comes near it."""
+_DESCRIBED: Final = 8
+"""Maximum number of faults that a game describes for each seat. A seat with more makes the same again and again."""
+_DETAILS: Final = re.compile(r"\([^()]*\)|\d+")
+"""The parts of a reason that differ between faults with the same cause: numbers, and lists in brackets."""
+_LOCATION: Final = re.compile(r'File "[^"\n]*", line \d+')
+
+
+class SeatFault(NamedTuple):
+    """A fault in a game. A seat's equal faults in one game are described only once."""
+
+    seat: int
+    line: int
+    """The number of lines of the game before the fault."""
+    kind: str
+    reason: str
+    """See :attr:`cli.bots.faults.Fault.reason`."""
+    played: str
+    """The move that was played instead; empty if no move was due."""
+    trace: str
+    """See :attr:`cli.bots.faults.Fault.trace`."""
+
+    @property
+    def likeness(self) -> tuple[str, str, str]:
+        """Equal for faults that probably have the same cause: their reasons differ only in details."""
+        where = _LOCATION.findall(self.trace)
+        return self.kind, _DETAILS.sub("#", self.reason), where[-1] if where else ""
+
+    @classmethod
+    def from_json(cls, data: Sequence[object], seats: int) -> SeatFault:
+        """Return the fault from parsed JSON.
+
+        :raises ValueError: if the data is anything else.
+        """
+        fault = cls(*data)  # type: ignore[arg-type]  # checked below
+        texts = {fault.reason: REASON_CHARACTERS + 1, fault.played: 64, fault.trace: TRACE_CHARACTERS}
+        if not all(isinstance(text, str) and len(text) <= most for text, most in texts.items()):
+            raise ValueError("this is not a game of an arena: a fault is not described in words")
+        if fault.kind not in _FAULTS or not all(type(each) is int and each >= 0 for each in fault[:2]):
+            raise ValueError("this is not a game of an arena: it describes something that is not a fault")
+        if fault.seat >= seats:
+            raise ValueError("this is not a game of an arena: nobody sits where a fault was made")
+        return fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +92,8 @@ class Game:
     """The duration of each move in milliseconds, by seat."""
     lines: tuple[Line, ...]
     """The whole game as input for ``p2pdice referee``."""
+    described: tuple[SeatFault, ...] = ()
+    """For each seat the first :data:`_DESCRIBED` of its different faults, in order."""
 
     @property
     def winners(self) -> tuple[int, ...]:
@@ -57,7 +103,9 @@ class Game:
     def to_json(self) -> dict[str, Any]:
         """Return the game as data for JSON."""
         # asdict would copy every part of every line, which took longer than half of the game itself.
-        return {"type": "game", **{field.name: getattr(self, field.name) for field in fields(self)}}
+        data = {"type": "game", **{field.name: getattr(self, field.name) for field in fields(self)}}
+        data["described"] = [fault._asdict() for fault in self.described]
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Game:
@@ -75,6 +123,7 @@ class Game:
                 tuple(tuple(map(float, ms)) for ms in data["ms"]),
                 tuple(dict(line) for line in data["lines"]),
             )
+            described = [tuple(dict(each)[name] for name in SeatFault._fields) for each in data["described"]]
         except (AttributeError, KeyError, OverflowError, TypeError) as error:
             raise ValueError(f"this is not a game of an arena: {error}") from None
         seats = list(range(len(game.faults)))
@@ -89,23 +138,32 @@ class Game:
             raise ValueError("this is not a game of an arena: its faults are not those of a bot")
         if len(game.ms) != len(seats) or not all(0 <= each <= _MOST for ms in game.ms for each in ms):
             raise ValueError("this is not a game of an arena: its times are not those of its seats")
-        return game
+        if len(described) > _DESCRIBED * len(seats):
+            raise ValueError("this is not a game of an arena: it describes too many faults")
+        return replace(game, described=tuple(SeatFault.from_json(each, len(seats)) for each in described))
 
 
 class TimedBot:
     """A seat in one game. It times the bot's moves. An error in the bot's code costs a move, but does not end the game.
 
     :param bot: it is not closed, because it may play in the next game.
+    :param lines: the lines of the game so far.
     """
 
-    def __init__(self, bot: Bot) -> None:
+    def __init__(self, bot: Bot, seat: int, lines: Sequence[Line]) -> None:
         self.name = bot.name
         self.ms: list[float] = []
+        self.described: list[SeatFault] = []
+        """The first of its different faults."""
         self._bot = bot
+        self._seat = seat
+        self._lines = lines
         self._faults: Counter[str] = Counter()
         """Faults that this seat has found."""
         self._counted: Counter[str] = Counter(_counted(bot))
         """The fault counts of a program before this game, by kind."""
+        if isinstance(bot, ProgramBot):
+            bot.on_fault = self._describe
 
     # Each method has a try of its own: a common context manager took a third of the time of a game.
 
@@ -121,13 +179,13 @@ class TimedBot:
         try:
             move = await self._bot.choose(view)
         except BaseException as error:  # noqa: BLE001
-            self._blame(error)
+            self._blame(error, view)
         self.ms.append(round(1000 * (time.perf_counter() - begun), 3))
         if move is not None:
             try:
                 check_move(move, view)
             except BaseException as error:  # noqa: BLE001
-                self._blame(error)
+                self._blame(error, view, is_checked=True)
             else:
                 return move
         return default_move(view)
@@ -153,9 +211,27 @@ class TimedBot:
         made = Counter(_counted(self._bot)) - self._counted + self._faults
         return dict(sorted(made.items()))
 
-    def _blame(self, error: BaseException) -> None:
-        """Count an error in the bot's code as a fault. Even ``sys.exit()`` there must not end the arena."""
-        self._faults["illegal" if isinstance(error, RulesError) else "crashed"] += 1
+    def _blame(self, error: BaseException, view: View | None = None, *, is_checked: bool = False) -> None:
+        """Count an error in the bot's code as a fault. Even ``sys.exit()`` there must not end the arena.
+
+        :param view: the view for which a move is due.
+        :param is_checked: whether the rules refused what that code returned.
+        """
+        kind: FaultKind = "illegal" if isinstance(error, RulesError) else "crashed"
+        self._faults[kind] += 1
+        if isinstance(error, ProgramError | EntrantError):  # the bot does not play at all
+            reason, trace = bounded(str(error)), trace_of(error.__cause__) if error.__cause__ else ""
+        elif kind == "illegal":
+            reason = f"made no legal move: {error_text(error, named=False)}"
+            trace = "" if is_checked else trace_of(error)
+        else:
+            reason, trace = f"raised {error_text(error)}", trace_of(error)
+        self._describe(Fault(kind, reason, len(self.ms), "" if view is None else str(default_move(view)), trace))
+
+    def _describe(self, fault: Fault) -> None:
+        found = SeatFault(self._seat, len(self._lines), fault.kind, fault.reason, fault.played, fault.trace)
+        if len(self.described) < _DESCRIBED and all(each.likeness != found.likeness for each in self.described):
+            self.described.append(found)
 
 
 def _counted(bot: Bot) -> dict[str, int]:
@@ -164,8 +240,8 @@ def _counted(bot: Bot) -> dict[str, int]:
 
 async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], dice: SharedDice) -> Game:
     """Play a game between bots, given by seat. ``number`` and ``rules`` only describe it."""
-    seats = [TimedBot(bot) for bot in bots]
     lines: list[Line] = []
+    seats = [TimedBot(bot, seat, lines) for seat, bot in enumerate(bots)]
     note: Callable[[Line], None] = lines.append
     state = await rehearse(ruleset, seats, dice, note)
     return Game(
@@ -176,6 +252,7 @@ async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], d
         tuple(seat.faults for seat in seats),
         tuple(tuple(seat.ms) for seat in seats),
         tuple(lines),
+        tuple(fault for seat in seats for fault in seat.described),
     )
 
 
@@ -226,11 +303,14 @@ def forfeited(plan: Plan, fixture: Fixture) -> Game | None:
     return Game(
         fixture.number,
         table.rules,
-        SharedDice(_luck(plan, fixture)).leader(len(suspects)),
+        SharedDice(luck(plan, fixture)).leader(len(suspects)),
         (others, losers) if others else (losers,),
         tuple({"crashed": 1} if is_suspect else {} for is_suspect in suspects),
         ((),) * len(suspects),
         (),
+        tuple(
+            SeatFault(seat, 0, "crashed", "may have ended the process that played the game", "", "") for seat in losers
+        ),
     )
 
 
@@ -302,7 +382,7 @@ class _Worker:
 
     async def _game(self, fixture: Fixture) -> Game:
         plan = self.plan
-        luck = _luck(plan, fixture)
+        seed = luck(plan, fixture)
         entrants = seated(plan.tables[fixture.table], fixture.rotation)
         bots: list[Bot] = []
         playing: list[_Program] = []
@@ -313,9 +393,9 @@ class _Worker:
                 playing.append(program)
                 bots.append(program.bot)
             else:
-                bots.append(_made(entrant, _random(f"{luck} {fixture.rotation} {seat}"), plan.move_ms))
+                bots.append(_made(entrant, _random(f"{seed} {fixture.rotation} {seat}"), plan.move_ms))
         table = plan.tables[fixture.table]
-        game = await play(fixture.number, table.rules, plan.rulesets[fixture.table], bots, SharedDice(luck))
+        game = await play(fixture.number, table.rules, plan.rulesets[fixture.table], bots, SharedDice(seed))
         for program in playing:
             if isinstance(program.bot, ProgramBot):
                 program.given_up = program.given_up + 1 if program.bot.is_given_up else 0
@@ -325,7 +405,8 @@ class _Worker:
         program = self._programs.get((index, copy))
         if program is not None and program.given_up == GIVEN_UP:
             await program.bot.close()
-            program.bot = _Retired(program.bot.name)
+            reason = f"failed in {GIVEN_UP} games in a row, and is not started any more"
+            program.bot = _Retired(program.bot.name, ProgramError(reason))
         elif program is None:
             bot = self.plan.entrants[index].seat(_random(""), self.plan.move_ms)
             assert isinstance(bot, ProgramBot)
@@ -337,12 +418,12 @@ class _Worker:
 def _made(entrant: Entrant, rng: Random, move_ms: int) -> Bot:
     try:
         return entrant.seat(rng, move_ms)
-    except UnmadeError:  # it could be made before the first game; now it loses this game, and the arena goes on
-        return _Retired(entrant.name)
+    except UnmadeError as error:  # it could be made before the first game; now it loses this game
+        return _Retired(entrant.name, error)
 
 
-def _luck(plan: Plan, fixture: Fixture) -> str:
-    """Return the seed of a deal."""
+def luck(plan: Plan, fixture: Fixture) -> str:
+    """Return the seed of a deal's dice."""
     return f"{plan.seed} {fixture.table} {fixture.deal}"
 
 
@@ -360,13 +441,17 @@ class _Program:
 
 
 class _Retired:
-    """Plays default moves for a bot that has been given up. It counts as one crash in each game, and takes no time."""
+    """Plays default moves for a bot that has been given up. It counts as one crash in each game, and takes no time.
 
-    def __init__(self, name: str) -> None:
+    :param error: why it does not play: a predicate without a subject.
+    """
+
+    def __init__(self, name: str, error: Exception) -> None:
         self.name = name
+        self._error = error
 
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
-        raise ProgramError(f"{self.name} does not play any more")
+        raise self._error
 
     async def choose(self, view: View) -> Move:
         return default_move(view)

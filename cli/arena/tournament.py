@@ -7,7 +7,7 @@ line. A resumed arena takes the complete lines, and plays the missing games.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
@@ -16,8 +16,9 @@ from sqlite3 import Connection
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from cli.arena.fixtures import Fixture, fixtures, table_of
-from cli.arena.game import Game, Plan
+from cli.arena.fault_list import FaultList
+from cli.arena.fixtures import Fixture, fixture_at, fixtures, seated
+from cli.arena.game import Game, Plan, luck
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
 from cli.render import shown_path
@@ -76,11 +77,16 @@ def run(
     with closing(play_all(open_executor, workers, plan, missing)) as batches:
         for games in batches:
             journal.add(games)
-            waiting.update((game.number, replace(game, lines=())) for game in games)  # the file has the moves
+            waiting.update((game.number, _result(game)) for game in games)
             told(ArenaProgress(len(waiting), len(every), resumed))
             if is_over():
                 break
     return counted
+
+
+def _result(game: Game) -> Game:
+    """Return a game without its moves and the descriptions of its faults, which the file has."""
+    return replace(game, lines=(), described=())
 
 
 VERSION: Final = 1
@@ -115,6 +121,18 @@ def heading(plan: Plan) -> dict[str, Any]:
     }
 
 
+def described(plan: Plan, game: Game) -> dict[str, Any]:
+    """Return a game as data for JSON that can be read without the heading: who sat where, the rules, and the seed."""
+    fixture = fixture_at(plan.tables, game.number)
+    entrants = seated(plan.tables[fixture.table], fixture.rotation)
+    return {
+        **game.to_json(),
+        "bots": [plan.entrants[entrant].text for entrant in entrants],
+        "options": dict(plan.rulesets[fixture.table].options()),
+        "seed": luck(plan, fixture),
+    }
+
+
 def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
     """Return the default file for these games: the latest one of this arena if it is resumed, otherwise a new one.
 
@@ -142,6 +160,9 @@ class Journal:
     def __init__(self, path: Path, plan: Plan, *, is_resumed: bool) -> None:
         self.games: list[Game] = []
         """The games from the file, without their moves: the results of a million games fit into memory."""
+        self.faults = FaultList()
+        """The faults described in all games, those of the file included."""
+        self._plan = plan
         begun = _line(heading(plan))
         path = path.resolve()  # the lock must be beside the file, not beside a link to it
         self._held = _hold(path)
@@ -167,10 +188,17 @@ class Journal:
         self._file.close()
         self._held.close()
 
-    def add(self, games: Iterable[Game]) -> None:
+    def add(self, games: Sequence[Game]) -> None:
         """Append games to the file."""
-        self._file.write(b"".join(_line(game.to_json()) for game in games))
+        for game in games:
+            self._file.write(_line(described(self._plan, game)))
+            self._note(game)
         self._file.flush()
+
+    def _note(self, game: Game) -> None:
+        if game.described:
+            fixture = fixture_at(self._plan.tables, game.number)
+            self.faults.add(game, seated(self._plan.tables[fixture.table], fixture.rotation))
 
     def _read(self, path: Path, begun: bytes, plan: Plan) -> int:
         """Read the games from the complete lines; return the size of these lines in bytes."""
@@ -185,7 +213,9 @@ class Journal:
                 if not line.endswith(b"\n"):  # the arena was killed while writing it
                     break
                 try:
-                    self.games.append(_game(json.loads(line), plan))
+                    game = _game(json.loads(line), plan)
+                    self._note(game)
+                    self.games.append(_result(game))
                 except (ValueError, RecursionError):
                     raise JournalError(f"{shown_path(path)} has a line that is not a game of this arena") from None
                 whole += len(line)
@@ -196,7 +226,7 @@ def _game(data: object, plan: Plan) -> Game:
     if not isinstance(data, dict):
         raise ValueError("this is not an object")
     game = Game.from_json({**data, "lines": ()})
-    table = table_of(plan.tables, game.number)
+    table = plan.tables[fixture_at(plan.tables, game.number).table]
     if game.number < 0 or game.rules != table.rules or len(game.faults) != len(table.seats):
         raise ValueError(f"game {game.number} is played at another table")
     return game

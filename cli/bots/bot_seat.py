@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from cli.bots.bot import Bot, program_name
-from cli.bots.program_bot import MOVE_MS, Fault, ProgramBot, fault_sentence, fault_summary
+from cli.bots.faults import Fault, fault_sentence, trace_lines
+from cli.bots.program_bot import MOVE_MS, ProgramBot, fault_summary
 from cli.bots.programs import ProgramError
 from cli.exits import ExitCode, Failure, closing_code
 from cli.output import say
@@ -149,7 +150,9 @@ class ProgramReporter:
         """Print a fault."""
         self._faults += 1
         sentence = fault_sentence(self._name, fault, self._faults)
-        self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults)
+        if not self._as_json:
+            sentence = "\n".join([sentence, *trace_lines(fault.trace)])
+        self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults, trace=fault.trace)
 
     def failed(self, failure: Failure) -> None:
         """Report to a supervising program why this one does not play. People read it when the command ends."""

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, field
 from itertools import cycle
 from pathlib import PurePath
 from random import Random
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, rehearse
-from cli.bots.programs import Program, ProgramError, start_program
+from cli.bots.faults import TRACE_CHARACTERS, Fault, FaultKind, bounded
+from cli.bots.programs import GRACE, Program, ProgramError, start_program
 from cli.foreign_text import OverlongLineError, read_object, short, write_object
 from cli.render import counted, escape, listing, numbered
 from cli.text.move_forms import choices, is_stake
@@ -40,21 +41,6 @@ LATE_IN_A_ROW: Final = 3
 _STALE: Final = 64
 """Maximum messages read in one turn, including skipped answers to earlier turns."""
 _NAME_CHARACTERS: Final = 40
-
-FaultKind = Literal["late", "malformed", "illegal", "crashed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One mistake of a program."""
-
-    kind: FaultKind
-    reason: str
-    """The mistake, as a predicate without a subject. It may contain text from the program: escape it."""
-    turn: int
-    """The id of the turn; 0 before the first one."""
-    played: str
-    """The move that was played instead; empty if no move was due."""
 
 
 class _FaultError(Exception):
@@ -88,7 +74,7 @@ class ProgramBot:
         """The longest time in milliseconds that an answer took."""
         self._command = tuple(command)
         self._move_ms = move_ms
-        self._on_fault = on_fault
+        self.on_fault = on_fault
         self._extra = dict(extra or {})
         self._hello: dict[str, object] = {}
         self._program: Program | None = None
@@ -124,8 +110,7 @@ class ProgramBot:
             self._greet_with(ruleset, 0, (self.name, "player"))
             return await self._greet(program)
         except _FaultError as error:
-            last_words = await program.last_words()
-            said = f", and wrote: {last_words}" if last_words else ""
+            said = (await program.last_words()).clause
             raise ProgramError(
                 f"{' '.join(self._command)} does not say hello: it {error}{said}", has_run=True
             ) from None
@@ -158,7 +143,7 @@ class ProgramBot:
             return default_move(view) if self._program is None else await self._ask(self._program, view, deadline)
         except _FaultError as error:
             move = default_move(view)
-            self._count(error.kind, str(error), str(move))
+            await self._count(error, str(move), self._program)
             self._late = self._late + 1 if error.kind == "late" else 0
             if self._program is not None and (error.kind == "crashed" or self._late >= LATE_IN_A_ROW):
                 self._beginning = asyncio.create_task(self._begin_again(self._program))
@@ -215,7 +200,7 @@ class ProgramBot:
                 if is_further and error.kind == "crashed":
                     self._starts = 0
                 else:
-                    self._count(error.kind, str(error), "")
+                    await self._count(error, "", self._program)
                 is_further = False
                 await self._replace(self._program)
 
@@ -237,7 +222,7 @@ class ProgramBot:
         try:
             await self.open()
         except ProgramError as error:
-            self._count("crashed", str(error), "")
+            await self._count(_FaultError("crashed", str(error)), "", None)
 
     async def _greet(self, program: Program) -> str:
         """Wait for a hello, and return the name in it."""
@@ -297,12 +282,18 @@ class ProgramBot:
         except ValueError as error:
             raise _FaultError("malformed", f"said something that is not a message: {error}") from None
 
-    def _count(self, kind: FaultKind, reason: str, played: str) -> None:
-        self.faults[kind] += 1
-        fault = Fault(kind, reason, self.moves, played)
+    async def _count(self, error: _FaultError, played: str, program: Program | None) -> None:
+        """Count a fault of a run of the program; None if it could not be started."""
+        self.faults[error.kind] += 1
+        reason, trace = bounded(str(error)), ""
+        if error.kind == "crashed" and program is not None:
+            words = await program.last_words(GRACE)
+            trace = words.text[-TRACE_CHARACTERS:]
+            reason = bounded(f"{reason}{words.clause}")
+        fault = Fault(error.kind, reason, self.moves, played, trace)
         if played:
             self._tell({"type": "error", "id": self.moves, "error": reason, "played": played})
-        self._on_fault(fault)
+        self.on_fault(fault)
 
 
 def _legal(text: object, view: View) -> Move:
@@ -318,12 +309,6 @@ def _legal(text: object, view: View) -> Move:
 
 def _printable(name: str) -> str:
     return escape(name.strip()[:_NAME_CHARACTERS])
-
-
-def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
-    """Return a sentence on a fault for spectators. ``name`` must be safe to print."""
-    instead = f", and plays {fault.played} instead" if fault.played else ""
-    return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
 
 
 def fault_summary(name: str, bot: ProgramBot) -> str:

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from cli.foreign_text import LINE_BYTES, LineBuffer
 from cli.settings import HOME_VARIABLE
@@ -33,6 +33,8 @@ _REAPING: Final = 2.0
 """Time limit in seconds for a killed process to disappear. Only a system in trouble needs longer."""
 _LOGGED_BYTES: Final = 65_536
 """Maximum bytes of one run's standard error in the log. More would push out other entries."""
+_LAST_BYTES: Final = 8_192
+"""Bytes kept of the end of a run's standard error. A traceback is shorter."""
 _COMPLAINT: Final = 200
 """Maximum characters of a line on standard error that are shown to people."""
 _LOG_PAUSE: Final = 0.05
@@ -47,6 +49,23 @@ class ProgramError(Exception):
         self.has_run = has_run
 
 
+class LastWords(NamedTuple):
+    """The end of a program that has ended or fails."""
+
+    code: int | None
+    """Its exit code, or the negative number of the signal that ended it; None while it runs."""
+    text: str
+    """The end of its standard error, unescaped."""
+
+    @property
+    def clause(self) -> str:
+        """How it ended and its last line, as the end of a sentence. Unescaped; empty if nothing is known."""
+        lines = self.text.splitlines()
+        code = self.code
+        ended = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"
+        return f"{ended}, and wrote: {lines[-1].strip()[:_COMPLAINT]}" if lines else ended
+
+
 class Program(asyncio.SubprocessProtocol):
     """One run of a program, created by :func:`start_program`."""
 
@@ -57,8 +76,8 @@ class Program(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self._is_gone = asyncio.Event()
         self._logged = 0
-        self._complaint = ""
-        """The last line of its standard error."""
+        self._last = b""
+        """The end of its standard error."""
         self._has_complained = asyncio.Event()
         """Set once its standard error has ended."""
         self._is_killed = False
@@ -95,15 +114,17 @@ class Program(asyncio.SubprocessProtocol):
         """Whether the program has closed its output."""
         return self._has_ended_output
 
-    async def last_words(self) -> str:
-        """Return the last line of the program's standard error, unescaped, which may explain why it has ended.
+    async def last_words(self, seconds: float = _REAPING) -> LastWords:
+        """Return the end of the program's standard error, which may explain why it has ended.
 
-        The line can arrive a moment after the end of the standard output.
+        :param seconds: time limit, because it can arrive a moment after the end of the standard output, or never.
         """
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_REAPING):
+            async with asyncio.timeout(seconds):
                 await self._has_complained.wait()
-        return self._complaint
+                await self._exited.wait()
+        text = self._last.decode(errors="replace").rstrip()
+        return LastWords(self._transport.get_returncode(), text)
 
     async def close(self, grace: float = GRACE) -> None:
         """End the program and its process group. After ``grace`` seconds, kill them."""
@@ -180,11 +201,10 @@ class Program(asyncio.SubprocessProtocol):
         return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd))
 
     def _log(self, data: bytes) -> None:
+        self._last = (self._last + data)[-_LAST_BYTES:]
         kept = data[: max(0, _LOGGED_BYTES - self._logged)]
         if kept:
-            text = kept.decode(errors="replace").rstrip()
-            self._complaint = text.splitlines()[-1][:_COMPLAINT].strip() if text else self._complaint
-            log.warning("%s", text)
+            log.warning("%s", kept.decode(errors="replace").rstrip())
             self._logged += len(kept)
             if self._logged >= _LOGGED_BYTES:
                 log.warning("more than %d bytes on standard error: the rest is not kept", _LOGGED_BYTES)

@@ -26,6 +26,7 @@ from cli.arena.pool import local
 from cli.arena.standings import Decision, Summary, summary_json, summary_text
 from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
 from cli.bots.bot_seat import introduced
+from cli.bots.faults import trace_lines, trace_of
 from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import MoveOption
 from cli.commands.judging import MOST_CORES, cores
@@ -195,10 +196,14 @@ def arena(
     summary = Summary(plan, played, decision)
     if as_json:
         decided = decision.is_made if decision else None
-        print(json.dumps(summary_json(summary) | {"decided": decided, "seed": seed, "file": str(path)}))
+        beside = {"decided": decided, "seed": seed, "file": str(path), "faults": journal.faults.to_json(plan)}
+        print(json.dumps(summary_json(summary) | beside))
         return
     print(summary_text(summary))
     print()
+    if faults := journal.faults.text(plan):
+        say(faults)
+        print()
     if decision:
         say(_told(decision, len(played)))
     say(f"The games are in {shown_path(path)}.")
@@ -253,6 +258,8 @@ def _try_out(plan: Plan) -> None:
                 with redirect_stdout(sys.stderr):  # keep a module's output out of the standings
                     entrant.seat(Random(0), plan.move_ms)  # noqa: S311
         except (EntrantError, ProgramError) as error:
+            if error.__cause__ is not None:
+                complain("\n".join(trace_lines(trace_of(error.__cause__))))
             raise Failure(sentence(escape(str(error))), code=ExitCode.USAGE) from None
 
 

@@ -86,6 +86,39 @@ class Quits(Raises):
         sys.exit(0)
 
 
+class Rare(Raises):
+    """Fails in the second round, and bids too low in the fourth."""
+
+    def choose(self, view: View) -> Move:
+        if view.state.round == 4 and view.state.bids:
+            return Bid(1, 1)
+        return self.look_up(view) if view.state.round == 2 else view.legal[0]
+
+    def look_up(self, view: View) -> Move:
+        raise KeyError(f"round {view.state.round}\x1b[2J")
+
+
+class Inventive(Raises):
+    """Fails in a new way in every turn."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def choose(self, view: View) -> Move:
+        raise KeyError("".join(self._rng.choices("abc", k=20)))
+
+
+class Unspeakable(Raises):
+    """Raises an error that cannot be described."""
+
+    def choose(self, view: View) -> Move:
+        class Silent(Exception):
+            def __str__(self) -> str:
+                raise RuntimeError
+
+        raise Silent
+
+
 class Talks(Raises):
     """Says what it thinks."""
 

@@ -26,15 +26,17 @@ from distributed import KilledWorker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.arena.fixtures import ArenaTable, Fixture, fixtures, gauntlet, named, round_robin, seated, table_of
-from cli.arena.game import GIVEN_UP, Game, Plan, close_all_programs, close_programs, play_games
+from cli.arena.fault_list import FaultList
+from cli.arena.fixtures import ArenaTable, Fixture, fixture_at, fixtures, gauntlet, named, round_robin, seated
+from cli.arena.game import GIVEN_UP, Game, Plan, SeatFault, close_all_programs, close_programs, play_games
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
 from cli.arena.standings import ConfidenceSequence, Decision, Summary, interval, short_names, summary_text
 from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
+from cli.bots.bot import SharedDice
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
 from cli.exits import ExitCode, Failure
-from p2pdice.rulesets import PRESETS
+from p2pdice.rulesets import PRESETS, Ruleset
 from tests.cli import arena_players
 from tests.cli.conftest import Run
 from tests.programs import descendants
@@ -92,6 +94,9 @@ def program(folder: Path, body: str) -> str:
 
 
 GOOD = "    if kind == 'hello': hello()\n    if kind == 'turn': move(message)\n"
+
+
+FAULT = {"seat": 0, "line": 0, "kind": "late", "reason": "", "played": "", "trace": ""}
 
 
 class ThreadPool(ThreadPoolExecutor):
@@ -174,6 +179,29 @@ class TestGames:
         for game in played(plan("odds", "odds", games=2, rules="motes")):
             back = Game.from_json(json.loads(json.dumps(game.to_json())))
             assert json.dumps(back.to_json()) == json.dumps(game.to_json())
+
+    def test_described_faults_come_back_from_json(self) -> None:
+        (game, *_) = played(plan("tests.cli.arena_players:Rare", "odds", games=2))
+        assert game.described
+        assert Game.from_json(json.loads(json.dumps(game.to_json()))).described == game.described
+
+    def test_a_kept_game_can_be_read_without_the_heading(self, tmp_path: Path) -> None:
+        tables = round_robin(3, ("classic", "perudo"), (2,))
+        rulesets = tuple(PRESETS[table.rules] for table in tables)
+        arena = plan("odds", "press", "odds", games=2)._replace(tables=tables, rulesets=rulesets)
+        with Journal(tmp_path / "games", arena, is_resumed=False) as journal:
+            journal.add(played(arena))
+        _, *lines = map(json.loads, (tmp_path / "games").read_text().splitlines())
+        assert len(lines) == 12
+        for line in lines:
+            assert line["options"] == dict(PRESETS[line["rules"]].options())
+            referee = Referee(Ruleset.from_options(line["options"].items()), len(line["bots"]), line["leader"])
+            dice = SharedDice(line["seed"])
+            assert line["lines"][0] == {"deal": [list(hand) for hand in dice.hands(referee.state)]}
+            answers = [json.loads(referee.answer(json.dumps(each).encode())) for each in line["lines"]]
+            assert answers[-1]["state"]["places"] == line["places"]
+        seats = Counter((tuple(line["bots"]), line["rules"]) for line in lines)
+        assert seats[("odds", "press"), "classic"] == seats[("press", "odds"), "perudo"] == 2
 
     def test_a_game_does_not_depend_on_those_before_it(self) -> None:
         whole = plan("odds", "odds", games=8)
@@ -261,6 +289,68 @@ class TestPrograms:
     def test_copies_of_a_house_bot_have_whims_of_their_own(self) -> None:
         openings = [game.lines[1]["do"] for game in played(plan("random", "random", games=20))]
         assert any(first != second for first, second in zip(openings[::2], openings[1::2], strict=True))
+
+
+class TestFaults:
+    """An author finds a mistake from what an arena shows and keeps."""
+
+    def listed(self, arena: Plan) -> tuple[list[dict[str, Any]], str]:
+        """Return the faults in all games of an arena, as data and as text."""
+        faults = FaultList()
+        for game in played(arena):
+            fixture = fixture_at(arena.tables, game.number)
+            faults.add(game, seated(arena.tables[fixture.table], fixture.rotation))
+        return faults.to_json(arena), faults.text(arena)
+
+    def test_each_mistake_of_a_class_is_shown_once_with_its_traceback(self) -> None:
+        found, shown = self.listed(plan("tests.cli.arena_players:Rare", "odds", games=20))
+        assert {each["kind"] for each in found} == {"crashed", "illegal"}
+        assert "made no legal move: 1x1 " in shown
+        assert "raised KeyError: 'round 2\\x5cx1b[2J', and " in shown
+        lines = [line.strip() for line in shown.splitlines()]
+        begin = lines.index("Traceback (most recent call last):")
+        assert [line.rpartition(", in ")[2] for line in lines[begin:] if line.startswith("File ")] == [
+            "choose",
+            "look_up",
+        ]
+        assert shown.isascii()
+        assert "\x1b" not in shown
+
+    def test_a_mistake_is_shown_with_a_game_that_has_it(self) -> None:
+        arena = plan("tests.cli.arena_players:Rare", "odds", games=20)
+        found, shown = self.listed(arena)
+        described = {game.number: {each.likeness for each in game.described} for game in played(arena)}
+        for each in found:
+            assert f"first in game {each['game']}." in shown
+            fault = SeatFault(*(each[name] for name in SeatFault._fields))
+            assert fault.likeness in described[each["game"]]
+            assert each["games"] == sum(fault.likeness in faults for faults in described.values())
+
+    def test_a_program_that_ended_is_shown_with_its_last_lines(self, tmp_path: Path) -> None:
+        fails = GOOD.replace("move(message)", "raise KeyError('its turn')")
+        (found, *_), shown = self.listed(plan(program(tmp_path, fails), "odds", games=2))
+        assert found["reason"] == "has ended (exit code 1), and wrote: KeyError: 'its turn'"
+        assert f'File "{tmp_path / "bot.py"}", line 8, in <module>' in found["trace"]
+        assert "bot has ended (exit code 1)" in shown
+
+    @pytest.mark.parametrize("name", ["Unspeakable", "Exceeds", "Leaves", "Forgets"])
+    def test_a_mistake_that_cannot_be_described_is_shown_all_the_same(self, name: str) -> None:
+        found, shown = self.listed(plan(f"tests.cli.arena_players:{name}", "odds", games=2))
+        assert len(found) == 1
+        assert f"arena_players:{name} " in shown
+
+    def test_a_bot_that_is_not_started_any_more_says_why(self, tmp_path: Path) -> None:
+        found, _ = self.listed(plan(program(tmp_path, "    sys.exit(1)\n"), "odds", games=12))
+        assert f"failed in {GIVEN_UP} games in a row, and is not started any more" in {each["reason"] for each in found}
+
+    def test_a_game_describes_a_few_faults_of_a_seat_and_an_arena_a_few_of_a_bot(self) -> None:
+        """A bot that makes up a new mistake each time fills neither the file nor the memory."""
+        arena = plan("tests.cli.arena_players:Inventive", "odds", games=40)
+        assert max(len(game.described) for game in played(arena)) == 8
+        found, shown = self.listed(arena)
+        assert len(found) == 20
+        assert shown.count("first in game") == 5
+        assert "made 15 other kinds of faults" in shown
 
 
 class TestStandings:
@@ -448,7 +538,10 @@ class TestJournal:
             {"places": [[], [0, 1]]}, {"places": [[0, 1], [1]]}, {"faults": [{"late": "x"}, {}]}, {"faults": [[], {}]},
             {"faults": [{}]}, {"ms": [[], [float("nan")]]}, {"ms": [[]]}, {"ms": [[1e308], []]}, {"ms": [[-1], []]},
             {"faults": [{"\x1b[2J": 1}, {}]}, {"faults": [{"late": -3}, {}]}, {"faults": [{"late": 10**4200}, {}]},
-            {"faults": [{"late": 1.5}, {}]}, None,
+            {"faults": [{"late": 1.5}, {}]}, {"described": [{}]}, {"described": [FAULT | {"seat": 2}]},
+            {"described": [FAULT | {"trace": "x" * 9_000}]}, {"described": [FAULT | {"kind": "\x1b[2J"}]},
+            {"described": [FAULT | {"line": -1}]}, {"described": [FAULT | {"reason": 1}]}, {"described": [FAULT] * 99},
+            {"described": 1}, None,
         ],
     )  # fmt: skip
     def test_a_line_that_is_no_game_of_this_arena_is_refused(self, tmp_path: Path, change: dict[str, Any]) -> None:
@@ -520,7 +613,7 @@ class TestJournal:
         few, many = list(fixtures(tables, 8)), list(fixtures(tables, 30))
         assert set(few) <= set(many)
         assert len({fixture.number for fixture in many}) == len(many)
-        assert all(table_of(tables, fixture.number) == tables[fixture.table] for fixture in many)
+        assert all(fixture_at(tables, fixture.number) == fixture for fixture in many)
 
     def test_a_killed_arena_goes_on_from_any_byte_of_its_file(self, tmp_path: Path) -> None:
         arena = plan("odds", "odds", games=4)

@@ -72,7 +72,7 @@ def test_with_json_a_bot_tells_its_events_and_faults_as_ndjson(sit: Sit, tmp_pat
     lines = [json.loads(line) for line in told.splitlines()]
     faults = [line for line in lines if line["type"] == "BotFault"]
     assert faults
-    assert set(faults[0]) == {"type", "sentence", "bot", "kind", "faults"}
+    assert set(faults[0]) == {"type", "sentence", "bot", "kind", "faults", "trace"}
     assert (faults[0]["kind"], faults[0]["faults"]) == ("illegal", 1)
     assert lines[-1]["type"] == "BotDone"
     assert lines[-1]["faults"] == {"illegal": len(faults)}

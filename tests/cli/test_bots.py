@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from cli.bots.bot import PlayerBot, SharedDice, default_move, rehearse
 from cli.bots.bot_seat import ProgramReporter
-from cli.bots.program_bot import STARTS, TABLE_SIZES, Fault, ProgramBot, fault_sentence, fault_summary
-from cli.bots.programs import Program, ProgramError, split_command
+from cli.bots.faults import Fault, fault_sentence
+from cli.bots.program_bot import STARTS, TABLE_SIZES, ProgramBot, fault_summary
+from cli.bots.programs import LastWords, Program, ProgramError, split_command
 from cli.foreign_text import LINE_BYTES
 from p2pdice.engine import apply, new_match
 from p2pdice.moves import Play, Stake
@@ -300,6 +301,9 @@ class Script:
     async def read(self) -> bytes | None:
         return self._lines.pop(0) if self._lines else None
 
+    async def last_words(self, _seconds: float) -> LastWords:
+        return LastWords(1, "why\n\x1b[2J")
+
     async def close(self, grace: float = 0) -> None:
         """There is nothing to end."""
 
@@ -389,7 +393,7 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(here: Run, pr
     assert "and was stopped" in done.stdout
     report = json.loads(here("bot", "check", "--json", "--", *command).stdout)
     assert (report["conforms"], report["complete"]) == (False, False)
-    assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played"}
+    assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played", "trace"}
 
 
 def test_sentences_are_broken_between_words_at_a_terminal(
@@ -410,7 +414,11 @@ def test_sentences_are_broken_between_words_at_a_terminal(
         (("Friday",), 2, "the program is missing: it comes after --"),
         (("Friday", "--"), 2, "the program is missing: it comes after --"),
         (("check", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
-        (("check", "--", sys.executable, "no-such-file.py"), 1, "does not say hello: it has ended, and wrote: "),
+        (
+            ("check", "--", sys.executable, "no-such-file.py"),
+            1,
+            "does not say hello: it has ended (exit code 2), and wrote: ",
+        ),
         (("check", "--", sys.executable, "no-such-file.py"), 1, "can't open file"),
         (("127.0.0.1:1", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
         (("127.0.0.1:1", "--", sys.executable, str(ROOT / "examples" / "odds15.py")), 3, "cannot be reached"),
@@ -429,7 +437,7 @@ def test_the_last_words_of_a_program_are_waited_for(here: Run) -> None:
     """Its standard error may end after its standard output, always on a busy machine."""
     program = "import os, sys, time; os.close(1); time.sleep(0.5); sys.stderr.write('the cause\\n')"
     done = here("bot", "check", "--", sys.executable, "-c", program)
-    assert "does not say hello: it has ended, and wrote: the cause" in " ".join(done.stderr.split())
+    assert "does not say hello: it has ended (exit code 0), and wrote: the cause" in " ".join(done.stderr.split())
 
 
 def test_vfork_is_given_up_when_a_bot_starts_and_by_no_import() -> None:

@@ -8,7 +8,9 @@ from functools import cache
 from unittest.mock import patch
 
 from cli.bots import program_bot as bots
-from cli.bots.program_bot import Fault, ProgramBot, fault_sentence, fault_summary
+from cli.bots.faults import Fault, fault_sentence, trace_lines
+from cli.bots.program_bot import ProgramBot, fault_summary
+from cli.bots.programs import LastWords
 from cli.foreign_text import LineBuffer
 from cli.text.move_forms import is_stake
 from p2pdice.engine import apply
@@ -27,12 +29,16 @@ class Said:
     def __init__(self, data: bytes) -> None:
         self._lines = LineBuffer()
         self._lines.feed(data)
+        self._text = data.decode(errors="replace")
 
     def write(self, _line: bytes) -> bool:
         return True
 
     async def read(self) -> bytes | None:
         return self._lines.take()
+
+    async def last_words(self, _seconds: float) -> LastWords:
+        return LastWords(None, self._text)
 
     async def close(self, grace: float = 0.0) -> None:
         """There is no process."""
@@ -66,6 +72,7 @@ async def _play(data: bytes) -> None:
     for fault in faults:
         assert len(fault.reason) < 1000
         assert fault_sentence(bot.name, fault, 1).isprintable()
+        assert all(line.isprintable() for line in trace_lines(fault.trace))
     assert fault_summary(bot.name, bot).isprintable()
 
 

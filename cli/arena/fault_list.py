@@ -1,0 +1,76 @@
+"""The faults of an arena, for the authors of its bots: each different one once, with the first game that has it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cli.arena.game import Game, Plan, SeatFault
+from cli.arena.standings import short_names
+from cli.bots.faults import trace_lines
+from cli.render import counted, escape
+
+_MOST: Final = 20
+"""Maximum number of different faults that are kept for each entrant."""
+_SHOWN: Final = 5
+"""Maximum number of them that are printed."""
+
+
+@dataclass(slots=True)
+class ListedFault:
+    """Faults of one entrant that probably have the same cause."""
+
+    first: SeatFault
+    game: int
+    """The number of the first game that has it, in the order in which games ended."""
+    games: int = 0
+    """How many games have it."""
+
+
+class FaultList:
+    """The different faults in some games."""
+
+    def __init__(self) -> None:
+        self._faults: defaultdict[int, dict[tuple[str, str, str], ListedFault]] = defaultdict(dict)
+        """By entrant."""
+
+    def add(self, game: Game, entrants: Sequence[int]) -> None:
+        """Add the faults described in a game.
+
+        :param entrants: by seat.
+        """
+        noted = set()
+        for each in game.described:
+            faults, likeness = self._faults[entrants[each.seat]], each.likeness
+            if (entrants[each.seat], likeness) in noted or (likeness not in faults and len(faults) == _MOST):
+                continue
+            noted.add((entrants[each.seat], likeness))  # an entrant can have several seats
+            faults.setdefault(likeness, ListedFault(each, game.number)).games += 1
+
+    def text(self, plan: Plan) -> str:
+        """Return the faults in words; empty if there are none."""
+        return "\n".join(self._lines(plan))
+
+    def _lines(self, plan: Plan) -> Iterator[str]:
+        names = short_names(plan.entrants)
+        for entrant, faults in sorted(self._faults.items()):
+            name = names[entrant]
+            shown = sorted(faults.values(), key=lambda each: -each.games)
+            for each in shown[:_SHOWN]:
+                instead = f", and {each.first.played} was played instead" if each.first.played else ""
+                where = f"in {counted(each.games, 'game')}, first in game {each.game}"
+                yield f"{name} {escape(each.first.reason)}{instead}: {where}."
+                yield from trace_lines(each.first.trace)
+            if len(shown) > _SHOWN:
+                others = counted(len(shown) - _SHOWN, "other kind")
+                yield f"{name} made {others} of faults, which the file describes."
+
+    def to_json(self, plan: Plan) -> list[dict[str, Any]]:
+        """Return the faults as data for JSON."""
+        return [
+            {"bot": plan.entrants[entrant].name, "game": each.game, "games": each.games, **each.first._asdict()}
+            for entrant, faults in sorted(self._faults.items())
+            for each in faults.values()
+        ]

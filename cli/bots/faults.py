@@ -1,0 +1,97 @@
+"""Faults of bots: what a bot did wrong, what was played instead, and where in its code, for its author to read.
+
+A reason and a trace can contain any text, because the bot's program or its class wrote them. They are bounded here, and
+escaped by whatever prints them.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import cli
+from cli.render import counted, escape, harmless
+from p2pdice.errors import RulesError
+from p2pdice.players import contest
+
+FaultKind = Literal["late", "malformed", "illegal", "crashed"]
+
+REASON_CHARACTERS: Final = 300
+"""Maximum length of a reason. Longer ones come only from texts that a bot made up."""
+TRACE_CHARACTERS: Final = 4_000
+"""Maximum length of a trace: its end, which names the error and the lines nearest to it."""
+_SHOWN_LINES: Final = 25
+"""Maximum lines of a trace that are printed."""
+_SHOWN_COLUMNS: Final = 200
+_CALLERS: Final = (f"{Path(str(cli.__file__)).parent}{os.sep}", contest.__file__, "<frozen importlib")
+"""The beginnings of the file names of all code that calls the class of a bot, or imports it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One mistake of a bot."""
+
+    kind: FaultKind
+    reason: str
+    """The mistake, as a predicate without a subject. It may contain text from the bot: escape it."""
+    turn: int
+    """The id of the turn; 0 before the first one."""
+    played: str
+    """The move that was played instead; empty if no move was due."""
+    trace: str = ""
+    """The end of what a crashed program wrote to its standard error, or the traceback of a class: lines of any text."""
+
+
+def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
+    """Return a sentence on a fault for spectators. ``name`` must be safe to print."""
+    instead = f", and plays {fault.played} instead" if fault.played else ""
+    return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
+
+
+def trace_lines(trace: str) -> Iterator[str]:
+    """Yield the last lines of a trace, indented and safe to print."""
+    lines = trace.splitlines()
+    if len(lines) > _SHOWN_LINES:
+        yield "      ..."
+    for line in lines[-_SHOWN_LINES:]:
+        shown = line.expandtabs(4)
+        yield f"      {harmless(shown[:_SHOWN_COLUMNS])}{' ...' if len(shown) > _SHOWN_COLUMNS else ''}".rstrip()
+
+
+def error_text(error: BaseException, *, named: bool = True) -> str:
+    """Return the message of an error in the code of a bot, which may fail to describe itself.
+
+    :param named: whether to begin with the error's type.
+    """
+    try:
+        text = " ".join(str(error).split())
+    except BaseException:  # noqa: BLE001 - the bot's code may raise anything
+        text = "(it has no readable message)"
+    name = type(error).__name__
+    return bounded((f"{name}: {text}" if text else name) if named else text)
+
+
+def bounded(reason: str) -> str:
+    """Return a reason cut to its maximum length."""
+    return reason if len(reason) <= REASON_CHARACTERS else f"{reason[:REASON_CHARACTERS]}…"
+
+
+def trace_of(error: BaseException) -> str:
+    """Return the traceback of an error in the code of a bot, without the frames that called that code.
+
+    :returns: an empty text for a move that this program refuses: its message says it all.
+    """
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_CALLERS):
+        frames = frames.tb_next
+    if frames is None and isinstance(error, RulesError):
+        return ""
+    try:
+        text = "".join(traceback.TracebackException(type(error), error, frames, limit=-20).format())
+    except BaseException as second:  # noqa: BLE001 - even its message may raise
+        text = f"{type(error).__name__}, and no traceback: {type(second).__name__}"
+    return text[-TRACE_CHARACTERS:]
