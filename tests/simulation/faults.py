@@ -150,8 +150,9 @@ def _backup(world: Simulation, fault: Fault) -> bool:
     struck = machine.is_running
     if struck:
         machine.die_for(fault.seconds)
+        stored = set(machine.disk.own)
         machine.disk.lose(fault.share**3)  # mostly the newest few, whose loss is the most dangerous
-        world.checks.restored(machine)
+        world.checks.restored(machine, stored.difference(machine.disk.own))
     return struck
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -121,10 +121,17 @@ class Checks:
         """Authors without whom an honest node has closed a step."""
         self._agreed: dict[bytes, tuple[object, ...]] = {}
         self._looked: dict[int, list[bytes]] = {}
-        self._signed: dict[Hashable, bytes] = {}
+        self._signed: dict[tuple[Any, ...], bytes] = {}
         self._opened: set[bytes] = set()
         """Messages that have opened a secret behind its LOCK."""
         self._restored: set[int] = set()
+        self._lost: dict[int, set[bytes]] = {}
+        """The messages that a backup has lost and whose author has signed nothing new since, by node."""
+        self._started: dict[int, float] = {}
+        """When the process of each node last started."""
+        self.promises_nothing = False
+        """Whether a player has signed something new while only players who are away hold what their backup has lost
+        (docs/threat-model.md, "An old backup whose last messages nobody shows")."""
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
         self._had: WeakKeyDictionary[Replica, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
@@ -265,12 +272,14 @@ class Checks:
 
     def found(self, machine: Machine, stored: Stored) -> None:
         """Check that a starting process reports no loss after a mere crash or power cut."""
+        self._started[machine.node] = self.world.scheduler.now
         text = f"node {machine.node} is told that its store lacks what it had confirmed"
         self._hold(Check.THE_NOTE_IS_NOT_AHEAD, not stored.is_said_to_lack, text)
 
-    def restored(self, machine: Machine) -> None:
+    def restored(self, machine: Machine, lost: set[bytes]) -> None:
         """Record that a store was restored from a backup: messages that only it had are lost."""
         self._restored.add(machine.author)
+        self._lost.setdefault(machine.node, set()).update(lost)
 
     def at_the_end(self) -> None:
         """Check the world after its end."""
@@ -420,6 +429,10 @@ class Checks:
             signed = self._parsed[wire] = parse_signed(*wire)
         if signed.message.author != machine.author:
             return
+        if machine.node in self._lost and self._signed.get(slot(signed.message)) != signed.id:
+            self.promises_nothing = self._are_held_by_the_away(machine, self._lost.pop(machine.node))
+        if self.promises_nothing:
+            return
         if signed.message.step < FORMED:
             self._forms(machine, signed.message)
         # What a backup lost and others gave back had left before: it is passed on at once, stored when its step opens.
@@ -559,15 +572,27 @@ class Checks:
         )
 
     def _is_held(self, message: bytes) -> bool:
-        for machine in self.world.honest():
-            if message in machine.disk.own:
-                return True
-            if machine.match is not None:
-                history = machine.match.history
-                held = [*history.held.values(), *(each for place in history.chain for each in place.entries.values())]
-                if any(signed.id == message for signed in held):
-                    return True
-        return False
+        return any(message in self._held(machine) for machine in self.world.honest())
+
+    def _held(self, machine: Machine) -> set[bytes]:
+        """Return the ids of the messages that a node has on its disk or in its history."""
+        books: list[Mapping[int, Signed]] = []
+        if machine.match is not None:
+            history = machine.match.history
+            books = [history.held, *(place.entries for place in history.chain)]
+        return machine.disk.own.union(signed.id for book in books for signed in book.values())
+
+    def _are_held_by_the_away(self, machine: Machine, lost: set[bytes]) -> bool:
+        """Return whether only nodes for which a restarted one need not wait (SPEC.md §11) hold what it lost."""
+        assert machine.match is not None
+        match, patience = machine.match, self.world.plan.patience.automatic
+        here = {machine.author, *match.waiting.linked}
+        is_patient = self.world.scheduler.now - self._started[machine.node] < patience
+        honest = self.world.honest()
+        shown = {each for other in honest if other.author in here for each in self._held(other)}
+        own = {each for place, each in self._signed.items() if place[0] == machine.author} & lost.difference(shown)
+        away = {other.author for other in honest if other.author not in here and own & self._held(other)}
+        return bool(away) and not (is_patient and away.intersection(match.history.position.base))
 
     def _buffers_are_bounded(self, machine: Machine) -> None:
         """Check that the data that a node keeps of its peers' messages is bounded (SPEC.md §6, §10)."""

@@ -56,6 +56,7 @@ class Figures:
     finished: int = 0
     suspended: int = 0
     unformed: int = 0
+    unpromised: int = 0
     refused: int = 0
     """Proposals that no guest signed."""
     players: int = 0
@@ -372,6 +373,9 @@ class Simulation:
                 self.cheat.noticed()
             if self.cheat is not None and self.cheat.acted:
                 self.bill.acted(self.scheduler.now)
+            if self.checks.promises_nothing:
+                self.figures.unpromised += 1
+                return
             if self.scheduler.events > EVENTS:
                 raise Violation(Check.WORK_IS_BOUNDED, f"still busy after {EVENTS} events")
             if self.scheduler.events % 16 == 0:

@@ -137,6 +137,17 @@ def test_one_thing_that_never_works_stops_nobody_else_for_ever(core: str) -> Non
     assert world.figures.finished == 1
 
 
+@pytest.mark.parametrize(("seed", "after"), [(19, 300), (1, 250), (3, 300)])
+def test_a_world_stops_when_only_players_who_are_away_hold_what_backups_lost(seed: int, after: int) -> None:
+    """If it went on, a node of the first world would sign two RESULTs, and two players of the others would come to an
+    end without the third."""
+    away = Fault("power cut", after, 1, 0, 60.0)
+    backups = (Fault("restored backup", after + 1, node, 1, 1.0, 0.5) for node in (0, 2))
+    plan = replace(CALM, seed=seed, mode="faults", faults=(away, *backups), is_random=True)
+    assert run(plan).figures.unpromised == 1
+    assert run(replace(plan, faults=plan.faults[1:])).figures.finished == 1
+
+
 def test_a_failure_is_made_smaller() -> None:
     plan = next(plan for plan in map(draw, range(1_000)) if len(plan.faults) == 4 and not plan.misbehaviour)
     with own_messages_are_not_stored(Plant()):
