@@ -6,13 +6,15 @@ import pytest
 
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import Purpose
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.events import Misbehaved
-from protocol.match.effects import Broadcast, Conceded, Effect, MatchInput
+from protocol.match.effects import Broadcast, Conceded, Effect, MatchInput, Received
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Signed
+from tests.protocol.voting import HURRIED, deliver_except_to, signed_by
 from tests.simulation.world import Machine, World
 
 PLAYERS = 4
@@ -58,6 +60,38 @@ def test_all_that_binds_or_that_a_person_chooses_waits_for_the_disk_and_nothing_
     }
 
 
+def test_votes_and_resignations_wait_for_the_disk() -> None:
+    waits.clear()
+    world = World(SHORT, PLAYERS, seed=1, patience=HURRIED, kinds=dict.fromkeys(range(PLAYERS), Observed))
+    gone = world.first_turn()
+    world.crash(gone)
+    world.feed((gone + 1) % PLAYERS, Conceded())
+    world.run()
+    kinds = {Kind.ABSENT, Kind.CLOSE, Kind.RESIGN}
+    assert {(kind, waited) for kind, _, waited in waits if kind in kinds} == {(kind, True) for kind in kinds}
+
+
+def test_an_opening_waits_for_the_disk_if_its_author_has_not_signed_the_lock_before_it() -> None:
+    """Votes have closed that LOCK. After a crash the author could sign it, and then resign in place of the opening."""
+    world = World(SHORT, PLAYERS, seed=1, patience=HURRIED)
+    me, others = 0, range(1, PLAYERS)
+    match = world.machines[me].match
+    while not (match.history.position.purpose is Purpose.DEAL and me in match.history.held):
+        assert world.step()
+    deliver_except_to(world, me)
+    for other in others:
+        world.cut(me, other)
+    while any(world.machines[other].match.history.position.kind is not Kind.REVEAL for other in others):
+        assert world.step()
+    for signed in reversed([*world.machines[1].match.replica.shown(match.history.position.step)]):
+        world.feed(me, Received(signed.message.author, signed))  # the votes come first
+    assert match.history.chain[-1].certificate
+    (reveal,) = (
+        signed for signed in signed_by(world, me, Kind.REVEAL) if signed.message.tip == match.history.position.tip
+    )
+    assert reveal in world.machines[me].disk
+
+
 def sent_and_not_stored(world: World, kind: Kind) -> tuple[int, Signed]:
     """Let things happen until a player has sent a message of a kind that its disk does not hold; return both."""
     while True:
@@ -97,10 +131,14 @@ def test_what_was_sent_and_forgotten_is_signed_again_with_the_same_bytes(kind: K
         assert machine.match.history.chain[sent.message.step + 1].entries[me].id == sent.id
 
 
-def test_nobody_resigns_in_place_of_a_message_that_they_may_have_forgotten() -> None:
+@pytest.mark.parametrize("are_witnessed", [False, True])
+def test_nobody_resigns_in_place_of_a_message_that_they_may_have_forgotten(are_witnessed: bool) -> None:
     """One player has the REVEAL, and is cut off when the author is back: a RESIGN would convict the author."""
     world = World(SHORT, PLAYERS, seed=3, patience=Patience(30, 5))
-    me, sent = sent_and_not_stored(world, Kind.REVEAL)
+    while True:
+        me, sent = sent_and_not_stored(world, Kind.REVEAL)
+        if carries(sent) == are_witnessed:
+            break
     keeper = (me + 1) % PLAYERS
     while world.links[me, keeper]:
         world.deliver(me, keeper)

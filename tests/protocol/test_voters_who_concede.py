@@ -6,26 +6,18 @@ from __future__ import annotations
 from p2pdice.moves import Stake
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Exit
-from protocol.consensus.kinds import Vote, VoteValue, spell_vote
+from protocol.consensus.kinds import Vote, VoteValue
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
-from protocol.crypto.keys import MatchKey
 from protocol.events import ConcedeAccepted, YourTurn
 from protocol.match.effects import Conceded, Played, Received, Ticked
-from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.messages import Kind
 from protocol.wire.purses import Purse
+from tests.protocol.voting import HURRIED, cast, deliver_except_to, signed_by
 from tests.simulation.world import World, identity_of
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
 STAKES = CLASSIC.with_options({"stakes": "yes"})
-HURRIED = Patience(5, 5)
-
-
-def signed_by(world: World, me: int, kind: Kind) -> list[Signed]:
-    """Return what a node has signed of a kind, in the order of its store."""
-    messages = (*world.machines[me].disk, *world.machines[me].unwritten)
-    return [each for each in messages if (each.message.author, each.message.kind) == (me, kind)]
 
 
 def hold_the_first_turn(world: World) -> tuple[int, int, YourTurn]:
@@ -120,8 +112,7 @@ def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
     match.signer._may_stake = lambda *_: False
     while not (match.history.position.purpose is Purpose.STAKES and match.history.position.kind is Kind.LOCK):
         assert world.step()
-    while busy := [link for link, frames in world.links.items() if frames and link[1] != me]:
-        world.deliver(*busy[0])
+    deliver_except_to(world, me)
     assert match.history.missing(), "it lacks a LOCK"
     stakes = {other: signed_by(world, other, Kind.STAKE)[0] for other in others}
     place = world.machines[0].match.history.position
@@ -129,9 +120,7 @@ def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
     said = [stakes[other] for other in others]
     for other in others:
         for is_close, named in ((False, value), (True, None)):
-            kind, body = spell_vote(Vote(place.tip, other, is_close, 0, named))
-            message = Message(match.id, place.step, place.tip, other, kind, body)
-            said.append(sign(message, MatchKey(world.seeds[other])))
+            said.append(cast(world, place, Vote(place.tip, other, is_close, 0, named)))
     said += [signed_by(world, other, Kind.LOCK)[-1] for other in others]
     for signed in said:
         world.feed(me, Received(signed.message.author, signed))
@@ -150,9 +139,7 @@ def test_a_voter_whose_own_votes_were_dropped_does_not_resign_on_that_root() -> 
         world.cut(me, each)
     for number in range(3):  # nothing rests on the own votes of round 0 any more
         for each in others:
-            kind, body = spell_vote(Vote(root.tip, each, True, number, None))
-            message = Message(match.id, root.step, root.tip, each, kind, body)
-            world.feed(me, Received(late, sign(message, MatchKey(world.seeds[each]))))
+            world.feed(me, Received(late, cast(world, root, Vote(root.tip, each, True, number, None))))
     assert not [*match.replica.ballot.by(me)]
     world.feed(me, Conceded())
     world.feed(late, Played(turn.view.legal[0], turn.token))
