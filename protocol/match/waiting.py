@@ -212,8 +212,8 @@ class Timeouts:
 
     @property
     def earliest(self) -> float:
-        """The earliest time at which patience with anybody can be over."""
-        return self.opened + (limits.RELAY if self._hurried else limits.GRACE)
+        """The earliest time at which patience can be over if nobody is hurried, as for a replica that is calm."""
+        return self.opened + limits.GRACE
 
     @property
     def round_seconds(self) -> float:
