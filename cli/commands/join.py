@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.commands import watch
 from cli.commands.network import (
     InterfaceOption,
     Pledge,
@@ -37,7 +36,7 @@ from cli.text.tables_shown import ListedTable, listed
 from protocol.crypto.short_code import looks_like_a_code
 from protocol.errors import LOOK_ON, ErrorCode, NodeError
 from protocol.events import NamesakeError
-from protocol.node.locator import tables_called
+from protocol.net.discovery import LOBBY
 
 if TYPE_CHECKING:
     from protocol.events import PlayerInfo
@@ -113,6 +112,8 @@ def join(
                 continue
             if error.choices != LOOK_ON or not (is_interactive() and agrees(f"{stated(error.parts)} Watch it?")):
                 raise
+            from cli.commands import watch
+
             is_code = isinstance(target, str) and looks_like_a_code(target)  # a code admits only players
             seen = watch.choose(run(look_around(interface))).advertisement.id if is_code else _name(target)
             run(watch.look_on(settings, seen, player, interface, how, me))
@@ -213,8 +214,6 @@ async def find_open(interface: str | None, *, is_patient: bool) -> Found:
 
 
 def _open_ones(found: Iterable[Sighting]) -> list[ListedTable]:
-    from protocol.net.discovery import LOBBY
-
     return [each for each in listed(found) if each.advertisement.status == LOBBY]
 
 
@@ -234,6 +233,8 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if no table is open, or there are several and nobody can be asked.
     """
+    from protocol.node.locator import tables_called
+
     open_ones = _open_ones(found.now)
     if not open_ones:
         hint = f"Ask the host for the join line, or open a table yourself: {command_line('host')}"

@@ -81,6 +81,12 @@ def test_verify_needs_no_network(tmp_path: Path) -> None:
     assert "cli.preferences" not in modules
 
 
+def test_join_imports_neither_node_nor_table_before_its_first_frame(tmp_path: Path) -> None:
+    modules = imported(tmp_path, "join", "--help")
+    assert "cli.table.play" in modules
+    assert not modules & {"protocol.node.node", "cli.table.table", "cli.bots.crew", "sqlite3", "cryptography.x509"}
+
+
 def test_a_command_imports_at_its_top_all_but_what_it_may_not_need() -> None:
     """The front imports a command when it runs: nothing else in cli/commands is to be lazy."""
     inside = set()
@@ -92,7 +98,8 @@ def test_a_command_imports_at_its_top_all_but_what_it_may_not_need() -> None:
                     (path.stem, str(node.module)) for node in imports if str(node.module).partition(".")[0] in OWN
                 }
     assert inside == {
-        ("join", "protocol.net.discovery"),  # a table that is named by its address needs no multicast
+        ("join", "cli.commands"),  # watch, with node and table: the first frame of join does not wait for them
+        ("join", "protocol.node.locator"),
         ("tables", "protocol.net.mdns"),
         ("replay", "cli.report.page"),  # half of what a replay imports
     }
